@@ -1,0 +1,21 @@
+//! JSON as text: read in one pass without copying, written without a tree in between.
+//!
+//! Most of a request or a chunk is only copied: message texts, schemas, tool inputs. A tree
+//! (`serde_json::Value`) would decode and allocate all of it and change what it holds (`1.10`,
+//! `1E5`, 30-digit integers, duplicate keys). `derive(Deserialize)` borrows, but cannot say where in
+//! the document a value is wrong, cannot name the fields it did not know, and reads nested values
+//! of an undecided type twice. So the two wire formats are read with [`Reader`], a cursor that is
+//! asked for what is expected next, and written with [`Writer`].
+//!
+//! A string stays as the sender escaped it ([`Str`]): both sides of Creole are JSON, so its bytes
+//! are copied across without being decoded.
+//!
+//! Configuration is not on any hot path and uses serde.
+
+mod reader;
+mod text;
+mod writer;
+
+pub use reader::{Error, Kind, Reader};
+pub use text::{Str, hold_back};
+pub use writer::{Writer, compact, escape, escape_compact, push_u64, quote};

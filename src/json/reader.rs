@@ -1,0 +1,693 @@
+//! The cursor that both wire formats are read with.
+//!
+//! It accepts exactly the texts of RFC 8259, up to a nesting limit, and differs from a decoder in
+//! one point only: escapes that name half of a surrogate pair are let through, because a stream may
+//! cut a pair in two.
+
+use std::fmt;
+
+use super::Str;
+
+/// What kind of value comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `{`
+    Object,
+    /// `[`
+    Array,
+    /// `"`
+    String,
+    /// `-` or a digit
+    Number,
+    /// `true` or `false`
+    Bool,
+    /// `null`
+    Null,
+}
+
+impl Kind {
+    /// As it is named in error messages: `a string`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Object => "an object",
+            Self::Array => "an array",
+            Self::String => "a string",
+            Self::Number => "a number",
+            Self::Bool => "a boolean",
+            Self::Null => "null",
+        }
+    }
+}
+
+/// Why a text could not be read, and where.
+///
+/// The path is built on the way out: whoever read a member adds its name with [`Error::in_key`] or
+/// [`Error::at_index`]. Reading without errors therefore pays nothing for paths.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    path: String,
+    offset: usize,
+    what: What,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+enum What {
+    /// Not JSON.
+    Syntax { expected: &'static str },
+    /// JSON, but nested deeper than the limit.
+    TooDeep,
+    /// JSON of another type than the format asks for.
+    Type { expected: &'static str, found: &'static str },
+    /// JSON of the right type, with a value that the format does not allow.
+    Value { message: String },
+}
+
+impl Error {
+    fn new(offset: usize, what: What) -> Self {
+        Self(Box::new(Inner { path: String::new(), offset, what }))
+    }
+
+    /// A value of the right type that the format does not allow; `message` is what the client reads
+    /// after the path.
+    #[must_use]
+    pub fn value(message: impl Into<String>) -> Self {
+        Self::new(0, What::Value { message: message.into() })
+    }
+
+    /// The error happened inside the member `key` of an object.
+    #[must_use]
+    pub fn in_key(mut self, key: &str) -> Self {
+        let inner = &mut *self.0;
+        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
+        inner.path = format!("{key}{dot}{}", inner.path);
+        self
+    }
+
+    /// The error happened inside the element `index` of an array.
+    #[must_use]
+    pub fn at_index(mut self, index: usize) -> Self {
+        let inner = &mut *self.0;
+        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
+        inner.path = format!("[{index}]{dot}{}", inner.path);
+        self
+    }
+
+    /// Where the value is, as a client would write it: `messages[3].content[0].input`. Empty for
+    /// the whole text.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Whether the text is not JSON at all (or nested too deeply), as opposed to JSON of a wrong
+    /// shape.
+    #[must_use]
+    pub fn is_syntax(&self) -> bool {
+        matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
+    }
+
+    /// What is wrong, without the path.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.0.what {
+            What::Syntax { expected } => {
+                format!("expected {expected} at byte {}", self.0.offset)
+            }
+            What::TooDeep => format!("nested too deeply at byte {}", self.0.offset),
+            What::Type { expected, found } => format!("expected {expected}, but found {found}"),
+            What::Value { message } => message.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.path.is_empty() {
+            write!(f, "{}: ", self.0.path)?;
+        }
+        f.write_str(&self.reason())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "json::Error({self})")
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Reads one JSON text from left to right.
+///
+/// ```
+/// use creole::json::{Kind, Reader};
+///
+/// let mut reader = Reader::new(r#"{"model": "m", "n": [1, 2], "x": null}"#, 128);
+/// reader.begin_object()?;
+/// while let Some(key) = reader.next_key()? {
+///     match key.raw() {
+///         "model" => assert_eq!(reader.string()?.raw(), "m"),
+///         "n" => {
+///             reader.begin_array()?;
+///             while reader.next_element()? {
+///                 reader.number()?;
+///             }
+///         }
+///         _ => assert_eq!(reader.skip()?, "null"),
+///     }
+/// }
+/// reader.end()?;
+/// # Ok::<(), creole::json::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
+    depth_max: u32,
+    /// The innermost open object or array has had no member yet, so no comma is due.
+    fresh: bool,
+}
+
+/// The limit that no `depth_max` can raise: [`Reader::skip`] keeps one bit for each open bracket.
+const DEPTH_LIMIT: u32 = 128;
+
+impl<'a> Reader<'a> {
+    /// Starts at the beginning of `text`. Values nested deeper than `depth_max` (at most 128) are
+    /// an error.
+    #[must_use]
+    pub fn new(text: &'a str, depth_max: u32) -> Self {
+        Self { text, at: 0, depth: 0, depth_max: depth_max.min(DEPTH_LIMIT), fresh: true }
+    }
+
+    /// How many bytes have been read.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Looks at the next value without reading it.
+    pub fn kind(&mut self) -> Result<Kind, Error> {
+        match self.peek() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b't' | b'f') => Ok(Kind::Bool),
+            Some(b'n') => Ok(Kind::Null),
+            _ => Err(self.syntax("a value")),
+        }
+    }
+
+    /// Enters an object; follow with [`Reader::next_key`] until it gives `None`.
+    pub fn begin_object(&mut self) -> Result<(), Error> {
+        self.begin(Kind::Object)
+    }
+
+    /// Enters an array; follow with [`Reader::next_element`] until it gives `false`.
+    pub fn begin_array(&mut self) -> Result<(), Error> {
+        self.begin(Kind::Array)
+    }
+
+    fn begin(&mut self, kind: Kind) -> Result<(), Error> {
+        self.expect_kind(kind)?;
+        self.depth = self.depth.saturating_add(1);
+        if self.depth > self.depth_max {
+            return Err(Error::new(self.at, What::TooDeep));
+        }
+        self.advance(1);
+        self.fresh = true;
+        Ok(())
+    }
+
+    /// The name of the next member of the object that was entered last, or `None` at its end. The
+    /// member's value must be read (or skipped) before the next call.
+    pub fn next_key(&mut self) -> Result<Option<Str<'a>>, Error> {
+        if !self.next_member(b'}', "a comma or the end of an object")? {
+            return Ok(None);
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.syntax("a key"));
+        }
+        let key = self.string_token()?;
+        if self.peek() != Some(b':') {
+            return Err(self.syntax("a colon"));
+        }
+        self.advance(1);
+        Ok(Some(key))
+    }
+
+    /// Whether the array that was entered last has one more element, which must then be read.
+    pub fn next_element(&mut self) -> Result<bool, Error> {
+        self.next_member(b']', "a comma or the end of an array")
+    }
+
+    fn next_member(&mut self, close: u8, expected: &'static str) -> Result<bool, Error> {
+        let next = self.peek();
+        if next == Some(close) {
+            self.advance(1);
+            self.depth = self.depth.saturating_sub(1);
+            self.fresh = false;
+            return Ok(false);
+        }
+        if !std::mem::take(&mut self.fresh) {
+            if next != Some(b',') {
+                return Err(self.syntax(expected));
+            }
+            self.advance(1);
+            if self.peek() == Some(close) {
+                return Err(self.syntax("a value"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a string.
+    pub fn string(&mut self) -> Result<Str<'a>, Error> {
+        self.expect_kind(Kind::String)?;
+        self.string_token()
+    }
+
+    /// Reads a number and gives its text.
+    pub fn number(&mut self) -> Result<&'a str, Error> {
+        self.expect_kind(Kind::Number)?;
+        let start = self.at;
+        self.number_token()?;
+        Ok(self.slice(start))
+    }
+
+    /// Reads a whole number that is not negative. `3.0` and `3e2` are not whole numbers here, as
+    /// they are not for the real API.
+    pub fn u64(&mut self) -> Result<u64, Error> {
+        let start = self.clone();
+        let text = self.number()?;
+        text.parse().map_err(|_| {
+            Error::new(start.at, What::Type { expected: "a whole number", found: "a number" })
+        })
+    }
+
+    /// Reads a boolean.
+    pub fn bool(&mut self) -> Result<bool, Error> {
+        self.expect_kind(Kind::Bool)?;
+        let start = self.at;
+        self.literal_token()?;
+        Ok(self.slice(start) == "true")
+    }
+
+    /// Reads a `null` if there is one; `null` means the same as absent in both formats.
+    pub fn null(&mut self) -> Result<bool, Error> {
+        if self.kind()? == Kind::Null {
+            self.literal_token()?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Reads any value and gives its text as the sender wrote it.
+    pub fn skip(&mut self) -> Result<&'a str, Error> {
+        self.peek();
+        let start = self.at;
+        let outside = self.depth;
+        // One bit for each open bracket, 1 for an object.
+        let mut objects = 0u128;
+        loop {
+            match self.kind()? {
+                Kind::Object => {
+                    self.begin_object()?;
+                    objects = (objects << 1) | 1;
+                }
+                Kind::Array => {
+                    self.begin_array()?;
+                    objects <<= 1;
+                }
+                Kind::String => {
+                    self.string_token()?;
+                }
+                Kind::Number => self.number_token()?,
+                Kind::Bool | Kind::Null => self.literal_token()?,
+            }
+            // Go to the next value, closing what ends here.
+            loop {
+                if self.depth == outside {
+                    return Ok(self.slice(start));
+                }
+                let more = if objects & 1 == 1 {
+                    self.next_key()?.is_some()
+                } else {
+                    self.next_element()?
+                };
+                if more {
+                    break;
+                }
+                objects >>= 1;
+            }
+        }
+    }
+
+    /// Checks that nothing but white space is left.
+    pub fn end(&mut self) -> Result<(), Error> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.syntax("the end of the text")),
+        }
+    }
+
+    fn expect_kind(&mut self, expected: Kind) -> Result<(), Error> {
+        let found = self.kind()?;
+        if found == expected {
+            self.fresh = false;
+            return Ok(());
+        }
+        Err(Error::new(self.at, What::Type { expected: expected.name(), found: found.name() }))
+    }
+
+    /// The next byte that is not white space, which is skipped.
+    #[inline]
+    fn peek(&mut self) -> Option<u8> {
+        loop {
+            match self.text.as_bytes().get(self.at) {
+                Some(b' ' | b'\t' | b'\n' | b'\r') => self.advance(1),
+                other => return other.copied(),
+            }
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self, bytes: usize) {
+        self.at = self.at.saturating_add(bytes);
+    }
+
+    fn slice(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
+    }
+
+    fn syntax(&self, expected: &'static str) -> Error {
+        Error::new(self.at, What::Syntax { expected })
+    }
+
+    fn string_token(&mut self) -> Result<Str<'a>, Error> {
+        let bytes = self.text.as_bytes();
+        self.advance(1);
+        let start = self.at;
+        let mut escaped = false;
+        loop {
+            self.at = find_special(bytes, self.at);
+            match bytes.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape_token(bytes)?;
+                }
+                Some(_) => return Err(self.syntax("an escaped control character")),
+                None => return Err(self.syntax("the end of a string")),
+            }
+        }
+        let raw = self.slice(start);
+        self.advance(1);
+        self.fresh = false;
+        Ok(Str::new(raw, escaped))
+    }
+
+    #[inline]
+    fn escape_token(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match bytes.get(self.at.saturating_add(1)) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.advance(2),
+            Some(b'u') => {
+                let digits = bytes.get(self.at.saturating_add(2)..self.at.saturating_add(6));
+                if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+                    return Err(self.syntax("four hexadecimal digits"));
+                }
+                self.advance(6);
+            }
+            _ => return Err(self.syntax("an escape")),
+        }
+        Ok(())
+    }
+
+    fn number_token(&mut self) -> Result<(), Error> {
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.at) == Some(&b'-') {
+            self.advance(1);
+        }
+        match bytes.get(self.at) {
+            Some(b'0') => self.advance(1),
+            Some(b'1'..=b'9') => self.digits(bytes),
+            _ => return Err(self.syntax("a digit")),
+        }
+        if bytes.get(self.at) == Some(&b'.') {
+            self.advance(1);
+            self.some_digits(bytes)?;
+        }
+        if matches!(bytes.get(self.at), Some(b'e' | b'E')) {
+            self.advance(1);
+            if matches!(bytes.get(self.at), Some(b'+' | b'-')) {
+                self.advance(1);
+            }
+            self.some_digits(bytes)?;
+        }
+        self.fresh = false;
+        Ok(())
+    }
+
+    fn digits(&mut self, bytes: &[u8]) {
+        while matches!(bytes.get(self.at), Some(b'0'..=b'9')) {
+            self.advance(1);
+        }
+    }
+
+    fn some_digits(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if !matches!(bytes.get(self.at), Some(b'0'..=b'9')) {
+            return Err(self.syntax("a digit"));
+        }
+        self.digits(bytes);
+        Ok(())
+    }
+
+    fn literal_token(&mut self) -> Result<(), Error> {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        for literal in ["true", "false", "null"] {
+            if rest.starts_with(literal) {
+                self.advance(literal.len());
+                self.fresh = false;
+                return Ok(());
+            }
+        }
+        Err(self.syntax("a value"))
+    }
+}
+
+/// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or
+/// a control character; the length of `bytes` if there is none.
+///
+/// Eight bytes at a time: texts and base64 images are most of what Creole reads.
+#[inline]
+fn find_special(bytes: &[u8], from: usize) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = from;
+    while let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES.wrapping_mul(b'"' as u64));
+        let slash = word ^ (ONES.wrapping_mul(b'\\' as u64));
+        // Each term has the high bit of a byte set where that byte is special. A borrow can set
+        // bits too many, but only above the first special byte, and the first one is all we ask.
+        let found = (quote.wrapping_sub(ONES) & !quote)
+            | (slash.wrapping_sub(ONES) & !slash)
+            | (word.wrapping_sub(ONES.wrapping_mul(0x20)) & !word);
+        let found = found & HIGH;
+        if found != 0 {
+            return at.saturating_add((found.trailing_zeros() / 8) as usize);
+        }
+        at = at.saturating_add(8);
+    }
+    while let Some(byte) = bytes.get(at) {
+        if matches!(byte, b'"' | b'\\' | 0..0x20) {
+            return at;
+        }
+        at = at.saturating_add(1);
+    }
+    at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn skip(text: &str) -> Result<&str, Error> {
+        let mut reader = Reader::new(text, 128);
+        let raw = reader.skip()?;
+        reader.end()?;
+        Ok(raw)
+    }
+
+    #[test]
+    fn exactly_the_texts_of_the_standard_are_accepted() {
+        let good = [
+            "{}",
+            "[]",
+            "0",
+            "-0",
+            "-0.5e+10",
+            "1E5",
+            "\"\"",
+            "\"\\u00e9\\n\\/\"",
+            " [ 1 , {} ] ",
+            "{\"a\":{\"a\":[[],{},null,true,false]}}",
+            "123456789012345678901234567890",
+            "\"\\ud83d\"",
+            "\"\u{7f}é漢🎉\"",
+            "{\"\":\"\"}",
+        ];
+        for text in good {
+            assert_eq!(skip(text).unwrap(), text.trim(), "{text}");
+        }
+        let bad = [
+            "",
+            " ",
+            "{",
+            "}",
+            "[",
+            "]",
+            "[}",
+            "{]",
+            "[1,]",
+            "{\"a\":1,}",
+            "{,}",
+            "[,1]",
+            "{\"a\"}",
+            "{a:1}",
+            "{\"a\" 1}",
+            "[1 2]",
+            "01",
+            "1.",
+            ".5",
+            "-",
+            "+1",
+            "1e",
+            "1e+",
+            "tru",
+            "nul",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\\u12\"",
+            "\"a\nb\"",
+            "\"\t\"",
+            "1 2",
+            "{} {}",
+            "NaN",
+            "Infinity",
+            "'a'",
+            "[1,,2]",
+            "{\"a\":1 \"b\":2}",
+            "{1:2}",
+            "\u{feff}{}",
+        ];
+        for text in bad {
+            assert!(skip(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited_and_does_not_recurse() {
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(skip(&deep(128)).is_ok());
+        let error = skip(&deep(129)).unwrap_err();
+        assert!(error.is_syntax());
+        assert_eq!(error.to_string(), "nested too deeply at byte 128");
+        assert!(skip(&"[".repeat(5_000_000)).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_path_and_both_types() {
+        let mut reader = Reader::new("[]", 8);
+        let error = reader.begin_object().unwrap_err();
+        let error = error.in_key("input").at_index(0).in_key("content").at_index(3);
+        let error = error.in_key("messages");
+        assert_eq!(
+            error.to_string(),
+            "messages[3].content[0].input: expected an object, but found an array"
+        );
+        assert!(!error.is_syntax());
+    }
+
+    #[test]
+    fn a_member_can_be_read_by_type_or_skipped() {
+        let mut reader = Reader::new(r#"{"a":[1,"x",true,null],"b":-1.5,"c":{"d":7}}"#, 8);
+        reader.begin_object().unwrap();
+        assert_eq!(reader.next_key().unwrap().unwrap().raw(), "a");
+        reader.begin_array().unwrap();
+        assert!(reader.next_element().unwrap());
+        assert_eq!(reader.u64().unwrap(), 1);
+        assert!(reader.next_element().unwrap());
+        assert_eq!(reader.string().unwrap().raw(), "x");
+        assert!(reader.next_element().unwrap());
+        assert!(reader.bool().unwrap());
+        assert!(reader.next_element().unwrap());
+        assert!(reader.null().unwrap());
+        assert!(!reader.next_element().unwrap());
+        assert_eq!(reader.next_key().unwrap().unwrap().raw(), "b");
+        assert!(reader.clone().u64().is_err());
+        assert_eq!(reader.number().unwrap(), "-1.5");
+        assert_eq!(reader.next_key().unwrap().unwrap().raw(), "c");
+        assert_eq!(reader.skip().unwrap(), r#"{"d":7}"#);
+        assert!(reader.next_key().unwrap().is_none());
+        reader.end().unwrap();
+    }
+
+    fn json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            any::<Option<bool>>().prop_map(|value| serde_json::to_string(&value).unwrap()),
+            any::<i64>().prop_map(|value| value.to_string()),
+            any::<f64>().prop_map(|value| serde_json::to_string(&value).unwrap()),
+            ".{0,20}".prop_map(|value| serde_json::to_string(&value).unwrap()),
+        ];
+        leaf.prop_recursive(6, 48, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6)
+                    .prop_map(|values| format!("[ {}]", values.join(" , "))),
+                prop::collection::vec((".{0,6}", inner), 0..6).prop_map(|members| {
+                    let members: Vec<String> = members
+                        .into_iter()
+                        .map(|(key, value)| {
+                            format!("{} :\n{value}", serde_json::to_string(&key).unwrap())
+                        })
+                        .collect();
+                    format!("{{{}}}", members.join(",\t"))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_serde_json_accepts_is_accepted_and_nothing_else(
+            text in json(), at in any::<prop::sample::Index>(), byte in 0u8..128
+        ) {
+            prop_assert_eq!(skip(&text).unwrap(), text.as_str());
+            // The same text with one byte changed.
+            let mut mutated = text.into_bytes();
+            let at = at.index(mutated.len());
+            mutated[at] = byte;
+            if let Ok(mutated) = String::from_utf8(mutated) {
+                let expected = serde_json::from_str::<serde::de::IgnoredAny>(&mutated).is_ok();
+                prop_assert_eq!(skip(&mutated).is_ok(), expected, "{}", mutated);
+            }
+        }
+
+        #[test]
+        fn specials_are_found_wherever_they_are(
+            bytes in prop::collection::vec(any::<u8>(), 0..64), from in 0usize..70
+        ) {
+            let expected = (from..bytes.len())
+                .find(|&at| matches!(bytes[at], b'"' | b'\\' | 0..0x20))
+                .unwrap_or(bytes.len().max(from));
+            prop_assert_eq!(find_special(&bytes, from), expected);
+        }
+    }
+}

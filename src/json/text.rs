@@ -1,0 +1,199 @@
+//! Strings as their sender escaped them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// The inside of a JSON string: the bytes between the quotes, with escapes.
+///
+/// It was validated when it was read, so it can be copied into another JSON string as it is.
+#[derive(Clone, Copy, Default, Hash)]
+pub struct Str<'a> {
+    raw: &'a str,
+    escaped: bool,
+}
+
+impl<'a> Str<'a> {
+    pub(super) fn new(raw: &'a str, escaped: bool) -> Self {
+        Self { raw, escaped }
+    }
+
+    /// A text that needs no escaping, such as a constant of ours. The caller answers for that.
+    #[must_use]
+    pub const fn plain(text: &'a str) -> Self {
+        Self { raw: text, escaped: false }
+    }
+
+    /// The text as it stands between the quotes.
+    #[must_use]
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Whether the text has no characters.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.raw.is_empty()
+    }
+
+    /// Whether the text is empty or nothing but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        if self.escaped { self.decode().trim().is_empty() } else { self.raw.trim().is_empty() }
+    }
+
+    /// The text itself. Half a surrogate pair becomes U+FFFD.
+    #[must_use]
+    pub fn decode(&self) -> Cow<'a, str> {
+        if !self.escaped {
+            return Cow::Borrowed(self.raw);
+        }
+        let mut text = String::with_capacity(self.raw.len());
+        let mut rest = self.raw;
+        while let Some((plain, after)) = rest.split_once('\\') {
+            text.push_str(plain);
+            let mut chars = after.chars();
+            let code = chars.next();
+            rest = chars.as_str();
+            match code {
+                Some('b') => text.push('\u{8}'),
+                Some('f') => text.push('\u{c}'),
+                Some('n') => text.push('\n'),
+                Some('r') => text.push('\r'),
+                Some('t') => text.push('\t'),
+                Some('u') => {
+                    let unit = code_unit(rest);
+                    rest = rest.get(4..).unwrap_or_default();
+                    match unit {
+                        0xd800..0xdc00 => {
+                            let low = rest.strip_prefix("\\u").map(code_unit);
+                            if let Some(low @ 0xdc00..0xe000) = low {
+                                rest = rest.get(6..).unwrap_or_default();
+                                let point = ((unit & 0x3ff) << 10) | (low & 0x3ff);
+                                let point = point.saturating_add(0x10000);
+                                text.push(char::from_u32(point).unwrap_or('\u{fffd}'));
+                            } else {
+                                text.push('\u{fffd}');
+                            }
+                        }
+                        _ => text.push(char::from_u32(unit).unwrap_or('\u{fffd}')),
+                    }
+                }
+                Some(other) => text.push(other),
+                None => {}
+            }
+        }
+        text.push_str(rest);
+        Cow::Owned(text)
+    }
+}
+
+impl PartialEq<str> for Str<'_> {
+    fn eq(&self, other: &str) -> bool {
+        if self.escaped { self.decode() == other } else { self.raw == other }
+    }
+}
+
+impl PartialEq<&str> for Str<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+/// Equal texts are equal, however they are escaped.
+impl PartialEq for Str<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        if self.escaped || other.escaped {
+            self.decode() == other.decode()
+        } else {
+            self.raw == other.raw
+        }
+    }
+}
+
+impl Eq for Str<'_> {}
+
+impl fmt::Debug for Str<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.raw)
+    }
+}
+
+/// How many bytes at the end of `raw` must wait for the next piece of the same text: the escape of
+/// the first half of a surrogate pair, whose second half a server may send in its next delta.
+///
+/// Clients decode each delta by itself, so the halves must reach them together.
+#[must_use]
+pub fn hold_back(raw: &str) -> usize {
+    let Some(tail) = raw.len().checked_sub(6).and_then(|start| raw.get(start..)) else {
+        return 0;
+    };
+    let Some(digits) = tail.strip_prefix("\\u") else { return 0 };
+    if !matches!(code_unit(digits), 0xd800..0xdc00) {
+        return 0;
+    }
+    // `\\ud83d` is an escaped backslash and the text `ud83d`: count the backslashes in front.
+    let before = raw.len().saturating_sub(6);
+    let slashes = raw.bytes().take(before).rev().take_while(|&byte| byte == b'\\').count();
+    if slashes % 2 == 0 { 6 } else { 0 }
+}
+
+/// The number of the four hexadecimal digits at the start of `text`.
+fn code_unit(text: &str) -> u32 {
+    text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Reader;
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Str<'_> {
+        Reader::new(text, 8).string().unwrap()
+    }
+
+    #[test]
+    fn escapes_are_decoded() {
+        assert_eq!(read(r#""a\"\\\/\b\f\n\r\té漢""#).decode(), "a\"\\/\u{8}\u{c}\n\r\té漢");
+        assert_eq!(read(r#""\ud83c\udf89""#).decode(), "🎉");
+        assert_eq!(read(r#""\udbff\udfff \ud800\udc00""#).decode(), "\u{10ffff} \u{10000}");
+        assert_eq!(read(r#""\ud83c x \udf89""#).decode(), "\u{fffd} x \u{fffd}");
+        assert!(matches!(read(r#""plain é""#).decode(), Cow::Borrowed("plain é")));
+    }
+
+    #[test]
+    fn texts_are_compared_by_what_they_say() {
+        assert_eq!(read(r#""a\u0062c""#), "abc");
+        assert_eq!(read(r#""a\u0062c""#), read(r#""abc""#));
+        assert!(read(r#"" \n\u0020\t""#).is_blank());
+        assert!(!read(r#"" \n.""#).is_blank());
+    }
+
+    #[test]
+    fn only_the_first_half_of_a_pair_waits() {
+        for (raw, bytes) in [
+            ("", 0),
+            ("abc", 0),
+            ("\\ud83c", 6),
+            ("x\\ud83c", 6),
+            ("x\\\\ud83c", 0),
+            ("x\\\\\\ud83c", 6),
+            ("\\ud83c\\udf89", 0),
+            ("\\u0041", 0),
+            ("éééééé", 0),
+        ] {
+            assert_eq!(hold_back(raw), bytes, "{raw}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_undoes_the_escaping_of_serde_json(text in any::<String>()) {
+            let json = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(read(&json).decode(), text.as_str());
+            let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let json = format!("\"{ascii}\"");
+            prop_assert_eq!(read(&json).decode(), text.as_str());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! JSON written straight into a buffer.
+
+use super::{Reader, Str};
+
+/// Writes one JSON text, without a tree in between.
+///
+/// Commas need no state: one is due unless the text so far ends in an opening bracket or a colon.
+///
+/// ```
+/// let mut out = Vec::new();
+/// let mut json = creole::json::Writer::new(&mut out);
+/// json.begin_object();
+/// json.key("a").begin_array();
+/// json.u64(1);
+/// json.text("say \"hi\"");
+/// json.end_array();
+/// json.key("b").raw("{\"x\":1.10}");
+/// json.end_object();
+/// assert_eq!(out, br#"{"a":[1,"say \"hi\""],"b":{"x":1.10}}"#);
+/// ```
+#[derive(Debug)]
+pub struct Writer<'o> {
+    out: &'o mut Vec<u8>,
+}
+
+impl<'o> Writer<'o> {
+    /// Appends to `out`, in which a JSON text starts here.
+    pub fn new(out: &'o mut Vec<u8>) -> Self {
+        Self { out }
+    }
+
+    /// The buffer, for a caller that writes a value byte by byte. [`Writer::value`] must come first.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+    }
+
+    /// Writes the comma that is due before a value or key.
+    pub fn value(&mut self) -> &mut Self {
+        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
+            self.out.push(b',');
+        }
+        self
+    }
+
+    /// `{`
+    pub fn begin_object(&mut self) -> &mut Self {
+        self.value().out.push(b'{');
+        self
+    }
+
+    /// `}`
+    pub fn end_object(&mut self) -> &mut Self {
+        self.out.push(b'}');
+        self
+    }
+
+    /// `[`
+    pub fn begin_array(&mut self) -> &mut Self {
+        self.value().out.push(b'[');
+        self
+    }
+
+    /// `]`
+    pub fn end_array(&mut self) -> &mut Self {
+        self.out.push(b']');
+        self
+    }
+
+    /// The name of a member; it must need no escaping.
+    pub fn key(&mut self, key: &'static str) -> &mut Self {
+        self.value().out.push(b'"');
+        self.out.extend_from_slice(key.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self
+    }
+
+    /// The name of a member that another side chose.
+    pub fn key_text(&mut self, key: &str) -> &mut Self {
+        self.text(key);
+        self.out.push(b':');
+        self
+    }
+
+    /// A string, escaped here.
+    pub fn text(&mut self, text: &str) -> &mut Self {
+        self.value();
+        quote(self.out, text);
+        self
+    }
+
+    /// A string that is escaped already.
+    pub fn str(&mut self, text: Str<'_>) -> &mut Self {
+        self.value().out.push(b'"');
+        self.out.extend_from_slice(text.raw().as_bytes());
+        self.out.push(b'"');
+        self
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, json: &str) -> &mut Self {
+        self.value().out.extend_from_slice(json.as_bytes());
+        self
+    }
+
+    /// A whole number.
+    pub fn u64(&mut self, number: u64) -> &mut Self {
+        self.value();
+        push_u64(self.out, number);
+        self
+    }
+
+    /// `true` or `false`
+    pub fn bool(&mut self, value: bool) -> &mut Self {
+        self.raw(if value { "true" } else { "false" })
+    }
+
+    /// `null`
+    pub fn null(&mut self) -> &mut Self {
+        self.raw("null")
+    }
+}
+
+/// Appends `text` as a JSON string with its quotes.
+pub fn quote(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    escape(out, text);
+    out.push(b'"');
+}
+
+/// Appends `text` as the inside of a JSON string.
+pub fn escape(out: &mut Vec<u8>, text: &str) {
+    let mut plain_from = 0;
+    let bytes = text.as_bytes();
+    for (at, &byte) in bytes.iter().enumerate() {
+        if !matches!(byte, b'"' | b'\\' | 0..0x20) {
+            continue;
+        }
+        out.extend_from_slice(bytes.get(plain_from..at).unwrap_or_default());
+        plain_from = at.saturating_add(1);
+        escape_byte(out, byte);
+    }
+    out.extend_from_slice(bytes.get(plain_from..).unwrap_or_default());
+}
+
+fn escape_byte(out: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        _ => {
+            const DIGITS: &[u8; 16] = b"0123456789abcdef";
+            out.extend_from_slice(b"\\u00");
+            for digit in [byte >> 4, byte & 15] {
+                out.push(DIGITS.get(usize::from(digit)).copied().unwrap_or(b'0'));
+            }
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Appends a JSON value without the white space between its tokens. Numbers, escapes and the order
+/// of keys stay as they are.
+pub fn compact(out: &mut Vec<u8>, json: &str) {
+    tokens(json, |token| out.extend_from_slice(token.as_bytes()));
+}
+
+/// Appends a JSON value, without the white space between its tokens, as the inside of a JSON
+/// string: `{"a": "x"}` becomes `{\"a\":\"x\"}`.
+pub fn escape_compact(out: &mut Vec<u8>, json: &str) {
+    tokens(json, |token| escape(out, token));
+}
+
+/// Calls `each` with the parts of a valid JSON text between which there is white space, strings
+/// unbroken.
+fn tokens(json: &str, mut each: impl FnMut(&str)) {
+    let mut rest = json;
+    while let Some(at) = rest.find(['"', ' ', '\t', '\n', '\r']) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        each(before);
+        if from.starts_with('"') {
+            let mut reader = Reader::new(from, 1);
+            let string =
+                reader.string().map_or(from, |_| from.get(..reader.offset()).unwrap_or(from));
+            each(string);
+            rest = from.get(string.len()..).unwrap_or_default();
+        } else {
+            rest = from.trim_start_matches([' ', '\t', '\n', '\r']);
+        }
+    }
+    each(rest);
+}
+
+/// Appends a whole number in decimal digits, without the formatting machinery.
+pub fn push_u64(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0u8; 20];
+    let mut used = 0usize;
+    for slot in digits.iter_mut().rev() {
+        *slot = b'0' | (number % 10) as u8;
+        number /= 10;
+        used = used.saturating_add(1);
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(20usize.saturating_sub(used)..).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn white_space_goes_only_between_tokens() {
+        let json = "{ \"a b\" :\n [ 1.10 ,\t\"x \\\" y\" ] , \"n\":1E5 }";
+        assert_eq!(text(|out| compact(out, json)), r#"{"a b":[1.10,"x \" y"],"n":1E5}"#);
+        assert_eq!(
+            text(|out| escape_compact(out, json)),
+            r#"{\"a b\":[1.10,\"x \\\" y\"],\"n\":1E5}"#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn quoting_is_read_back_by_serde_json(value in any::<String>()) {
+            let json = text(|out| quote(out, &value));
+            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), value);
+        }
+
+        #[test]
+        fn numbers_are_written_in_decimal(number in any::<u64>()) {
+            prop_assert_eq!(text(|out| push_u64(out, number)), number.to_string());
+        }
+    }
+}
