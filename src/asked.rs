@@ -1,0 +1,138 @@
+//! What an answer must know about its request.
+//!
+//! Written by `translate` while it reads the request, read by `stream` and by `translate` again
+//! while they read the answer. It owns its texts: the request body is gone by then.
+
+use std::collections::BTreeSet;
+
+use crate::profile::Profile;
+
+/// What an answer must know about its request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// The model that the client named, which the answer reports.
+    pub model: String,
+    /// Whether the client wants a stream.
+    pub stream: bool,
+    /// The tools that were sent to the upstream.
+    pub tools: Tools,
+    /// The client's stop sequences.
+    pub stop_sequences: Vec<String>,
+    /// Those of them that the upstream was not told (`max_stop`), so that the text is cut here.
+    pub stop_here: Vec<String>,
+    /// Whether reasoning is shown.
+    pub thinking: Thinking,
+    /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries
+    /// it even when its text is not shown.
+    pub reasoning_returns: bool,
+    /// The client allows one tool call only (`disable_parallel_tool_use`).
+    pub one_tool_call: bool,
+    /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
+    pub ids_used: BTreeSet<String>,
+    /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
+    pub input_tokens: u64,
+    /// The final assistant text, where the profile says that the upstream repeats it.
+    pub prefill: String,
+    /// What the upstream's answers need.
+    pub profile: Profile,
+}
+
+/// Whether reasoning is shown to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// No thinking blocks.
+    #[default]
+    Hidden,
+    /// Thinking blocks with empty text (`display: "omitted"`).
+    Omitted,
+    /// Thinking blocks with their text.
+    Shown,
+}
+
+/// The tools that were sent to the upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tools(Vec<Tool>);
+
+/// One tool, under both its names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tool {
+    /// What the upstream knows it as.
+    pub outgoing: String,
+    /// What the client knows it as.
+    pub name: String,
+    /// The client's toolset of which it is a member (`computer`, `browser`).
+    pub toolset: Option<&'static str>,
+    /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, checks of
+    /// inputs.
+    pub schema: Option<String>,
+}
+
+impl Tools {
+    /// Adds a tool.
+    pub fn push(&mut self, tool: Tool) {
+        self.0.push(tool);
+    }
+
+    /// All of them, in the order of the request.
+    pub fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.0.iter()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The tool that an upstream means by `name`: the one of that name, else the only one whose
+    /// name differs from it by case, spaces, `_` and `-` alone.
+    ///
+    /// n8n silently drops a call whose name is not exactly a tool's, and asks again for ever.
+    #[must_use]
+    pub fn meant_by(&self, name: &str) -> Option<&Tool> {
+        if let Some(exact) = self.0.iter().find(|tool| tool.outgoing == name) {
+            return Some(exact);
+        }
+        let mut alike = self.0.iter().filter(|tool| {
+            same_but_for_spelling(&tool.outgoing, name) || same_but_for_spelling(&tool.name, name)
+        });
+        alike.next().filter(|_| alike.next().is_none())
+    }
+}
+
+fn same_but_for_spelling(left: &str, right: &str) -> bool {
+    let normal = |text: &'_ str| {
+        text.chars()
+            .filter(|letter| !matches!(letter, ' ' | '_' | '-'))
+            .flat_map(char::to_lowercase)
+            .collect::<String>()
+    };
+    normal(left) == normal(right) && !normal(left).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools(names: &[&str]) -> Tools {
+        let mut tools = Tools::default();
+        for name in names {
+            let name = (*name).to_owned();
+            tools.push(Tool { outgoing: name.clone(), name, ..Tool::default() });
+        }
+        tools
+    }
+
+    #[test]
+    fn a_name_is_repaired_only_when_one_tool_is_meant() {
+        let tools = tools(&["Research_Agent", "read", "Read", "list-dir"]);
+        let meant = |name| tools.meant_by(name).map(|tool| tool.name.as_str());
+        assert_eq!(meant("Research Agent"), Some("Research_Agent"));
+        assert_eq!(meant("research-agent"), Some("Research_Agent"));
+        assert_eq!(meant("ListDir"), Some("list-dir"));
+        assert_eq!(meant("Read"), Some("Read"));
+        assert_eq!(meant("READ"), None);
+        assert_eq!(meant("Bassh"), None);
+        assert_eq!(meant("_"), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! What went wrong, by whose fault, and what the client is told.
+//!
+//! [`Kind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
+//! the status, whether an SDK retries. [`Fault`] is for operators: whose problem it is. The message
+//! says where the bad value is and what was expected there, never what a prompt or a credential says.
+
+use std::fmt;
+
+use crate::json::{self, Writer};
+
+/// The `error.type` of the Messages API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// 400, and every other 4xx without a type of its own.
+    InvalidRequest,
+    /// 401
+    Authentication,
+    /// 402
+    Billing,
+    /// 403
+    Permission,
+    /// 404
+    NotFound,
+    /// 409
+    Conflict,
+    /// 413
+    RequestTooLarge,
+    /// 429
+    RateLimit,
+    /// 500, 502
+    Api,
+    /// 504
+    Timeout,
+    /// 529
+    Overloaded,
+}
+
+impl Kind {
+    /// The word on the wire.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request_error",
+            Self::Authentication => "authentication_error",
+            Self::Billing => "billing_error",
+            Self::Permission => "permission_error",
+            Self::NotFound => "not_found_error",
+            Self::Conflict => "conflict_error",
+            Self::RequestTooLarge => "request_too_large",
+            Self::RateLimit => "rate_limit_error",
+            Self::Api => "api_error",
+            Self::Timeout => "timeout_error",
+            Self::Overloaded => "overloaded_error",
+        }
+    }
+
+    /// The status that goes with it.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        match self {
+            Self::InvalidRequest => 400,
+            Self::Authentication => 401,
+            Self::Billing => 402,
+            Self::Permission => 403,
+            Self::NotFound => 404,
+            Self::Conflict => 409,
+            Self::RequestTooLarge => 413,
+            Self::RateLimit => 429,
+            Self::Api => 500,
+            Self::Timeout => 504,
+            Self::Overloaded => 529,
+        }
+    }
+}
+
+/// Whose problem it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The request cannot be served as it is.
+    Client,
+    /// The model server failed, or broke its protocol.
+    Upstream,
+    /// This gateway's configuration or limits.
+    Operator,
+}
+
+impl Fault {
+    /// As it is named in logs and metrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Upstream => "upstream",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+/// An answer that is an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Whose problem it is.
+    pub fault: Fault,
+    /// The `error.type`.
+    pub kind: Kind,
+    /// The HTTP status, where the head has not been sent yet.
+    pub status: u16,
+    /// `error.message`
+    pub message: String,
+    /// `error.details.error_code`, where a client acts on it.
+    pub code: Option<&'static str>,
+    /// `x-should-retry`, where an SDK would decide wrongly by the status.
+    pub should_retry: Option<bool>,
+}
+
+impl Error {
+    /// An error with the status of its kind.
+    #[must_use]
+    pub fn new(fault: Fault, kind: Kind, message: impl Into<String>) -> Self {
+        let status = kind.status();
+        Self { fault, kind, status, message: message.into(), code: None, should_retry: None }
+    }
+
+    /// A request that cannot be served; `message` begins with the path where there is one.
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Fault::Client, Kind::InvalidRequest, message)
+    }
+
+    /// A field or block of the client that cannot be kept and must not be lost.
+    #[must_use]
+    pub fn unsupported(path: &str) -> Self {
+        Self::invalid(format!("{path}: this is not supported by this gateway"))
+    }
+
+    /// An answer of the upstream that cannot be understood: 502.
+    #[must_use]
+    pub fn misbehaved(message: impl Into<String>) -> Self {
+        Self::new(Fault::Upstream, Kind::Api, message).with_status(502)
+    }
+
+    /// The same with another status.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The same with a code that clients act on.
+    #[must_use]
+    pub fn with_code(mut self, code: &'static str) -> Self {
+        self.code = Some(code);
+        self
+    }
+
+    /// The same with a decision about retries.
+    #[must_use]
+    pub fn with_should_retry(mut self, retry: bool) -> Self {
+        self.should_retry = Some(retry);
+        self
+    }
+
+    /// The error body of the Messages API, and the data of its `error` event.
+    pub fn write(&self, out: &mut Vec<u8>, request_id: &str) {
+        let mut json = Writer::new(out);
+        json.begin_object().key("type").text("error");
+        json.key("error").begin_object();
+        json.key("type").text(self.kind.word());
+        json.key("message").text(&self.message);
+        if let Some(code) = self.code {
+            json.key("details").begin_object().key("error_code").text(code).end_object();
+        }
+        json.end_object();
+        json.key("request_id").text(request_id);
+        json.end_object();
+    }
+}
+
+impl From<json::Error> for Error {
+    /// A body of the client that could not be read.
+    fn from(error: json::Error) -> Self {
+        if error.is_syntax() {
+            Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
+        } else {
+            Self::invalid(error.to_string())
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.status, self.kind.word(), self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_body_has_the_shape_of_the_messages_api() {
+        let mut out = Vec::new();
+        Error::invalid("thread: say \"no\"")
+            .with_code("thread_unsupported_request")
+            .write(&mut out, "req_1");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"thread: say \"no\"","details":{"error_code":"thread_unsupported_request"}},"request_id":"req_1"}"#
+        );
+    }
+}

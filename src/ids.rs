@@ -1,0 +1,96 @@
+//! Ids that Creole mints, from the seed that the host gives: the core has no entropy of its own.
+
+use sha2::{Digest, Sha256};
+
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Mints the ids of one exchange. The same seed gives the same ids on every host.
+#[derive(Clone, Copy, Debug)]
+pub struct Ids {
+    seed: u128,
+}
+
+impl Ids {
+    /// `seed` must differ for each exchange, on all replicas together.
+    #[must_use]
+    pub fn new(seed: u128) -> Self {
+        Self { seed }
+    }
+
+    /// `req_…`: the exchange.
+    #[must_use]
+    pub fn request(&self) -> String {
+        format!("req_{}", self.digits(b'r', 0))
+    }
+
+    /// `msg_…`: the answer. Never the upstream's id: some upstreams repeat theirs, and clients merge
+    /// messages with equal ids.
+    #[must_use]
+    pub fn message(&self) -> String {
+        format!("msg_{}", self.digits(b'm', 0))
+    }
+
+    /// `call_…`: the upstream's id for a call to which it gave none; `position` counts the calls of
+    /// the answer.
+    #[must_use]
+    pub fn call(&self, position: u32) -> String {
+        format!("call_{}", self.digits(b'c', position))
+    }
+
+    fn digits(&self, purpose: u8, position: u32) -> String {
+        let mut data = Vec::with_capacity(21);
+        data.extend_from_slice(&self.seed.to_be_bytes());
+        data.push(purpose);
+        data.extend_from_slice(&position.to_be_bytes());
+        base62_of_hash(&data, 24)
+    }
+}
+
+/// The lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
+#[must_use]
+pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
+    let mut number: [u8; 32] = Sha256::digest(data).into();
+    let mut text = String::with_capacity(digits);
+    for _ in 0..digits {
+        // One step of long division by 62, from the most significant byte.
+        let mut rest = 0u32;
+        for byte in &mut number {
+            let value = (rest << 8) | u32::from(*byte);
+            *byte = (value / 62) as u8;
+            rest = value % 62;
+        }
+        text.push(BASE62.get(rest as usize).copied().map_or('0', char::from));
+    }
+    text
+}
+
+/// The SHA-256 of `data` in lower-case hexadecimal digits, 64 of them.
+#[must_use]
+pub fn hex_of_hash(data: &[u8]) -> String {
+    let hash: [u8; 32] = Sha256::digest(data).into();
+    let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+    hash.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_depend_on_seed_and_position_only() {
+        let ids = Ids::new(7);
+        assert_eq!(ids.call(0), Ids::new(7).call(0));
+        assert_ne!(ids.call(0), ids.call(1));
+        assert_ne!(ids.message(), Ids::new(8).message());
+        assert_eq!(ids.message().len(), 28);
+        assert!(ids.request().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+    }
+
+    #[test]
+    fn hashes_are_those_of_other_tools() {
+        // printf abc | sha256sum, and idcodec.py's b62.
+        assert!(hex_of_hash(b"abc").starts_with("ba7816bf8f01cfea"));
+        assert_eq!(hex_of_hash(b"abc").len(), 64);
+        assert_eq!(base62_of_hash(b"abc", 22), "vab5RpW6i5Hzn7YMlm3bwc");
+    }
+}

@@ -1,0 +1,24 @@
+//! Creole: Anthropic Messages clients on any Chat Completions model. This crate is the translation
+//! core; hosts (Envoy, Workers, a gateway) drive an [`Exchange`] and do all I/O.
+#![forbid(unsafe_code)]
+
+pub mod asked;
+pub mod config;
+pub mod error;
+mod exchange;
+pub mod ids;
+pub mod json;
+pub mod profile;
+pub mod report;
+pub mod stream;
+pub mod translate;
+pub mod warning;
+
+pub use config::Config;
+pub use exchange::{
+    End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest,
+};
+pub use translate::headers::Header;
+
+/// A point in time: milliseconds since the Unix epoch, from the host's clock.
+pub type Millis = u64;

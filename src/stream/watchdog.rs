@@ -1,0 +1,166 @@
+//! Notices silence: of the upstream, which may have stalled, and towards the client, which may give
+//! up.
+//!
+//! An upstream's comments and empty deltas are life, but not progress: a server that only says that
+//! it is alive for minutes has stalled too.
+
+use crate::Millis;
+use crate::config::Settings;
+
+/// What is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing yet.
+    Nothing,
+    /// Nothing was sent to the client for `ping_interval_ms`.
+    Ping,
+    /// The upstream is given up; the text says why.
+    Stalled(&'static str),
+}
+
+/// The times that matter, in Unix milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Watchdog {
+    stall_timeout_ms: u64,
+    no_progress_timeout_ms: u64,
+    first_byte_timeout_ms: u64,
+    ping_interval_ms: u64,
+    byte_at: Millis,
+    progress: u64,
+    progress_at: Millis,
+    sent_at: Millis,
+}
+
+impl Watchdog {
+    /// `pings`: whether the host can write while the upstream is silent.
+    #[must_use]
+    pub fn new(settings: &Settings, pings: bool) -> Self {
+        Self {
+            stall_timeout_ms: settings.stall_timeout_ms(pings),
+            no_progress_timeout_ms: settings.no_progress_timeout_ms,
+            first_byte_timeout_ms: settings.first_byte_timeout_ms(pings),
+            ping_interval_ms: settings.ping_interval_ms,
+            byte_at: 0,
+            progress: 0,
+            progress_at: 0,
+            sent_at: 0,
+        }
+    }
+
+    /// The upstream has the request.
+    pub fn start(&mut self, now: Millis) {
+        self.byte_at = now;
+        self.progress_at = now;
+        self.sent_at = now;
+    }
+
+    /// The upstream sent something.
+    pub fn byte(&mut self, now: Millis) {
+        self.byte_at = now;
+    }
+
+    /// The upstream has sent `progress` pieces of content so far.
+    pub fn progress(&mut self, progress: u64, now: Millis) {
+        if progress != self.progress {
+            self.progress = progress;
+            self.progress_at = now;
+        }
+    }
+
+    /// The client was sent something.
+    pub fn sent(&mut self, now: Millis) {
+        self.sent_at = now;
+    }
+
+    /// Whether the client heard nothing for too long.
+    #[must_use]
+    pub fn ping_is_due(&self, now: Millis) -> bool {
+        now >= self.sent_at.saturating_add(self.ping_interval_ms)
+    }
+
+    /// What is due; `waiting` for the upstream's head.
+    #[must_use]
+    pub fn due(&self, now: Millis, waiting: bool) -> Due {
+        if now >= self.stall_at(waiting) {
+            return Due::Stalled(if waiting {
+                "Upstream did not answer in time."
+            } else {
+                "Upstream stopped sending."
+            });
+        }
+        if !waiting && now >= self.no_progress_at() {
+            return Due::Stalled("Upstream sends signs of life, but no content.");
+        }
+        if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
+    }
+
+    /// When something is due next.
+    #[must_use]
+    pub fn next(&self, waiting: bool, pings: bool) -> Millis {
+        let mut next = self.stall_at(waiting);
+        if !waiting {
+            next = next.min(self.no_progress_at());
+        }
+        if pings {
+            next = next.min(self.sent_at.saturating_add(self.ping_interval_ms));
+        }
+        next
+    }
+
+    fn stall_at(&self, waiting: bool) -> Millis {
+        let timeout = if waiting { self.first_byte_timeout_ms } else { self.stall_timeout_ms };
+        self.byte_at.saturating_add(timeout)
+    }
+
+    fn no_progress_at(&self) -> Millis {
+        self.progress_at.saturating_add(self.no_progress_timeout_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watchdog() -> Watchdog {
+        let settings = Settings {
+            stall_timeout_ms: 1000,
+            no_progress_timeout_ms: 3000,
+            first_byte_timeout_ms: 500,
+            ping_interval_ms: 100,
+            ..Settings::default()
+        };
+        let mut watchdog = Watchdog::new(&settings, true);
+        watchdog.start(0);
+        watchdog
+    }
+
+    #[test]
+    fn the_head_has_its_own_timeout() {
+        let watchdog = watchdog();
+        assert_eq!(watchdog.next(true, false), 500);
+        assert!(matches!(watchdog.due(500, true), Due::Stalled(_)));
+    }
+
+    #[test]
+    fn silence_towards_the_client_asks_for_a_ping() {
+        let mut watchdog = watchdog();
+        assert_eq!(watchdog.due(99, false), Due::Nothing);
+        assert_eq!(watchdog.due(100, false), Due::Ping);
+        watchdog.sent(100);
+        assert_eq!(watchdog.due(150, false), Due::Nothing);
+        assert_eq!(watchdog.next(false, true), 200);
+    }
+
+    #[test]
+    fn signs_of_life_are_not_progress() {
+        let mut watchdog = watchdog();
+        for now in (0..3000).step_by(500) {
+            watchdog.byte(now);
+            assert!(!matches!(watchdog.due(now, false), Due::Stalled(_)));
+        }
+        watchdog.byte(2999);
+        assert!(matches!(watchdog.due(3000, false), Due::Stalled(why) if why.contains("life")));
+        watchdog.progress(1, 3000);
+        assert!(!matches!(watchdog.due(3000, false), Due::Stalled(_)));
+    }
+}

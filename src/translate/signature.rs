@@ -1,0 +1,1 @@
+//! Thinking signatures (being built).

@@ -1,0 +1,166 @@
+//! What was changed or left out on the way, counted and named.
+//!
+//! A warning never changes a body. It is one code in the response header `x-creole-warnings`, a
+//! counter, and a part of the log line.
+
+use crate::error::Error;
+
+/// Most codes in the header.
+const HEADER_CODES_MAX: usize = 16;
+
+/// Most kinds of warnings that are told apart.
+const KINDS_MAX: usize = 64;
+
+/// Longest name of a dropped thing in the header, in bytes; names can be chosen by the client.
+const NAME_BYTES_MAX: usize = 64;
+
+/// The warnings of one exchange.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Warnings {
+    /// Dropping something rejects the request instead.
+    strict: bool,
+    found: Vec<Warning>,
+}
+
+/// One kind of warning, and how often it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What happened: `tool_result_missing`.
+    pub code: &'static str,
+    /// To what, where that is not clear from the code: a field's name, cleaned for a header.
+    pub name: String,
+    /// How often.
+    pub count: u32,
+}
+
+impl Warnings {
+    /// `strict` makes [`Warnings::dropped`] reject.
+    #[must_use]
+    pub fn new(strict: bool) -> Self {
+        Self { strict, found: Vec::new() }
+    }
+
+    /// Whether the operator wants rejections instead of repairs.
+    #[must_use]
+    pub fn strict(&self) -> bool {
+        self.strict
+    }
+
+    /// Counts `code`.
+    pub fn add(&mut self, code: &'static str) {
+        self.add_named(code, "");
+    }
+
+    /// Counts `code` for the thing called `name`.
+    pub fn add_named(&mut self, code: &'static str, name: &str) {
+        let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
+        let name: String =
+            name.bytes().filter(allowed).take(NAME_BYTES_MAX).map(char::from).collect();
+        let full = self.found.len() >= KINDS_MAX;
+        match self.found.iter_mut().find(|known| known.code == code && known.name == name) {
+            Some(known) => known.count = known.count.saturating_add(1),
+            // The rest is counted under the code alone, so that a hostile request with a million
+            // unknown fields costs no memory.
+            None if full && !name.is_empty() => self.add_named(code, ""),
+            None => self.found.push(Warning { code, name, count: 1 }),
+        }
+    }
+
+    /// Something of the client's, named `name`, is left out: `dropped:NAME`.
+    ///
+    /// # Errors
+    /// In strict mode, nothing is left out: the request is rejected.
+    pub fn dropped(&mut self, name: &str) -> Result<(), Error> {
+        if self.strict {
+            return Err(Error::unsupported(name));
+        }
+        self.add_named("dropped", name);
+        Ok(())
+    }
+
+    /// A field that Creole does not know is left out: `unknown_field:NAME`. `path` is where it is,
+    /// without the name: `messages[0]` or nothing.
+    ///
+    /// # Errors
+    /// In strict mode, with the real API's words.
+    pub fn unknown_field(&mut self, path: &str, name: &str) -> Result<(), Error> {
+        if self.strict {
+            let dot = if path.is_empty() { "" } else { "." };
+            return Err(Error::invalid(format!(
+                "{path}{dot}{name}: Extra inputs are not permitted"
+            )));
+        }
+        self.add_named("unknown_field", name);
+        Ok(())
+    }
+
+    /// Takes over the warnings of another part of the same exchange.
+    pub fn merge(&mut self, other: Self) {
+        for warning in other.found {
+            self.add_named(warning.code, &warning.name);
+            if let Some(mine) = self
+                .found
+                .iter_mut()
+                .find(|mine| mine.code == warning.code && mine.name == warning.name)
+            {
+                mine.count = mine.count.saturating_add(warning.count.saturating_sub(1));
+            }
+        }
+    }
+
+    /// All of them, in the order in which they first came.
+    pub fn iter(&self) -> impl Iterator<Item = &Warning> {
+        self.found.iter()
+    }
+
+    /// The value of `x-creole-warnings`, or nothing.
+    #[must_use]
+    pub fn header(&self) -> Option<String> {
+        let codes: Vec<String> = self
+            .found
+            .iter()
+            .take(HEADER_CODES_MAX)
+            .map(|warning| match warning.name.as_str() {
+                "" => warning.code.to_owned(),
+                name => format!("{}:{name}", warning.code),
+            })
+            .collect();
+        (!codes.is_empty()).then(|| codes.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_names_each_thing_once_and_safely() {
+        let mut warnings = Warnings::new(false);
+        assert_eq!(warnings.header(), None);
+        warnings.add("prefill");
+        warnings.dropped("top_k").unwrap();
+        warnings.dropped("top_k").unwrap();
+        warnings.unknown_field("", "x\r\nset-cookie: a=b,c").unwrap();
+        let header = warnings.header().unwrap();
+        assert_eq!(header, "prefill,dropped:top_k,unknown_field:xset-cookieabc");
+        assert_eq!(warnings.iter().map(|warning| warning.count).sum::<u32>(), 4);
+    }
+
+    #[test]
+    fn strict_mode_rejects_what_would_be_dropped() {
+        let mut warnings = Warnings::new(true);
+        let error = warnings.unknown_field("messages[0]", "foo").unwrap_err();
+        assert_eq!(error.message, "messages[0].foo: Extra inputs are not permitted");
+        assert!(warnings.dropped("speed").is_err());
+    }
+
+    #[test]
+    fn many_names_cost_no_memory() {
+        let mut warnings = Warnings::new(false);
+        for number in 0..10_000 {
+            warnings.unknown_field("", &format!("f{number}")).unwrap();
+        }
+        assert!(warnings.iter().count() <= 65);
+        assert_eq!(warnings.iter().map(|warning| warning.count).sum::<u32>(), 10_000);
+    }
+}
