@@ -12,10 +12,12 @@
 //!
 //! Configuration is not on any hot path and uses serde.
 
+mod error;
 mod reader;
 mod text;
 mod writer;
 
-pub use reader::{Error, Kind, Reader};
+pub use error::Error;
+pub use reader::{Kind, Reader};
 pub use text::{Str, hold_back};
 pub use writer::{Writer, compact, escape, escape_compact, push_u64, quote};

@@ -4,9 +4,8 @@
 //! one point only: escapes that name half of a surrogate pair are let through, because a stream may
 //! cut a pair in two.
 
-use std::fmt;
-
-use super::Str;
+use super::error::What;
+use super::{Error, Str};
 
 /// What kind of value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,107 +38,6 @@ impl Kind {
         }
     }
 }
-
-/// Why a text could not be read, and where.
-///
-/// The path is built on the way out: whoever read a member adds its name with [`Error::in_key`] or
-/// [`Error::at_index`]. Reading without errors therefore pays nothing for paths.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Error(Box<Inner>);
-
-#[derive(Clone, PartialEq, Eq)]
-struct Inner {
-    path: String,
-    offset: usize,
-    what: What,
-}
-
-#[derive(Clone, PartialEq, Eq)]
-enum What {
-    /// Not JSON.
-    Syntax { expected: &'static str },
-    /// JSON, but nested deeper than the limit.
-    TooDeep,
-    /// JSON of another type than the format asks for.
-    Type { expected: &'static str, found: &'static str },
-    /// JSON of the right type, with a value that the format does not allow.
-    Value { message: String },
-}
-
-impl Error {
-    fn new(offset: usize, what: What) -> Self {
-        Self(Box::new(Inner { path: String::new(), offset, what }))
-    }
-
-    /// A value of the right type that the format does not allow; `message` is what the client reads
-    /// after the path.
-    #[must_use]
-    pub fn value(message: impl Into<String>) -> Self {
-        Self::new(0, What::Value { message: message.into() })
-    }
-
-    /// The error happened inside the member `key` of an object.
-    #[must_use]
-    pub fn in_key(mut self, key: &str) -> Self {
-        let inner = &mut *self.0;
-        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
-        inner.path = format!("{key}{dot}{}", inner.path);
-        self
-    }
-
-    /// The error happened inside the element `index` of an array.
-    #[must_use]
-    pub fn at_index(mut self, index: usize) -> Self {
-        let inner = &mut *self.0;
-        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
-        inner.path = format!("[{index}]{dot}{}", inner.path);
-        self
-    }
-
-    /// Where the value is, as a client would write it: `messages[3].content[0].input`. Empty for
-    /// the whole text.
-    #[must_use]
-    pub fn path(&self) -> &str {
-        &self.0.path
-    }
-
-    /// Whether the text is not JSON at all (or nested too deeply), as opposed to JSON of a wrong
-    /// shape.
-    #[must_use]
-    pub fn is_syntax(&self) -> bool {
-        matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
-    }
-
-    /// What is wrong, without the path.
-    #[must_use]
-    pub fn reason(&self) -> String {
-        match &self.0.what {
-            What::Syntax { expected } => {
-                format!("expected {expected} at byte {}", self.0.offset)
-            }
-            What::TooDeep => format!("nested too deeply at byte {}", self.0.offset),
-            What::Type { expected, found } => format!("expected {expected}, but found {found}"),
-            What::Value { message } => message.clone(),
-        }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.0.path.is_empty() {
-            write!(f, "{}: ", self.0.path)?;
-        }
-        f.write_str(&self.reason())
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "json::Error({self})")
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Reads one JSON text from left to right.
 ///
@@ -527,68 +425,60 @@ mod tests {
 
     #[test]
     fn exactly_the_texts_of_the_standard_are_accepted() {
-        let good = [
-            "{}",
-            "[]",
-            "0",
-            "-0",
-            "-0.5e+10",
-            "1E5",
-            "\"\"",
-            "\"\\u00e9\\n\\/\"",
-            " [ 1 , {} ] ",
-            "{\"a\":{\"a\":[[],{},null,true,false]}}",
-            "123456789012345678901234567890",
-            "\"\\ud83d\"",
-            "\"\u{7f}é漢🎉\"",
-            "{\"\":\"\"}",
-        ];
-        for text in good {
+        // One text a line.
+        let good = r#"{}
+[]
+0
+-0
+-0.5e+10
+1E5
+""
+"\u00e9\n\/"
+ [ 1 , {} ] 
+{"a":{"a":[[],{},null,true,false]}}
+123456789012345678901234567890
+"\ud83d"
+"é漢🎉"
+{"":""}"#;
+        for text in good.lines() {
             assert_eq!(skip(text).unwrap(), text.trim(), "{text}");
         }
-        let bad = [
-            "",
-            " ",
-            "{",
-            "}",
-            "[",
-            "]",
-            "[}",
-            "{]",
-            "[1,]",
-            "{\"a\":1,}",
-            "{,}",
-            "[,1]",
-            "{\"a\"}",
-            "{a:1}",
-            "{\"a\" 1}",
-            "[1 2]",
-            "01",
-            "1.",
-            ".5",
-            "-",
-            "+1",
-            "1e",
-            "1e+",
-            "tru",
-            "nul",
-            "\"",
-            "\"\\x\"",
-            "\"\\u12g4\"",
-            "\"\\u12\"",
-            "\"a\nb\"",
-            "\"\t\"",
-            "1 2",
-            "{} {}",
-            "NaN",
-            "Infinity",
-            "'a'",
-            "[1,,2]",
-            "{\"a\":1 \"b\":2}",
-            "{1:2}",
-            "\u{feff}{}",
-        ];
-        for text in bad {
+        let bad = r#"{
+}
+[
+]
+[}
+{]
+[1,]
+{"a":1,}
+{,}
+[,1]
+{"a"}
+{a:1}
+{"a" 1}
+[1 2]
+01
+1.
+.5
+-
++1
+1e
+1e+
+tru
+nul
+"
+"\x"
+"\u12g4"
+"\u12"
+1 2
+{} {}
+NaN
+Infinity
+'a'
+[1,,2]
+{"a":1 "b":2}
+{1:2}"#;
+        for text in bad.lines().chain(["", " ", "\"a\nb\"", "\"\t\"", "\u{feff}{}"]) {
             assert!(skip(text).is_err(), "{text}");
         }
     }
@@ -686,7 +576,7 @@ mod tests {
         ) {
             let expected = (from..bytes.len())
                 .find(|&at| matches!(bytes[at], b'"' | b'\\' | 0..0x20))
-                .unwrap_or(bytes.len().max(from));
+                .unwrap_or_else(|| bytes.len().max(from));
             prop_assert_eq!(find_special(&bytes, from), expected);
         }
     }

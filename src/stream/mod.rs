@@ -32,6 +32,11 @@ impl Answer {
     pub fn has_started(&self) -> bool {
         false
     }
+    /// Whether the end was written.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        false
+    }
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {

@@ -1,0 +1,377 @@
+//! One request and its response: the only type that a host drives.
+//!
+//! ```text
+//!  host                               Exchange
+//!   │  handle_request_head ──────────▶  ours? translate, pass through, or answer at once
+//!   │  handle_request ───────────────▶  the body for the upstream, or an answer at once
+//!   │  handle_response_head ─────────▶
+//!   │  handle_response_body … ───────▶  bytes for the client, as they are ready
+//!   │  handle_response_end ──────────▶  the last bytes
+//!   │  handle_timeout ───────────────▶  a ping, or the end of a stalled upstream
+//! ```
+//!
+//! The head of the response is held back until the first byte of the body is known, so that an
+//! error in an upstream's first event still becomes an HTTP error. Whichever call makes the first
+//! byte ready also gives the [`Head`], once.
+//!
+//! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
+//! from the seed. The same arguments give the same bytes on every host.
+
+mod request;
+mod response;
+mod seam;
+
+use std::sync::Arc;
+
+pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
+
+use crate::Millis;
+use crate::asked::Asked;
+use crate::config::Config;
+use crate::error::{Error, Fault, Kind};
+use crate::ids::Ids;
+use crate::report::{Outcome, Report};
+use crate::stream::Answer;
+use crate::stream::watchdog::{Due, Watchdog};
+use crate::translate::headers::{self, Header};
+use crate::warning::Warnings;
+
+/// One request and its response. See the module's documentation.
+#[derive(Debug)]
+pub struct Exchange {
+    config: Arc<Config>,
+    ids: Ids,
+    pings: Pings,
+    report: Report,
+    client: Client,
+    state: State,
+    watchdog: Watchdog,
+    /// What the client has seen of the head.
+    head: HeadState,
+}
+
+/// What is kept of the request's head.
+#[derive(Debug, Default)]
+struct Client {
+    path: Path,
+    headers: Vec<Header>,
+}
+
+/// The paths that are ours and take a body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Path {
+    #[default]
+    Messages,
+    CountTokens,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The request is not complete.
+    Requested,
+    /// The upstream has the request and has not answered.
+    Waiting(Box<Asked>),
+    /// The upstream answered with an error status; its body is collected.
+    Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
+    /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.
+    Undecided { answer: Box<Answer>, seen: Vec<u8> },
+    /// The body is one JSON text, which is collected.
+    Whole { answer: Box<Answer>, body: Vec<u8> },
+    /// The body is a stream of events.
+    Events { answer: Box<Answer> },
+    /// Everything has been said; whatever still comes is dropped.
+    Ended,
+    /// Not ours.
+    PassThrough,
+}
+
+#[derive(Debug)]
+enum HeadState {
+    /// Not sent; these are the headers that the upstream's head gave.
+    Held(Vec<Header>),
+    /// The client was promised JSON.
+    SentJson,
+    /// The client was promised events.
+    SentEvents,
+}
+
+const JSON: &str = "application/json";
+const EVENTS: &str = "text/event-stream; charset=utf-8";
+
+impl Exchange {
+    /// Starts an exchange. `seed` must differ for each exchange on all replicas together: ids are
+    /// made of it.
+    #[must_use]
+    pub fn new(config: Arc<Config>, seed: u128, pings: Pings) -> Self {
+        let ids = Ids::new(seed);
+        let warnings = Warnings::new(config.settings.strict);
+        Self {
+            report: Report { request_id: ids.request(), warnings, ..Report::default() },
+            watchdog: Watchdog::new(&config.settings, pings == Pings::Sent),
+            config,
+            ids,
+            pings,
+            client: Client::default(),
+            state: State::Requested,
+            head: HeadState::Held(Vec::new()),
+        }
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let mut report = self.report.clone();
+        if let State::Undecided { answer, .. }
+        | State::Whole { answer, .. }
+        | State::Events { answer } = &self.state
+        {
+            report.answer = answer.report().clone();
+            report.warnings.merge(answer.warnings().clone());
+        }
+        report
+    }
+
+    /// Whether the client has everything; the upstream can be dropped.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// The configuration of this exchange.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// A failure that no upstream answered for.
+    pub fn handle_failure(
+        &mut self,
+        failure: Failure,
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        if matches!(self.state, State::Ended) {
+            return None;
+        }
+        let error = match failure {
+            Failure::RequestTooLarge => request_too_large(),
+            Failure::Overloaded => Error::new(
+                Fault::Operator,
+                Kind::Overloaded,
+                "This gateway is holding as much as it may. Try again.",
+            ),
+            Failure::Unreachable(reason) => unreachable_upstream(&reason),
+            Failure::NoHealthyUpstream => {
+                Error::new(Fault::Upstream, Kind::Overloaded, "No upstream is healthy. Try again.")
+            }
+            Failure::Timeout => {
+                Error::new(Fault::Upstream, Kind::Timeout, "Upstream did not answer in time.")
+            }
+            Failure::NoRoute => {
+                Error::new(Fault::Operator, Kind::NotFound, "This gateway has no such route.")
+            }
+            Failure::RequestIncomplete => {
+                Error::invalid("The request body is not valid JSON: it broke off")
+            }
+        };
+        self.watchdog.byte(now);
+        let before = out.len();
+        self.settle(Err(error), before, now, out)
+    }
+
+    /// The client is gone. Nothing can be sent any more.
+    pub fn handle_client_gone(&mut self, now: Millis) {
+        if !matches!(self.state, State::Ended | State::PassThrough) {
+            self.report = self.report();
+            self.end(Outcome::Abandoned, 499);
+            self.report.ended_at = Some(now);
+        }
+    }
+
+    /// The time of [`Exchange::poll_timeout`] has come: sends a ping, or gives up on an upstream
+    /// that has stalled.
+    pub fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let before = out.len();
+        let waiting = matches!(self.state, State::Waiting(_));
+        match self.watchdog.due(now, waiting) {
+            Due::Nothing => None,
+            Due::Ping => {
+                if self.may_ping() {
+                    return self.ping(now, out);
+                }
+                self.watchdog.sent(now);
+                None
+            }
+            Due::Stalled(what) => {
+                let error = Error::new(Fault::Upstream, Kind::Timeout, what);
+                self.report.guards.push("stall");
+                self.settle(Err(error), before, now, out)
+            }
+        }
+    }
+
+    /// When [`Exchange::handle_timeout`] wants to be called, or never.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Millis> {
+        match self.state {
+            State::Requested | State::Ended | State::PassThrough => None,
+            State::Waiting(_) => Some(self.watchdog.next(true, false)),
+            _ => Some(self.watchdog.next(false, self.may_ping() && self.pings == Pings::Sent)),
+        }
+    }
+
+    fn progress(&self) -> Option<u64> {
+        match &self.state {
+            State::Events { answer } => Some(answer.report().progress),
+            // Whatever comes of a whole answer is content.
+            State::Whole { body, .. } => Some(body.len() as u64),
+            _ => None,
+        }
+    }
+
+    /// Pings are events, so the client must have been promised events.
+    fn may_ping(&self) -> bool {
+        let answering = matches!(
+            self.state,
+            State::Events { .. } | State::Undecided { .. } | State::Whole { .. }
+        );
+        answering && matches!(self.head, HeadState::SentEvents)
+    }
+
+    fn ping(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        out.extend_from_slice(b"event: ping\ndata: {\"type\":\"ping\"}\n\n");
+        self.watchdog.sent(now);
+        None
+    }
+
+    /// What an event did: gives the head if this was the first byte, and turns an error into what
+    /// the client can still be told.
+    fn settle(
+        &mut self,
+        result: Result<(), Error>,
+        before: usize,
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        let head = match result {
+            Ok(()) if out.len() == before => return None,
+            Ok(()) => match (&self.head, &self.state) {
+                (HeadState::Held(_), State::Events { answer }) => {
+                    let stream = answer.is_stream();
+                    let id = answer.report().upstream_id.clone();
+                    Some(self.success_head(stream, id))
+                }
+                _ => None,
+            },
+            Err(error) => self.fail(&error, out),
+        };
+        self.watchdog.sent(now);
+        self.report.first_byte_at.get_or_insert(now);
+        head
+    }
+
+    /// The exchange ends with an error: an HTTP error where the client has seen nothing, else the
+    /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
+    /// block was closed.
+    fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> Option<Head> {
+        let mut started = false;
+        if let State::Undecided { answer, .. }
+        | State::Whole { answer, .. }
+        | State::Events { answer } = &self.state
+        {
+            started = answer.is_stream() && answer.has_started();
+            self.take_counts();
+        }
+        self.end(Outcome::Failed(error.kind, error.fault), error.status);
+        match self.head {
+            HeadState::Held(_) if started => {
+                let head = self.success_head(true, None);
+                self.write_error_event(error, out);
+                Some(head)
+            }
+            HeadState::Held(_) => {
+                let head = self.error_head(error);
+                error.write(out, &self.report.request_id);
+                Some(head)
+            }
+            HeadState::SentEvents => {
+                self.write_error_event(error, out);
+                None
+            }
+            HeadState::SentJson => {
+                error.write(out, &self.report.request_id);
+                None
+            }
+        }
+    }
+
+    /// The answer is over, or given up: what it counted goes into the report.
+    fn take_counts(&mut self) {
+        self.report = self.report();
+    }
+
+    fn write_error_event(&self, error: &Error, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"event: error\ndata: ");
+        error.write(out, &self.report.request_id);
+        out.extend_from_slice(b"\n\n");
+    }
+
+    fn end(&mut self, outcome: Outcome, status: u16) {
+        if self.report.outcome == Outcome::Open {
+            self.report.outcome = outcome;
+            self.report.status = status;
+        }
+        self.state = State::Ended;
+    }
+
+    fn success_head(&mut self, stream: bool, upstream_id: Option<String>) -> Head {
+        if !stream {
+            let mut head = self.make_head(200, JSON);
+            if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
+                head.headers.push(("x-creole-upstream-id".to_owned(), id));
+            }
+            return head;
+        }
+        let mut head = self.make_head(200, EVENTS);
+        head.headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
+        head.headers.push(("x-accel-buffering".to_owned(), "no".to_owned()));
+        head
+    }
+
+    fn error_head(&mut self, error: &Error) -> Head {
+        let mut head = self.make_head(error.status, JSON);
+        if let Some(retry) = error.should_retry {
+            head.headers.retain(|(name, _)| name != "x-should-retry");
+            head.headers.push(("x-should-retry".to_owned(), retry.to_string()));
+        }
+        head
+    }
+
+    /// The head with what every answer carries. From here on it counts as sent.
+    fn make_head(&mut self, status: u16, content_type: &str) -> Head {
+        let mut headers = vec![
+            ("content-type".to_owned(), content_type.to_owned()),
+            ("request-id".to_owned(), self.report.request_id.clone()),
+        ];
+        if let Some(codes) = self.report().warnings.header() {
+            headers.push(("x-creole-warnings".to_owned(), codes));
+        }
+        if !self.report.guards.is_empty() {
+            headers.push(("x-creole-guard".to_owned(), self.report.guards.join(",")));
+        }
+        let sent = if content_type == EVENTS { HeadState::SentEvents } else { HeadState::SentJson };
+        if let HeadState::Held(upstream) = std::mem::replace(&mut self.head, sent) {
+            headers.extend(upstream);
+        }
+        Head { status, headers }
+    }
+}
+
+fn request_too_large() -> Error {
+    Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")
+}
+
+fn unreachable_upstream(reason: &str) -> Error {
+    Error::new(Fault::Upstream, Kind::Api, format!("Upstream could not be reached: {reason}"))
+        .with_status(502)
+}

@@ -1,0 +1,197 @@
+//! The request's way through an exchange.
+
+use super::{
+    Exchange, Head, JSON, Path, Reply, RequestHead, State, UpstreamRequest, request_too_large,
+};
+use crate::Millis;
+use crate::asked::Asked;
+use crate::error::{Error, Fault, Kind};
+use crate::report::Outcome;
+use crate::stream::Answer;
+use crate::translate::headers::{self, Header, Headers};
+use crate::translate::{self, Translated};
+
+impl Exchange {
+    /// The head of a request has come. `path` may have a query.
+    pub fn handle_request_head(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[Header],
+    ) -> RequestHead {
+        let path = path.split(['?', '#']).next().unwrap_or_default();
+        match self.route(method, path, headers) {
+            Ok(RequestHead::PassThrough) => {
+                self.state = State::PassThrough;
+                RequestHead::PassThrough
+            }
+            Ok(RequestHead::Translate) => {
+                self.client.headers = headers::kept(headers);
+                RequestHead::Translate
+            }
+            Ok(RequestHead::Reply(reply)) => {
+                self.end(Outcome::Answered, reply.head.status);
+                RequestHead::Reply(reply)
+            }
+            Err(error) => {
+                let mut reply = self.refuse(&error);
+                if method == "HEAD" {
+                    reply.body.clear();
+                }
+                RequestHead::Reply(reply)
+            }
+        }
+    }
+
+    fn route(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[Header],
+    ) -> Result<RequestHead, Error> {
+        let probe = matches!(method, "GET" | "HEAD");
+        self.client.path = match path {
+            "/v1/messages" => Path::Messages,
+            "/v1/messages/count_tokens" => Path::CountTokens,
+            "/" | "/api/hello" if probe => return Ok(RequestHead::Reply(self.hello(method))),
+            "/v1/models" if probe => {
+                return Ok(RequestHead::Reply(
+                    self.json_reply(translate::models::list(&self.config), method),
+                ));
+            }
+            _ if path.starts_with("/v1/models/") && probe => {
+                let id = path.strip_prefix("/v1/models/").unwrap_or_default();
+                let body = translate::models::one(&self.config, id)?;
+                return Ok(RequestHead::Reply(self.json_reply(body, method)));
+            }
+            _ if path.starts_with("/v1/messages/") => {
+                return Err(Error::new(
+                    Fault::Client,
+                    Kind::NotFound,
+                    format!("{method} {path}: not found"),
+                ));
+            }
+            _ => return Ok(RequestHead::PassThrough),
+        };
+        if method != "POST" {
+            return Err(
+                Error::invalid(format!("{method}: only POST is allowed here")).with_status(405)
+            );
+        }
+        let length = headers.value("content-length").and_then(|text| text.parse::<usize>().ok());
+        if length.is_some_and(|length| length > self.config.settings.request_bytes_max) {
+            return Err(request_too_large());
+        }
+        match headers.value("content-encoding") {
+            None | Some("" | "identity") => Ok(RequestHead::Translate),
+            Some(encoding) => Err(Error::invalid(format!(
+                "content-encoding: expected identity, but found {encoding:?}"
+            ))
+            .with_code("request_body_encoding_unsupported")),
+        }
+    }
+
+    /// The body of a request is complete: gives the request for the upstream, or the answer where
+    /// none is needed.
+    ///
+    /// # Errors
+    /// The reply that the client gets: an error, or an answer that needs no upstream (a token
+    /// count).
+    pub fn handle_request(
+        &mut self,
+        body: &[u8],
+        now: Millis,
+    ) -> Result<UpstreamRequest, Box<Reply>> {
+        self.report.requested_at = now;
+        self.report.request_bytes = body.len();
+        self.translate_request(body, now).map_err(Box::new)
+    }
+
+    fn translate_request(&mut self, body: &[u8], now: Millis) -> Result<UpstreamRequest, Reply> {
+        if body.len() > self.config.settings.request_bytes_max {
+            return Err(self.refuse(&request_too_large()));
+        }
+        let Ok(text) = std::str::from_utf8(body) else {
+            let error = Error::invalid("The request body is not valid JSON: it is not UTF-8");
+            return Err(self.refuse(&error));
+        };
+        if self.client.path == Path::CountTokens {
+            return Err(match translate::count_tokens(text, &self.config) {
+                Ok(tokens) => {
+                    self.report.warnings.add("count_estimated");
+                    self.end(Outcome::Answered, 200);
+                    self.json_reply(format!("{{\"input_tokens\":{tokens}}}").into_bytes(), "POST")
+                }
+                Err(error) => self.refuse(&error),
+            });
+        }
+        let mut warnings = std::mem::take(&mut self.report.warnings);
+        let translated =
+            translate::request(text, &self.config, &self.client.headers, &mut warnings);
+        self.report.warnings = warnings;
+        match translated {
+            Ok(Translated::Send { upstream, body, asked, guards }) => {
+                self.report.guards = guards;
+                self.report.model.clone_from(&asked.model);
+                self.report.stream = asked.stream;
+                self.report.upstream.clone_from(&upstream);
+                self.send(upstream, body, asked, now)
+            }
+            Ok(Translated::Answer { asked, text, stop_reason, guards }) => {
+                self.report.guards = guards;
+                self.report.model.clone_from(&asked.model);
+                self.report.stream = asked.stream;
+                let mut answer = Answer::new(asked, &self.config.settings, self.ids);
+                let mut body = Vec::new();
+                answer.write_own(&text, stop_reason, &mut body);
+                let head = self.answer_head(&answer);
+                self.report.answer = answer.report().clone();
+                self.end(Outcome::Answered, 200);
+                Err(Reply { head, body })
+            }
+            Err(error) => Err(self.refuse(&error)),
+        }
+    }
+
+    fn send(
+        &mut self,
+        upstream: String,
+        body: Vec<u8>,
+        asked: Box<Asked>,
+        now: Millis,
+    ) -> Result<UpstreamRequest, Reply> {
+        let Some(target) = self.config.upstreams.get(&upstream) else {
+            let error = Error::new(Fault::Operator, Kind::Api, "No such upstream is configured.");
+            return Err(self.refuse(&error));
+        };
+        let headers = match headers::to_upstream(&self.client.headers, &target.key, asked.stream) {
+            Ok(headers) => headers,
+            Err(error) => return Err(self.refuse(&error)),
+        };
+        let path = format!("{}/chat/completions", target.base_path);
+        self.watchdog.start(now);
+        self.state = State::Waiting(asked);
+        Ok(UpstreamRequest { upstream, path, headers, body })
+    }
+
+    fn refuse(&mut self, error: &Error) -> Reply {
+        self.end(Outcome::Failed(error.kind, error.fault), error.status);
+        let head = self.error_head(error);
+        let mut body = Vec::new();
+        error.write(&mut body, &self.report.request_id);
+        Reply { head, body }
+    }
+
+    fn hello(&mut self, method: &str) -> Reply {
+        self.json_reply(b"{}".to_vec(), method)
+    }
+
+    fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
+        let head = self.make_head(200, JSON);
+        Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }
+    }
+
+    fn answer_head(&mut self, answer: &Answer) -> Head {
+        self.success_head(answer.is_stream(), None)
+    }
+}

@@ -1,0 +1,222 @@
+//! The response's way through an exchange.
+
+use super::{End, Exchange, Head, HeadState, ResponseHead, State, unreachable_upstream};
+use crate::Millis;
+use crate::config::Key;
+use crate::error::{Error, Fault};
+use crate::report::Outcome;
+use crate::stream::Answer;
+use crate::translate;
+use crate::translate::headers::{self, Header, Headers};
+
+/// An upstream's error body is read up to here; the rest would not be shown anyway.
+const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
+
+impl Exchange {
+    /// The head of the upstream's response has come.
+    pub fn handle_response_head(
+        &mut self,
+        status: u16,
+        headers: &[Header],
+        now: Millis,
+    ) -> ResponseHead {
+        let asked = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Waiting(asked) => asked,
+            State::PassThrough => {
+                self.state = State::PassThrough;
+                return ResponseHead::PassThrough;
+            }
+            other => {
+                // A second head, or one for a request that was answered here.
+                self.state = other;
+                return ResponseHead::PassThrough;
+            }
+        };
+        self.report.head_at = Some(now);
+        self.watchdog.byte(now);
+        self.report.upstream_request_id = headers.value("x-request-id").map(str::to_owned);
+        self.head = HeadState::Held(headers::to_client(headers, now));
+        let encoding = headers.value("content-encoding").unwrap_or_default();
+        self.state = if !matches!(encoding, "" | "identity") {
+            // The request asked for `identity`. What it says cannot be read; the status can.
+            self.report.warnings.add("upstream_encoding");
+            let status = if status < 400 { 502 } else { status };
+            let message = "Upstream sent an invalid response: its content-encoding cannot be read";
+            let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
+            State::Refused { asked, status, body }
+        } else if (200..300).contains(&status) {
+            let answer = Box::new(Answer::new(asked, &self.config.settings, self.ids));
+            State::Undecided { answer, seen: Vec::new() }
+        } else {
+            State::Refused { asked, status, body: Vec::new() }
+        };
+        ResponseHead::Translate
+    }
+
+    /// For a host that cannot hold the head back: the head as far as it is known now. Later errors
+    /// can then only be told in the body.
+    pub fn take_head(&mut self) -> Option<Head> {
+        if !matches!(self.head, HeadState::Held(_)) {
+            return None;
+        }
+        match &self.state {
+            State::Refused { status, .. } => {
+                let (kind, status) = translate::error::of_status(*status);
+                let error = Error::new(Fault::Upstream, kind, "").with_status(status);
+                Some(self.error_head(&error))
+            }
+            State::Undecided { answer, .. }
+            | State::Whole { answer, .. }
+            | State::Events { answer } => {
+                let stream = answer.is_stream();
+                Some(self.success_head(stream, None))
+            }
+            State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => None,
+        }
+    }
+
+    /// A piece of the upstream's body has come. Bytes for the client are appended to `out`.
+    pub fn handle_response_body(
+        &mut self,
+        piece: &[u8],
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        if piece.is_empty() {
+            return None;
+        }
+        self.report.response_bytes = self.report.response_bytes.saturating_add(piece.len());
+        self.watchdog.byte(now);
+        let before = out.len();
+        let result = self.take_piece(piece, out);
+        if let Some(progress) = self.progress() {
+            self.watchdog.progress(progress, now);
+        }
+        let head = self.settle(result, before, now, out);
+        if matches!(&self.state, State::Events { answer } if answer.is_done()) {
+            // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
+            self.take_counts();
+            self.end(Outcome::Answered, 200);
+            self.report.ended_at = Some(now);
+            return head;
+        }
+        if out.len() == before && self.may_ping() && self.watchdog.ping_is_due(now) {
+            return self.ping(now, out);
+        }
+        head
+    }
+
+    fn take_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        match &mut self.state {
+            State::Undecided { seen, .. } => {
+                seen.extend_from_slice(piece);
+                let Some(first) = first_of_body(seen) else { return Ok(()) };
+                // Content types lie: servers send streams as text/plain, and errors and whole
+                // answers as text/event-stream. The first byte does not.
+                let whole = matches!(first, b'{' | b'[' | b'<');
+                let State::Undecided { mut answer, seen } =
+                    std::mem::replace(&mut self.state, State::Ended)
+                else {
+                    return Ok(());
+                };
+                if whole {
+                    self.state = State::Whole { answer, body: seen };
+                    return Ok(());
+                }
+                let result = answer.handle_piece(&seen, out);
+                self.state = State::Events { answer };
+                result
+            }
+            State::Events { answer } => answer.handle_piece(piece, out),
+            State::Whole { body, .. } => {
+                body.extend_from_slice(piece);
+                if body.len() > self.config.settings.response_bytes_max {
+                    return Err(Error::misbehaved("Upstream sent an answer that is too large"));
+                }
+                Ok(())
+            }
+            State::Refused { body, .. } => {
+                let room = ERROR_BODY_BYTES_MAX.saturating_sub(body.len());
+                body.extend_from_slice(piece.get(..room).unwrap_or(piece));
+                Ok(())
+            }
+            State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => Ok(()),
+        }
+    }
+
+    /// The upstream's body is over.
+    pub fn handle_response_end(
+        &mut self,
+        end: End,
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        let before = out.len();
+        let result = match std::mem::replace(&mut self.state, State::Ended) {
+            State::PassThrough => {
+                self.state = State::PassThrough;
+                return None;
+            }
+            State::Ended | State::Requested => return None,
+            State::Waiting(_) => Err(unreachable_upstream("it closed the connection")),
+            State::Refused { asked, status, body } => {
+                match translate::error::from_upstream(status, &body, &asked, self.edge_key()) {
+                    translate::error::Refusal::Error(error) => Err(error),
+                    translate::error::Refusal::ContentFilter => {
+                        let mut answer = Answer::new(asked, &self.config.settings, self.ids);
+                        answer.write_own("", "refusal", out);
+                        self.state = State::Events { answer: Box::new(answer) };
+                        Ok(())
+                    }
+                }
+            }
+            State::Undecided { mut answer, seen } => {
+                let result = match end {
+                    End::Complete if first_of_body(&seen).is_none() => {
+                        Err(Error::misbehaved("Upstream sent an empty response"))
+                    }
+                    _ => answer.handle_end(end == End::Complete, out),
+                };
+                self.state = State::Events { answer };
+                result
+            }
+            State::Whole { mut answer, body } => {
+                let result = match end {
+                    End::Complete => answer.handle_whole(&body, self.edge_key(), out),
+                    End::Aborted => answer.handle_end(false, out),
+                };
+                self.state = State::Events { answer };
+                result
+            }
+            State::Events { mut answer } => {
+                let result = answer.handle_end(end == End::Complete, out);
+                self.state = State::Events { answer };
+                result
+            }
+        };
+        let head = self.settle(result, before, now, out);
+        if matches!(self.state, State::Events { .. }) {
+            self.take_counts();
+            self.end(Outcome::Answered, 200);
+        }
+        self.report.ended_at = Some(now);
+        head
+    }
+
+    fn edge_key(&self) -> bool {
+        let upstream = self.config.upstreams.get(&self.report.upstream);
+        upstream.is_some_and(|upstream| matches!(upstream.key, Key::Secret(_)))
+    }
+}
+
+/// The first byte of a body that says something: after a byte order mark and white space. `None`
+/// while that is not known.
+fn first_of_body(seen: &[u8]) -> Option<u8> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let rest = match seen.strip_prefix(MARK) {
+        Some(rest) => rest,
+        None if MARK.starts_with(seen) => return None,
+        None => seen,
+    };
+    rest.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+}

@@ -1,0 +1,92 @@
+//! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
+
+use crate::translate::headers::Header;
+
+/// Status and headers for the client. Names are in lower case; `content-length` is the host's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// HTTP status.
+    pub status: u16,
+    /// All headers that the client gets from Creole.
+    pub headers: Vec<Header>,
+}
+
+/// A whole response that needs no upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reply {
+    /// Status and headers.
+    pub head: Head,
+    /// The body; empty for `HEAD`.
+    pub body: Vec<u8>,
+}
+
+/// What to do with a request, by its head.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestHead {
+    /// Collect the body and give it to [`Exchange::handle_request`].
+    Translate,
+    /// Not ours: send it on untouched, and send the answer back untouched.
+    PassThrough,
+    /// Answer at once.
+    Reply(Reply),
+}
+
+/// The request for the upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamRequest {
+    /// The upstream's name in the configuration.
+    pub upstream: String,
+    /// Path with the upstream's `base_path`; the method is `POST`.
+    pub path: String,
+    /// All headers to send, beside `host` and `content-length`. The client's own are not sent.
+    pub headers: Vec<Header>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// What to do with a response, by its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResponseHead {
+    /// Give the body to [`Exchange::handle_response_body`].
+    Translate,
+    /// Send it back untouched.
+    PassThrough,
+}
+
+/// How the upstream's body ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As HTTP says it should.
+    Complete,
+    /// The connection broke.
+    Aborted,
+}
+
+/// What a host can know of failures that no upstream answered for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The client's body is larger than `request_bytes_max`.
+    RequestTooLarge,
+    /// All exchanges together hold `buffered_bytes_max`.
+    Overloaded,
+    /// Connect, TLS or DNS failed, or the connection broke before an answer. The text must not
+    /// hold an address that clients should not know.
+    Unreachable(String),
+    /// The host knows that no server is healthy, or its queues are full.
+    NoHealthyUpstream,
+    /// The host's own timeout, before the head.
+    Timeout,
+    /// The host has no route for the request.
+    NoRoute,
+    /// The client's body broke off.
+    RequestIncomplete,
+}
+
+/// Whether the host can send bytes to the client while the upstream is silent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pings {
+    /// It has timers and may write at any time.
+    Sent,
+    /// It writes only when the upstream does.
+    No,
+}

@@ -1,0 +1,104 @@
+//! Why a text could not be read, with its path.
+
+use std::fmt;
+
+/// Why a text could not be read, and where.
+///
+/// The path is built on the way out: whoever read a member adds its name with [`Error::in_key`] or
+/// [`Error::at_index`]. Reading without errors therefore pays nothing for paths.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Inner {
+    path: String,
+    offset: usize,
+    what: What,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// Not JSON.
+    Syntax { expected: &'static str },
+    /// JSON, but nested deeper than the limit.
+    TooDeep,
+    /// JSON of another type than the format asks for.
+    Type { expected: &'static str, found: &'static str },
+    /// JSON of the right type, with a value that the format does not allow.
+    Value { message: String },
+}
+
+impl Error {
+    pub(super) fn new(offset: usize, what: What) -> Self {
+        Self(Box::new(Inner { path: String::new(), offset, what }))
+    }
+
+    /// A value of the right type that the format does not allow; `message` is what the client reads
+    /// after the path.
+    #[must_use]
+    pub fn value(message: impl Into<String>) -> Self {
+        Self::new(0, What::Value { message: message.into() })
+    }
+
+    /// The error happened inside the member `key` of an object.
+    #[must_use]
+    pub fn in_key(mut self, key: &str) -> Self {
+        let inner = &mut *self.0;
+        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
+        inner.path = format!("{key}{dot}{}", inner.path);
+        self
+    }
+
+    /// The error happened inside the element `index` of an array.
+    #[must_use]
+    pub fn at_index(mut self, index: usize) -> Self {
+        let inner = &mut *self.0;
+        let dot = if inner.path.is_empty() || inner.path.starts_with('[') { "" } else { "." };
+        inner.path = format!("[{index}]{dot}{}", inner.path);
+        self
+    }
+
+    /// Where the value is, as a client would write it: `messages[3].content[0].input`. Empty for
+    /// the whole text.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
+
+    /// Whether the text is not JSON at all (or nested too deeply), as opposed to JSON of a wrong
+    /// shape.
+    #[must_use]
+    pub fn is_syntax(&self) -> bool {
+        matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
+    }
+
+    /// What is wrong, without the path.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.0.what {
+            What::Syntax { expected } => {
+                format!("expected {expected} at byte {}", self.0.offset)
+            }
+            What::TooDeep => format!("nested too deeply at byte {}", self.0.offset),
+            What::Type { expected, found } => format!("expected {expected}, but found {found}"),
+            What::Value { message } => message.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.0.path.is_empty() {
+            write!(f, "{}: ", self.0.path)?;
+        }
+        f.write_str(&self.reason())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "json::Error({self})")
+    }
+}
+
+impl std::error::Error for Error {}
