@@ -1,1 +1,482 @@
-//! Table F (being built).
+//! Tool ids of an upstream and the ids that a Messages client sees, without storage.
+//!
+//! A client's id carries the upstream's id inside, so any replica gives it back exactly:
+//!
+//! ```text
+//! plain(X)  X has only letters, digits, "_" and "-", and does not begin like a tag: c_ r_ x_ u2_
+//!
+//! upstream U                      client
+//! call_X, plain(X)                toolu_X
+//! call_X, X looks tagged          toolu_c_X
+//! else, safe characters only      toolu_r_U
+//! else                            toolu_x_ESC    "-": "--"  ".": "-d"  ":": "-c"  "/": "-s"  "-xHH"
+//! used before                     toolu_u2_…, toolu_u3_…: the same with the smallest free number
+//! ```
+//!
+//! [`encode`] is injective on all texts that are not empty, and [`decode`] accepts only what
+//! [`encode`] writes. An id of another endpoint that looks like one of ours (`toolu_01A…`) decodes
+//! all the same; both ends of its pair go through the same function, so they still match.
+//!
+//! [`Outgoing`] adds what an upstream wants of ids that it did not issue itself.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::ids::base62_of_hash;
+use crate::profile::IdStyle;
+
+/// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
+const FOREIGN_LENGTH_MAX: usize = 64;
+
+/// How many digits of a hash stand for an id that cannot be sent.
+const HASH_DIGITS: usize = 22;
+
+/// The client's id for an upstream's id. `used` holds the client's ids that other calls of this
+/// conversation or of this answer have. `upstream_id` must not be empty.
+#[must_use]
+pub fn encode(upstream_id: &str, used: &BTreeSet<String>) -> String {
+    let (tag, body) = tagged(upstream_id);
+    let mut id = format!("toolu_{tag}{body}");
+    let mut number = 2u64;
+    while used.contains(&id) {
+        id = format!("toolu_u{number}_{tag}{body}");
+        number = number.saturating_add(1);
+    }
+    id
+}
+
+/// The upstream's id in a client's id, or nothing where [`encode`] did not write it.
+#[must_use]
+pub fn decode(client_id: &str) -> Option<String> {
+    let rest = client_id.strip_prefix("toolu_").filter(|rest| is_safe(rest))?;
+    let body = without_number(rest);
+    let upstream_id = if let Some(rest) = body.strip_prefix("c_") {
+        format!("call_{rest}")
+    } else if let Some(rest) = body.strip_prefix("r_") {
+        rest.to_owned()
+    } else if let Some(rest) = body.strip_prefix("x_") {
+        unescape(rest)?
+    } else {
+        format!("call_{body}")
+    };
+    let (tag, canonical) = tagged(&upstream_id);
+    let is_canonical = body.strip_prefix(tag).is_some_and(|rest| *rest == *canonical);
+    (is_canonical && !upstream_id.is_empty()).then_some(upstream_id)
+}
+
+/// What stands after `toolu_`: a tag, and the id as far as the tag does not say it.
+fn tagged(upstream_id: &str) -> (&'static str, Cow<'_, str>) {
+    match upstream_id.strip_prefix("call_").filter(|rest| is_safe(rest)) {
+        Some(rest) if looks_tagged(rest) => ("c_", rest.into()),
+        Some(rest) => ("", rest.into()),
+        None if is_safe(upstream_id) => ("r_", upstream_id.into()),
+        None => ("x_", escape(upstream_id).into()),
+    }
+}
+
+fn is_safe(text: &str) -> bool {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !text.is_empty() && text.bytes().all(safe)
+}
+
+fn looks_tagged(text: &str) -> bool {
+    match text.split_once('_') {
+        Some(("c" | "r" | "x", _)) => true,
+        Some((tag, _)) => tag.strip_prefix('u').is_some_and(is_digits),
+        None => false,
+    }
+}
+
+/// Removes `u2_`, `u3_`, … from the front.
+fn without_number(text: &str) -> &str {
+    let is_number = |tag: &str| {
+        let digits = tag.strip_prefix('u').unwrap_or_default();
+        is_digits(digits) && !digits.starts_with('0') && digits != "1"
+    };
+    match text.split_once('_') {
+        Some((tag, rest)) if is_number(tag) && !rest.is_empty() => rest,
+        _ => text,
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().saturating_add(8));
+    for byte in text.bytes() {
+        match byte {
+            b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => out.push(char::from(byte)),
+            b'-' => out.push_str("--"),
+            b'.' => out.push_str("-d"),
+            b':' => out.push_str("-c"),
+            b'/' => out.push_str("-s"),
+            _ => {
+                let digit = |nibble| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                out.extend(['-', 'x', digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+    }
+    out
+}
+
+/// Undoes [`escape`], and more: the caller compares with what [`escape`] would have written.
+fn unescape(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let byte = match byte {
+            b'-' => match bytes.next()? {
+                b'-' => b'-',
+                b'd' => b'.',
+                b'c' => b':',
+                b's' => b'/',
+                b'x' => {
+                    let mut digit = || char::from(bytes.next()?).to_digit(16);
+                    let value = (digit()? << 4) | digit()?;
+                    u8::try_from(value).ok()?
+                }
+                _ => return None,
+            },
+            plain => plain,
+        };
+        out.push(byte);
+    }
+    String::from_utf8(out).ok()
+}
+
+/// The ids of one request to an upstream. Give it the calls in the order of the conversation.
+///
+/// 1. An id that the upstream issued goes back exactly. It must fit the upstream's own limits: an
+///    upstream does not break them, so one that does not fit came from another upstream, before a
+///    switch of models, and is foreign.
+/// 2. A foreign id goes as it is where it may, else as digits of its hash, never shortened: the
+///    first letters of one endpoint's ids are often all the same.
+/// 3. Equal ids of the client give equal ids. Different ones give different ids, unless the
+///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came.
+#[derive(Debug)]
+pub struct Outgoing {
+    style: IdStyle,
+    /// 0 is no limit.
+    max_length: usize,
+    /// What each id of the client became.
+    given: BTreeMap<String, String>,
+    /// The ids given so far, and whether the upstream issued them.
+    taken: BTreeMap<String, bool>,
+    /// The number of the next call (Kimi).
+    calls: u64,
+}
+
+impl Outgoing {
+    /// For one request. `max_length` 0 is no limit.
+    #[must_use]
+    pub fn new(style: IdStyle, max_length: usize) -> Self {
+        Self { style, max_length, given: BTreeMap::new(), taken: BTreeMap::new(), calls: 0 }
+    }
+
+    /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
+    /// which the upstream knows the tool.
+    pub fn id(&mut self, client_id: &str, tool_name: &str) -> String {
+        if let Some(known) = self.given.get(client_id) {
+            return known.clone();
+        }
+        let own = decode(client_id).filter(|id| self.fits(id));
+        let own = own.filter(|id| self.taken.get(id) != Some(&false));
+        let issued = own.is_some();
+        let id = own.unwrap_or_else(|| self.foreign(client_id, tool_name));
+        self.calls = self.calls.saturating_add(1);
+        self.taken.insert(id.clone(), issued);
+        self.given.insert(client_id.to_owned(), id.clone());
+        id
+    }
+
+    /// Whether the upstream could have issued this id.
+    fn fits(&self, id: &str) -> bool {
+        match self.style {
+            IdStyle::Mistral9 => is_nine(id),
+            IdStyle::Kimi => is_numbered(id) && self.is_short(id),
+            IdStyle::Any => self.is_short(id),
+        }
+    }
+
+    fn is_short(&self, id: &str) -> bool {
+        self.max_length == 0 || id.chars().count() <= self.max_length
+    }
+
+    fn foreign(&self, client_id: &str, tool_name: &str) -> String {
+        let mut attempt = 0u64;
+        loop {
+            let id = match self.style {
+                IdStyle::Kimi if !tool_name.is_empty() => {
+                    format!("functions.{tool_name}:{}", self.calls.saturating_add(attempt))
+                }
+                IdStyle::Mistral9 => match attempt {
+                    0 if is_nine(client_id) => client_id.to_owned(),
+                    _ => hash(client_id, attempt, 9),
+                },
+                IdStyle::Kimi | IdStyle::Any => self.any(client_id, attempt),
+            };
+            if !self.taken.contains_key(&id) {
+                return id;
+            }
+            attempt = attempt.saturating_add(1);
+        }
+    }
+
+    fn any(&self, client_id: &str, attempt: u64) -> String {
+        let longest = if self.max_length == 0 { FOREIGN_LENGTH_MAX } else { self.max_length };
+        if attempt == 0 && is_safe(client_id) && client_id.len() <= longest {
+            return client_id.to_owned();
+        }
+        // Too short a limit for the prefix leaves more room for digits without it.
+        let prefix = if longest >= 16 { "call_h" } else { "" };
+        let digits = longest.saturating_sub(prefix.len()).min(HASH_DIGITS);
+        format!("{prefix}{}", hash(client_id, attempt, digits))
+    }
+}
+
+/// Mistral's form.
+fn is_nine(id: &str) -> bool {
+    id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// Kimi's forms: `functions.NAME:N`, and `NAME:N` since K3.
+fn is_numbered(id: &str) -> bool {
+    let id = id.strip_prefix("functions.").unwrap_or(id);
+    id.rsplit_once(':').is_some_and(|(name, number)| !name.is_empty() && is_digits(number))
+}
+
+/// Digits of the hash of an id; each `attempt` gives others.
+fn hash(id: &str, attempt: u64, digits: usize) -> String {
+    if attempt == 0 {
+        return base62_of_hash(id.as_bytes(), digits);
+    }
+    base62_of_hash(format!("{id}\0{attempt}").as_bytes(), digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn encoded(id: &str) -> String {
+        encode(id, &BTreeSet::new())
+    }
+
+    #[test]
+    fn ids_of_known_servers_keep_their_text() {
+        for (upstream, client) in [
+            ("call_abc123", "toolu_abc123"),
+            ("call_c_abc", "toolu_c_c_abc"),
+            ("call_u2_abc", "toolu_c_u2_abc"),
+            ("call_ux_abc", "toolu_ux_abc"),
+            ("D681PevKs", "toolu_r_D681PevKs"),
+            (
+                "chatcmpl-tool-0123456789abcdef0123456789abcdef",
+                "toolu_r_chatcmpl-tool-0123456789abcdef0123456789abcdef",
+            ),
+            ("functions.get_weather:0", "toolu_x_functions-dget_weather-c0"),
+            ("list_dir:0", "toolu_x_list_dir-c0"),
+            ("a/b c-é", "toolu_x_a-sb-x20c---xc3-xa9"),
+            ("toolu_01A09q90qw90lq917835lq9", "toolu_r_toolu_01A09q90qw90lq917835lq9"),
+            ("call_", "toolu_r_call_"),
+        ] {
+            assert_eq!(encoded(upstream), client);
+            assert_eq!(decode(client).as_deref(), Some(upstream));
+        }
+        assert_eq!(
+            decode("toolu_01A09q90qw90lq917835lq9").unwrap(),
+            "call_01A09q90qw90lq917835lq9"
+        );
+    }
+
+    #[test]
+    fn an_id_that_comes_again_is_numbered_and_decodes_to_the_same() {
+        let mut used = BTreeSet::new();
+        for client in ["toolu_0", "toolu_u2_0", "toolu_u3_0"] {
+            assert_eq!(encode("call_0", &used), client);
+            assert_eq!(decode(client).unwrap(), "call_0");
+            used.insert(client.to_owned());
+        }
+        used.remove("toolu_u2_0");
+        assert_eq!(encode("call_0", &used), "toolu_u2_0");
+        assert_eq!(decode("toolu_u12345678901234567890123_0").unwrap(), "call_0");
+    }
+
+    #[test]
+    fn what_is_not_canonical_is_foreign() {
+        for client in [
+            "srvtoolu_01abc",
+            "call_abc",
+            "",
+            "toolu_",
+            "toolu_r_",
+            "toolu_c_",
+            "toolu_x_",
+            "toolu_u2_",
+            "toolu_r_call_abc",
+            "toolu_c_abc",
+            "toolu_u1_abc",
+            "toolu_u02_abc",
+            "toolu_u0_abc",
+            "toolu_u2_u2_abc",
+            "toolu_a b",
+            "toolu_é",
+            "toolu_x_abc",
+            "toolu_x_a-",
+            "toolu_x_a-x",
+            "toolu_x_a-x2",
+            "toolu_x_a-x2E",
+            "toolu_x_a-x2e",
+            "toolu_x_a-xff",
+            "toolu_x_a-q",
+        ] {
+            assert_eq!(decode(client), None, "{client}");
+        }
+    }
+
+    /// The alphabet and the prefixes with which the format could confuse itself.
+    fn upstream_ids() -> impl Strategy<Value = String> {
+        prop_oneof![
+            4 => "(|call_|call_c_|call_u2_|toolu_)[abcrux0129_\\-.:/ @é漢\n\"{}]{1,24}",
+            1 => any::<String>().prop_filter("ids are not empty", |id| !id.is_empty()),
+        ]
+    }
+
+    fn client_ids() -> impl Strategy<Value = String> {
+        "toolu_(|u2_|u1_|u02_|u13_)(|c_|r_|x_)[abcdrux_\\-.019:]{0,12}"
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+        #[test]
+        fn every_id_comes_back_exactly(id in upstream_ids()) {
+            let mut used = BTreeSet::new();
+            for _ in 0..3 {
+                let client = encode(&id, &used);
+                prop_assert!(is_safe(&client));
+                prop_assert_eq!(decode(&client), Some(id.clone()));
+                prop_assert!(used.insert(client));
+            }
+        }
+
+        #[test]
+        fn different_ids_stay_different(ids in prop::collection::btree_set(upstream_ids(), 2..40)) {
+            let clients: BTreeSet<String> = ids.iter().map(|id| encoded(id)).collect();
+            prop_assert_eq!(clients.len(), ids.len());
+        }
+
+        #[test]
+        fn whatever_decodes_is_what_encode_writes(client in client_ids()) {
+            if let Some(id) = decode(&client) {
+                let plain = encoded(&id);
+                let body = plain.strip_prefix("toolu_").unwrap();
+                let rest = client.strip_prefix("toolu_").unwrap();
+                let numbered = |number: &str| number.starts_with('u') && number.ends_with('_');
+                let matches = rest.strip_suffix(body).is_some_and(|n| n.is_empty() || numbered(n));
+                prop_assert!(matches);
+            }
+        }
+
+    }
+
+    proptest! {
+        #[test]
+        fn outgoing_ids_fit_and_stay_apart(
+            clients in prop::collection::vec(
+                prop_oneof![client_ids(), "[a-z_:]{0,12}", "call_[ab]", "[A-Za-z0-9]{9}", "[a-z]{40,80}"],
+                1..24,
+            ),
+            max in prop_oneof![Just(0usize), Just(12), Just(40)],
+        ) {
+            for style in [IdStyle::Any, IdStyle::Mistral9, IdStyle::Kimi] {
+                let mut outgoing = Outgoing::new(style, max);
+                let mut seen = BTreeMap::<String, String>::new();
+                for client in &clients {
+                    let id = outgoing.id(client, "read");
+                    prop_assert_eq!(&outgoing.id(client, "other"), &id);
+                    match style {
+                        IdStyle::Mistral9 => prop_assert!(is_nine(&id)),
+                        IdStyle::Kimi => prop_assert!(is_numbered(&id)),
+                        IdStyle::Any => prop_assert!(max == 0 || id.chars().count() <= max),
+                    }
+                    prop_assert!(!id.is_empty());
+                    if let Some(other) = seen.insert(id.clone(), client.clone()) {
+                        let both = (decode(client), decode(&other));
+                        prop_assert!(
+                            other == *client || both == (Some(id.clone()), Some(id)),
+                            "{} and {}", other, client
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_id_of_the_upstream_goes_back_exactly() {
+        let mut any = Outgoing::new(IdStyle::Any, 0);
+        assert_eq!(any.id("toolu_abc", "f"), "call_abc");
+        let long = format!("call_{}", "s".repeat(2_000));
+        assert_eq!(any.id(&encoded(&long), "f"), long);
+        let mut mistral = Outgoing::new(IdStyle::Mistral9, 0);
+        assert_eq!(mistral.id("toolu_r_D681PevKs", "f"), "D681PevKs");
+        let mut kimi = Outgoing::new(IdStyle::Kimi, 0);
+        assert_eq!(kimi.id("toolu_x_functions-df-c0", "f"), "functions.f:0");
+        assert_eq!(kimi.id("toolu_x_f-c1", "f"), "f:1");
+    }
+
+    #[test]
+    fn an_id_that_the_upstream_issued_in_two_turns_goes_back_as_it_came() {
+        let mut outgoing = Outgoing::new(IdStyle::Any, 0);
+        assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+        assert_eq!(outgoing.id("toolu_u2_0", "f"), "call_0");
+    }
+
+    #[test]
+    fn an_id_that_the_upstream_could_not_have_issued_is_foreign() {
+        let mut openai = Outgoing::new(IdStyle::Any, 40);
+        let vllm = encoded("chatcmpl-tool-0123456789abcdef0123456789abcdef");
+        let id = openai.id(&vllm, "f");
+        assert_eq!(id, format!("call_h{}", base62_of_hash(vllm.as_bytes(), 22)));
+        let mut mistral = Outgoing::new(IdStyle::Mistral9, 0);
+        assert_eq!(mistral.id("toolu_abc", "f"), base62_of_hash(b"toolu_abc", 9));
+        assert_eq!(mistral.id("D681PevKs", "f"), "D681PevKs");
+    }
+
+    #[test]
+    fn foreign_ids_go_as_they_are_where_they_may() {
+        let mut outgoing = Outgoing::new(IdStyle::Any, 0);
+        assert_eq!(outgoing.id("srvtoolu_01abc", "f"), "srvtoolu_01abc");
+        for bad in ["", "a b", "é", &"x".repeat(65)] {
+            let id = outgoing.id(bad, "f");
+            assert!(id.starts_with("call_h") && id.len() == 28, "{bad:?}: {id}");
+        }
+        assert_eq!(Outgoing::new(IdStyle::Any, 70).id(&"x".repeat(65), "f"), "x".repeat(65));
+    }
+
+    #[test]
+    fn kimi_ids_are_numbered_over_the_history() {
+        let mut kimi = Outgoing::new(IdStyle::Kimi, 0);
+        assert_eq!(kimi.id("toolu_01A", "read"), "functions.read:0");
+        assert_eq!(kimi.id("toolu_01B", "list"), "functions.list:1");
+        assert_eq!(kimi.id("toolu_01A", "read"), "functions.read:0");
+        assert_eq!(kimi.id("toolu_x_functions-dread-c2", "read"), "functions.read:2");
+        assert_eq!(kimi.id("toolu_01C", "read"), "functions.read:3");
+        // The upstream's own number was given to a foreign call before.
+        assert_eq!(kimi.id("toolu_x_functions-dread-c3", "read"), "functions.read:4");
+    }
+
+    #[test]
+    fn a_foreign_id_never_takes_the_place_of_another() {
+        let mut outgoing = Outgoing::new(IdStyle::Any, 0);
+        assert_eq!(outgoing.id("toolu_abc", "f"), "call_abc");
+        let foreign = outgoing.id("call_abc", "f");
+        assert!(foreign.starts_with("call_h"), "{foreign}");
+        let mut reversed = Outgoing::new(IdStyle::Any, 0);
+        assert_eq!(reversed.id("call_abc", "f"), "call_abc");
+        assert_ne!(reversed.id("toolu_abc", "f"), "call_abc");
+    }
+}
