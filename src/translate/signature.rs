@@ -1,1 +1,427 @@
-//! Thinking signatures (being built).
+//! The signature of a thinking block: what the upstream needs back, carried by the client.
+//!
+//! The Messages API has one opaque text in each thinking block that clients return unchanged. In
+//! there goes the name of the field in which the upstream gave its reasoning, and whatever cannot
+//! be seen in the block: reasoning that is not shown, encrypted items, signatures of tool calls.
+//!
+//! ```text
+//! base64 of:  "TXS" 01 │ field, 1 byte │ FNV-1a-64 of the shown text, 8 bytes │ records …
+//! record:     tag, 1 byte │ length, 4 bytes │ data             (numbers are big-endian)
+//!             1  the full reasoning, where the shown text is empty or shortened
+//!             2  JSON of opaque items of the upstream
+//!             3  signature of a tool call: the call's id, 00, the value
+//! ```
+//!
+//! It is no secret and proves nothing: it holds only what the client was given. The hash tells
+//! whether the client has changed the text, no more.
+
+/// Longest signature, in bytes of its text. Clients store it and send it with every request.
+const LENGTH_MAX: usize = 256 << 10;
+
+/// How every signature of ours begins; the last byte is the version.
+const MARK: [u8; 4] = *b"TXS\x01";
+
+/// The first bytes of `MARK` in base64, by which a foreign signature is known at once.
+const MARK_TEXT: &str = "VFhT";
+
+const TAG_FULL_TEXT: u8 = 1;
+const TAG_OPAQUE: u8 = 2;
+const TAG_CALL: u8 = 3;
+
+/// In which field of Chat Completions the reasoning came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …)
+    ReasoningContent,
+    /// `reasoning` (vLLM, Groq, OpenRouter, Ollama)
+    Reasoning,
+    /// `reasoning_text`
+    ReasoningText,
+    /// `reasoning_details`, a list of items (OpenRouter)
+    ReasoningDetails,
+    /// `content` with parts of type `thinking` (Mistral)
+    Parts,
+}
+
+impl Field {
+    const ALL: [Self; 5] = [
+        Self::ReasoningContent,
+        Self::Reasoning,
+        Self::ReasoningText,
+        Self::ReasoningDetails,
+        Self::Parts,
+    ];
+
+    /// The field's name in messages and deltas.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReasoningContent => "reasoning_content",
+            Self::Reasoning => "reasoning",
+            Self::ReasoningText => "reasoning_text",
+            Self::ReasoningDetails => "reasoning_details",
+            Self::Parts => "content",
+        }
+    }
+
+    fn code(self) -> u8 {
+        match self {
+            Self::ReasoningContent => 1,
+            Self::Reasoning => 2,
+            Self::ReasoningText => 3,
+            Self::ReasoningDetails => 4,
+            Self::Parts => 5,
+        }
+    }
+}
+
+/// What a signature of ours says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// Where the reasoning goes back.
+    pub field: Field,
+    /// [`fnv1a64`] of the text that the client was shown.
+    pub hash: u64,
+    /// The full reasoning, where the shown text is empty or shortened.
+    pub full_text: Option<String>,
+    /// JSON of opaque items of the upstream.
+    pub opaque: Option<String>,
+    /// The upstream's call ids and their signatures.
+    pub call_signatures: Vec<(String, String)>,
+}
+
+impl Signature {
+    /// The text for the client. Records that would make it longer than 256 KiB are left out
+    /// ([`Signature::fits`] tells); the ones without which an upstream refuses the next turn come
+    /// first.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut data = Vec::with_capacity(self.length());
+        data.extend_from_slice(&MARK);
+        data.push(self.field.code());
+        data.extend_from_slice(&self.hash.to_be_bytes());
+        for (tag, parts) in self.records() {
+            let length = length_of(&parts);
+            let total = data.len().saturating_add(5).saturating_add(length);
+            let Ok(length) = u32::try_from(length) else { continue };
+            if base64_length(total) > LENGTH_MAX {
+                continue;
+            }
+            data.push(tag);
+            data.extend_from_slice(&length.to_be_bytes());
+            data.extend(parts.iter().flat_map(|part| part.bytes()));
+        }
+        base64(&data)
+    }
+
+    /// Whether [`Signature::encode`] has room for everything.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        base64_length(self.length()) <= LENGTH_MAX
+    }
+
+    /// Reads a signature. Nothing, if it is not one of ours.
+    #[must_use]
+    pub fn decode(text: &str) -> Option<Self> {
+        if !text.starts_with(MARK_TEXT) {
+            return None;
+        }
+        let data = unbase64(text)?;
+        let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
+        let (hash, mut rest) = rest.split_first_chunk()?;
+        let mut signature = Self {
+            field: Field::ALL.into_iter().find(|field| field.code() == *code)?,
+            hash: u64::from_be_bytes(*hash),
+            full_text: None,
+            opaque: None,
+            call_signatures: Vec::new(),
+        };
+        while let Some((tag, after)) = rest.split_first() {
+            let (length, after) = after.split_first_chunk()?;
+            let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+            let (record, after) = after.split_at_checked(length)?;
+            let record = std::str::from_utf8(record).ok()?;
+            match *tag {
+                TAG_FULL_TEXT => signature.full_text = Some(record.to_owned()),
+                TAG_OPAQUE => signature.opaque = Some(record.to_owned()),
+                TAG_CALL => {
+                    let (id, value) = record.split_once('\0')?;
+                    signature.call_signatures.push((id.to_owned(), value.to_owned()));
+                }
+                // Of a later version that kept the mark.
+                _ => {}
+            }
+            rest = after;
+        }
+        Some(signature)
+    }
+
+    /// Whether the block's text is the one that was signed, or the reasoning is in here.
+    #[must_use]
+    pub fn matches(&self, shown: &str) -> bool {
+        fnv1a64(shown.as_bytes()) == self.hash || (shown.is_empty() && self.full_text.is_some())
+    }
+
+    fn records(&self) -> impl Iterator<Item = (u8, [&str; 3])> {
+        let calls = self
+            .call_signatures
+            .iter()
+            .map(|(id, value)| (TAG_CALL, [id.as_str(), "\0", value.as_str()]));
+        let opaque = self.opaque.iter().map(|json| (TAG_OPAQUE, ["", "", json.as_str()]));
+        let full = self.full_text.iter().map(|text| (TAG_FULL_TEXT, ["", "", text.as_str()]));
+        calls.chain(opaque).chain(full)
+    }
+
+    /// The bytes of everything, before base64.
+    fn length(&self) -> usize {
+        self.records().fold(13, |sum: usize, (_, parts)| {
+            sum.saturating_add(5).saturating_add(length_of(&parts))
+        })
+    }
+}
+
+fn length_of(parts: &[&str]) -> usize {
+    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()))
+}
+
+/// FNV-1a with 64 bits, of a text that comes in pieces.
+#[derive(Clone, Copy, Debug)]
+pub struct Fnv(u64);
+
+impl Fnv {
+    /// The hash of nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    /// Adds a piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        for byte in piece {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// The hash of all pieces.
+    #[must_use]
+    pub fn finish(self) -> u64 {
+        self.0
+    }
+}
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// FNV-1a with 64 bits.
+#[must_use]
+pub fn fnv1a64(data: &[u8]) -> u64 {
+    let mut hash = Fnv::new();
+    hash.update(data);
+    hash.finish()
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn base64_length(bytes: usize) -> usize {
+    bytes.div_ceil(3).saturating_mul(4)
+}
+
+/// Standard base64 with padding.
+fn base64(data: &[u8]) -> String {
+    let mut text = String::with_capacity(base64_length(data.len()));
+    for group in data.chunks(3) {
+        let byte = |at| u32::from(group.get(at).copied().unwrap_or_default());
+        let bits = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for (at, shift) in [18u32, 12, 6, 0].into_iter().enumerate() {
+            let digit = DIGITS.get((bits.wrapping_shr(shift) & 63) as usize);
+            // A group of n bytes has n + 1 digits.
+            text.push(if at <= group.len() { digit.map_or('=', |d| char::from(*d)) } else { '=' });
+        }
+    }
+    text
+}
+
+/// Reads standard base64, with or without padding.
+fn unbase64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=').as_bytes();
+    let mut data = Vec::with_capacity(digits.len());
+    for group in digits.chunks(4) {
+        let mut bits = 0u32;
+        for at in 0..4 {
+            let value = match group.get(at) {
+                Some(digit @ b'A'..=b'Z') => digit.wrapping_sub(b'A'),
+                Some(digit @ b'a'..=b'z') => digit.wrapping_sub(b'a').wrapping_add(26),
+                Some(digit @ b'0'..=b'9') => digit.wrapping_sub(b'0').wrapping_add(52),
+                Some(b'+') => 62,
+                Some(b'/') => 63,
+                Some(_) => return None,
+                None => 0,
+            };
+            bits = (bits << 6) | u32::from(value);
+        }
+        let [_, first, second, third] = bits.to_be_bytes();
+        let bytes = [first, second, third];
+        data.extend_from_slice(bytes.get(..group.len().checked_sub(1).filter(|n| *n > 0)?)?);
+    }
+    Some(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn signature(shown: &str) -> Signature {
+        Signature {
+            field: Field::ReasoningContent,
+            hash: fnv1a64(shown.as_bytes()),
+            full_text: None,
+            opaque: None,
+            call_signatures: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_format() {
+        let text = Signature {
+            field: Field::Parts,
+            hash: 0x0102_0304_0506_0708,
+            full_text: Some("é".to_owned()),
+            opaque: Some("[]".to_owned()),
+            call_signatures: vec![("call_a".to_owned(), "S".to_owned())],
+        }
+        .encode();
+        assert_eq!(
+            unbase64(&text).unwrap(),
+            b"TXS\x01\x05\x01\x02\x03\x04\x05\x06\x07\x08\
+              \x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9"
+        );
+        assert_eq!(signature("").encode(), "VFhTAQHL8pzkhCIjJQ==");
+    }
+
+    #[test]
+    fn hashes_and_base64_are_those_of_other_programs() {
+        // The published test values of FNV and of RFC 4648.
+        assert_eq!(fnv1a64(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a64(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a64(b"foobar"), 0x8594_4171_f739_67e8);
+        for (data, text) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(data.as_bytes()), text);
+            assert_eq!(unbase64(text).unwrap(), data.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_foreign_signature_is_not_read() {
+        let own = signature("x").encode();
+        for foreign in [
+            "",
+            "=",
+            "s",
+            "EqQBCkYIARgCKkDx",
+            "VFhT",
+            "VFhTAQ==",
+            "VFhTAg8=",
+            "VFhT AQ",
+            "VFhT\u{e9}",
+            // Version 2, and field 9.
+            &base64(b"TXS\x02\x0112345678"),
+            &base64(b"TXS\x01\x0912345678"),
+            // A record that is longer than the text, and one that is not UTF-8.
+            &base64(b"TXS\x01\x0112345678\x01\0\0\0\x05abc"),
+            &base64(b"TXS\x01\x0112345678\x01\xff\xff\xff\xffabc"),
+            &base64(b"TXS\x01\x0112345678\x01\0\0"),
+            &base64(b"TXS\x01\x0112345678\x01\0\0\0\x01\xff"),
+            &base64(b"TXS\x01\x0112345678\x03\0\0\0\x01a"),
+            own.get(..own.len() - 5).unwrap(),
+        ] {
+            assert_eq!(Signature::decode(foreign), None, "{foreign:?}");
+        }
+        assert!(Signature::decode(own.trim_end_matches('=')).is_some());
+        assert!(Signature::decode(&base64(b"TXS\x01\x0112345678\x77\0\0\0\x01a")).is_some());
+    }
+
+    #[test]
+    fn a_changed_text_does_not_match() {
+        let mut own = signature("Need tool.");
+        assert!(own.matches("Need tool."));
+        assert!(!own.matches("Need a tool."));
+        assert!(!own.matches(""));
+        own.full_text = Some("Need tool.".to_owned());
+        assert!(own.matches(""));
+        assert!(!own.matches("Need a tool."));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_the_rest_is_kept() {
+        let mut own = signature("");
+        own.call_signatures.push(("call_a".to_owned(), "SIG".to_owned()));
+        own.opaque = Some("x".repeat(300 << 10));
+        own.full_text = Some("short".to_owned());
+        assert!(!own.fits());
+        let text = own.encode();
+        assert!(text.len() <= LENGTH_MAX);
+        let read = Signature::decode(&text).unwrap();
+        assert_eq!(read.opaque, None);
+        assert_eq!(read.full_text, own.full_text);
+        assert_eq!(read.call_signatures, own.call_signatures);
+        // 13 + 5 bytes are the frame: 196,608 bytes are 262,144 digits.
+        own = signature("");
+        own.full_text = Some("x".repeat(196_608 - 18));
+        assert!(own.fits());
+        assert_eq!(Signature::decode(&own.encode()).unwrap(), own);
+        own.full_text = Some("x".repeat(196_608 - 17));
+        assert!(!own.fits());
+        assert_eq!(Signature::decode(&own.encode()).unwrap().full_text, None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_signature_is_read_as_it_was_written(
+            code in 0usize..5,
+            shown in any::<String>(),
+            full_text in any::<Option<String>>(),
+            opaque in any::<Option<String>>(),
+            calls in prop::collection::vec(("[^\0]{0,12}", any::<String>()), 0..4),
+        ) {
+            let written = Signature {
+                field: Field::ALL[code],
+                hash: fnv1a64(shown.as_bytes()),
+                full_text,
+                opaque,
+                call_signatures: calls,
+            };
+            prop_assert!(written.fits());
+            let read = Signature::decode(&written.encode()).unwrap();
+            prop_assert_eq!(&read, &written);
+            prop_assert!(read.matches(&shown));
+        }
+
+        #[test]
+        fn pieces_hash_as_the_whole(pieces in prop::collection::vec(any::<Vec<u8>>(), 0..6)) {
+            let mut hash = Fnv::new();
+            for piece in &pieces {
+                hash.update(piece);
+            }
+            prop_assert_eq!(hash.finish(), fnv1a64(&pieces.concat()));
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_fail_badly(text in "VFhT[A-Za-z0-9+/=]{0,60}") {
+            if let Some(read) = Signature::decode(&text) {
+                prop_assert_eq!(Signature::decode(&read.encode()), Some(read));
+            }
+        }
+    }
+}
