@@ -1,42 +1,473 @@
-//! Table E (being built).
+//! Headers, table E: what goes from the client to the upstream and back, by a list of what passes.
+//!
+//! Everything that is not named here stays behind: cookies, telemetry of SDKs, and whatever a
+//! server says about itself. A value that could not stand in a header (line breaks, control
+//! characters) is never passed on, whoever sent it.
+
 use crate::Millis;
 use crate::config::Key;
-use crate::error::Error;
+use crate::error::{Error, Fault, Kind};
 
 /// Name (in lower case) and value.
 pub type Header = (String, String);
 
+/// Longest value that is passed on, in bytes: what common servers take as one line.
+const VALUE_BYTES_MAX: usize = 8 << 10;
+
+/// Most values of one name: `tracestate` and `baggage` may come in several lines.
+const VALUES_MAX: usize = 8;
+
 /// Look-up by name.
 pub trait Headers {
-    /// The first value.
+    /// The first value. `name` is in lower case.
     fn value(&self, name: &str) -> Option<&str>;
+
+    /// Whether there is one.
+    fn exists(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
 }
 
 impl Headers for [Header] {
     fn value(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
     }
 }
 
-/// Those headers of the client that the exchange needs later.
+/// The client's headers that go to the upstream as they are.
+const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
+
+/// What is needed of the client's headers beside those.
+const NEEDED: [&str; 4] =
+    ["x-api-key", "authorization", "anthropic-version", "x-claude-code-session-id"];
+
+/// Those headers of the client that the exchange needs later, with names in lower case.
 #[must_use]
 pub fn kept(headers: &[Header]) -> Vec<Header> {
-    headers.to_vec()
+    let mut kept = Vec::new();
+    for name in TRACE.into_iter().chain(NEEDED) {
+        pass(headers, name, name, &mut kept);
+    }
+    kept
 }
-/// All headers for the upstream, beside `host` and `content-length`.
+
+/// All headers for the upstream, beside `host` and `content-length`. `client` may be what
+/// [`kept`] gave.
 ///
 /// # Errors
-/// No credentials.
-pub fn to_upstream(_client: &[Header], _key: &Key, _stream: bool) -> Result<Vec<Header>, Error> {
-    Ok(Vec::new())
+/// There is no credential to send.
+pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+    let accept = if stream { "text/event-stream" } else { "application/json" };
+    let mut headers: Vec<Header> = [
+        ("content-type", "application/json"),
+        ("accept", accept),
+        // So that the answer can be read.
+        ("accept-encoding", "identity"),
+        ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+        ("authorization", &authorization(client, key)?),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect();
+    for name in TRACE {
+        pass(client, name, name, &mut headers);
+    }
+    Ok(headers)
 }
-/// Those headers of the upstream that the client gets, renamed.
+
+/// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
+/// helper both; the real API then takes `x-api-key`.
+fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
+    if let Key::Secret(secret) = key {
+        let value = format!("Bearer {}", secret.trim());
+        return if is_value(&value) {
+            Ok(value)
+        } else {
+            Err(Error::new(Fault::Operator, Kind::Api, "The gateway's credentials are not usable."))
+        };
+    }
+    let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));
+    if let Some(key) = sent("x-api-key") {
+        return Ok(format!("Bearer {key}"));
+    }
+    match sent("authorization") {
+        // A scheme without a credential says nothing.
+        Some(value) if !value.eq_ignore_ascii_case("bearer") => Ok(value.to_owned()),
+        _ => {
+            let message = "x-api-key header is required";
+            Err(Error::new(Fault::Client, Kind::Authentication, message))
+        }
+    }
+}
+
+/// Those headers of the upstream that the client gets, renamed. `now` turns the waiting times of
+/// rate limits into points in time.
 #[must_use]
-pub fn to_client(_upstream: &[Header], _now: Millis) -> Vec<Header> {
-    Vec::new()
+pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
+    let mut headers = Vec::new();
+    for (from, to) in [
+        ("x-request-id", "x-upstream-request-id"),
+        ("retry-after", "retry-after"),
+        ("retry-after-ms", "retry-after-ms"),
+        ("x-should-retry", "x-should-retry"),
+    ] {
+        let value = upstream.value(from).map(str::trim).filter(|value| is_value(value));
+        if let Some(value) = value {
+            headers.push((to.to_owned(), value.to_owned()));
+        }
+    }
+    for what in ["requests", "tokens"] {
+        for part in ["limit", "remaining", "reset"] {
+            let value = upstream.value(&format!("x-ratelimit-{part}-{what}")).map(str::trim);
+            let value = match part {
+                "reset" => value.and_then(|value| reset_time(value, now)),
+                _ => value.filter(|value| is_value(value)).map(str::to_owned),
+            };
+            if let Some(value) = value {
+                headers.push((format!("anthropic-ratelimit-{what}-{part}"), value));
+            }
+        }
+    }
+    headers
 }
-/// Whether a text can be a header's value.
+
+/// Appends the values of `from` under the name `to`.
+fn pass(headers: &[Header], from: &str, to: &str, out: &mut Vec<Header>) {
+    let values = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(from));
+    for (_, value) in values.filter(|(_, value)| is_value(value.trim())).take(VALUES_MAX) {
+        out.push((to.to_owned(), value.trim().to_owned()));
+    }
+}
+
+/// Whether a text can be a header's value, on every host and server: visible ASCII characters and
+/// spaces between them, of a sane length.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_graphic())
+    !text.is_empty()
+        && text.len() <= VALUE_BYTES_MAX
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+}
+
+/// When a limit is reset, in RFC 3339 and whole seconds, never too early.
+fn reset_time(text: &str, now: Millis) -> Option<String> {
+    // 2100-01-01: nobody waits that long, and what is later is not a time.
+    const SECONDS_MAX: u64 = 4_102_444_800;
+    // Some servers give the time itself, in seconds or milliseconds: no wait is that long.
+    const EPOCH_MIN: u64 = 1_000_000_000_000;
+    if is_rfc3339(text) {
+        return Some(text.to_owned());
+    }
+    let millis = match duration(text)? {
+        millis if millis >= EPOCH_MIN.saturating_mul(1_000) => millis.div_ceil(1_000),
+        millis if millis >= EPOCH_MIN => millis,
+        millis => now.saturating_add(millis),
+    };
+    let seconds = millis.div_ceil(1_000);
+    (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
+}
+
+/// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
+fn duration(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut millis = 0u64;
+    while !rest.is_empty() {
+        let (number, after) = split_where(rest, |c| !c.is_ascii_digit() && c != '.');
+        let (unit, after) = split_where(after, |c| c.is_ascii_digit() || c == '.' || c == ' ');
+        // In microseconds. Go, whose notation this is, writes ns only below one of them.
+        let micros: u64 = match unit {
+            "ns" => 0,
+            "us" | "µs" | "μs" => 1,
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            "" if after.is_empty() && rest == text => 1_000_000,
+            "m" => 60_000_000,
+            "h" => 3_600_000_000,
+            "d" => 86_400_000_000,
+            _ => return None,
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() || fraction.contains('.') {
+            return None;
+        }
+        let mut part = whole.parse::<u64>().ok()?.saturating_mul(micros);
+        let mut weight = micros;
+        for digit in fraction.bytes() {
+            weight /= 10;
+            let digit = u64::from(digit.wrapping_sub(b'0'));
+            part = part.saturating_add(digit.saturating_mul(weight));
+        }
+        // Whatever is shorter than what is counted here is still some time.
+        let some = u64::from(number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
+        millis = millis.saturating_add(part.max(some).div_ceil(1_000));
+        rest = after.trim_start_matches(' ');
+    }
+    (!text.is_empty()).then_some(millis)
+}
+
+fn split_where(text: &str, is_end: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at_checked(text.find(is_end).unwrap_or(text.len())).unwrap_or((text, ""))
+}
+
+/// `2026-11-18T12:00:00Z`, with any offset or fraction.
+fn is_rfc3339(text: &str) -> bool {
+    let shape: String = text
+        .chars()
+        .take(19)
+        .map(|letter| match letter {
+            '0'..='9' => '0',
+            't' => 'T',
+            other => other,
+        })
+        .collect();
+    let rest_allowed = |byte: u8| byte.is_ascii_digit() || b"zZ.:+-".contains(&byte);
+    shape == "0000-00-00T00:00:00"
+        && matches!(text.len(), 20..=40)
+        && text.bytes().skip(19).all(rest_allowed)
+}
+
+/// A time in seconds since the Unix epoch, in UTC.
+fn rfc3339(seconds: u64) -> String {
+    let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
+    let mut year = 1970u64;
+    let leap = |year: u64| {
+        let every_four = year.is_multiple_of(4) && !year.is_multiple_of(100);
+        u64::from(every_four || year.is_multiple_of(400))
+    };
+    while let Some(rest) = days.checked_sub(leap(year).saturating_add(365)) {
+        days = rest;
+        year = year.saturating_add(1);
+    }
+    let mut month = 1u64;
+    for length in [31, leap(year).saturating_add(28), 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        let Some(rest) = days.checked_sub(length) else { break };
+        days = rest;
+        month = month.saturating_add(1);
+    }
+    let day = days.saturating_add(1);
+    let (hour, minute, second) = (clock / 3_600, clock / 60 % 60, clock % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn headers(pairs: &[(&str, &str)]) -> Vec<Header> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn sent(pairs: &[(&str, &str)], key: &Key) -> Option<String> {
+        let headers = to_upstream(&kept(&headers(pairs)), key, true).ok()?;
+        headers.value("authorization").map(str::to_owned)
+    }
+
+    #[test]
+    fn the_upstream_gets_its_own_headers_and_those_of_tracing() {
+        let client = headers(&[
+            ("X-Api-Key", "sk-1"),
+            ("cookie", "a=b"),
+            ("anthropic-beta", "x"),
+            ("anthropic-version", "2023-06-01"),
+            ("user-agent", "claude-cli"),
+            ("x-stainless-lang", "js"),
+            ("accept-encoding", "gzip"),
+            ("traceparent", "00-1-2-01"),
+            ("tracestate", "a=1"),
+            ("tracestate", "b=2"),
+            ("baggage", "k=v"),
+            ("x-request-id", "r1"),
+        ]);
+        let sent = to_upstream(&client, &Key::Client, true).unwrap();
+        assert_eq!(
+            sent,
+            headers(&[
+                ("content-type", "application/json"),
+                ("accept", "text/event-stream"),
+                ("accept-encoding", "identity"),
+                ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+                ("authorization", "Bearer sk-1"),
+                ("traceparent", "00-1-2-01"),
+                ("tracestate", "a=1"),
+                ("tracestate", "b=2"),
+                ("baggage", "k=v"),
+                ("x-request-id", "r1"),
+            ])
+        );
+        assert_eq!(to_upstream(&kept(&client), &Key::Client, true).unwrap(), sent);
+        let whole = to_upstream(&client, &Key::Client, false).unwrap();
+        assert_eq!(whole.value("accept"), Some("application/json"));
+    }
+
+    #[test]
+    fn what_is_needed_later_is_kept() {
+        let kept = kept(&headers(&[
+            ("authorization", "Bearer t"),
+            ("Anthropic-Version", "2026-10-21"),
+            ("x-claude-code-session-id", "s"),
+            ("x-claude-code-agent-id", "a"),
+            ("cookie", "c"),
+        ]));
+        assert_eq!(kept.len(), 3);
+        assert_eq!(kept.value("anthropic-version"), Some("2026-10-21"));
+        assert!(kept.exists("x-claude-code-session-id") && !kept.exists("cookie"));
+        assert!(kept.iter().all(|(name, _)| *name == name.to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn the_key_of_the_older_header_wins_and_the_gateways_own_replaces_both() {
+        let both = [("authorization", "Bearer b"), ("x-api-key", "a")];
+        assert_eq!(sent(&both, &Key::Client).unwrap(), "Bearer a");
+        assert_eq!(sent(&both[..1], &Key::Client).unwrap(), "Bearer b");
+        assert_eq!(sent(&[("authorization", "Basic eDp5")], &Key::Client).unwrap(), "Basic eDp5");
+        assert_eq!(sent(&[("x-api-key", ""), both[0]], &Key::Client).unwrap(), "Bearer b");
+        let own = Key::Secret("own\n".to_owned());
+        assert_eq!(sent(&both, &own).unwrap(), "Bearer own");
+        assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
+        assert_eq!(sent(&both, &Key::Secret("o\nwn".to_owned())), None);
+    }
+
+    #[test]
+    fn a_request_without_credentials_is_refused() {
+        for pairs in [
+            &[][..],
+            &[("x-api-key", " ")],
+            &[("authorization", "Bearer ")],
+            &[("x-api-key", "a\r\nx: y")],
+        ] {
+            let error = to_upstream(&headers(pairs), &Key::Client, false).unwrap_err();
+            assert_eq!((error.status, error.kind), (401, Kind::Authentication));
+            assert_eq!(error.message, "x-api-key header is required");
+        }
+    }
+
+    #[test]
+    fn the_client_gets_ids_retries_and_limits() {
+        let upstream = headers(&[
+            ("X-Request-Id", "up1"),
+            ("retry-after", "7"),
+            ("retry-after-ms", "6500"),
+            ("x-should-retry", "true"),
+            ("x-ratelimit-limit-requests", "500"),
+            ("x-ratelimit-remaining-requests", "499"),
+            ("x-ratelimit-reset-requests", "120ms"),
+            ("x-ratelimit-limit-tokens", "30000"),
+            ("x-ratelimit-remaining-tokens", "29000"),
+            ("x-ratelimit-reset-tokens", "6m0s"),
+            ("openai-organization", "org"),
+            ("set-cookie", "a=b"),
+            ("server", "x"),
+            ("cf-ray", "y"),
+            ("content-length", "3"),
+        ]);
+        assert_eq!(
+            to_client(&upstream, 1_000_000_000_000),
+            headers(&[
+                ("x-upstream-request-id", "up1"),
+                ("retry-after", "7"),
+                ("retry-after-ms", "6500"),
+                ("x-should-retry", "true"),
+                ("anthropic-ratelimit-requests-limit", "500"),
+                ("anthropic-ratelimit-requests-remaining", "499"),
+                ("anthropic-ratelimit-requests-reset", "2001-09-09T01:46:41Z"),
+                ("anthropic-ratelimit-tokens-limit", "30000"),
+                ("anthropic-ratelimit-tokens-remaining", "29000"),
+                ("anthropic-ratelimit-tokens-reset", "2001-09-09T01:52:40Z"),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_value_that_is_none_stays_behind() {
+        let long = "x".repeat(VALUE_BYTES_MAX + 1);
+        for bad in ["a\r\nset-cookie: b", "a\nb", "a\0", "\u{7f}", "é", "", &long] {
+            let pairs = [("x-request-id", bad), ("retry-after", bad), ("traceparent", bad)];
+            assert_eq!(to_client(&headers(&pairs), 0), [], "{bad:?}");
+            assert_eq!(kept(&headers(&pairs)), [], "{bad:?}");
+            assert!(!is_value(bad));
+        }
+        assert!(is_value("chatcmpl-1 x") && !is_value(" x") && !is_value("x "));
+    }
+
+    #[test]
+    fn waiting_times_are_read_in_all_their_forms() {
+        for (text, millis) in [
+            ("1s", Some(1_000)),
+            ("6m0s", Some(360_000)),
+            ("120ms", Some(120)),
+            ("1h2m3.5s", Some(3_723_500)),
+            ("7.66s", Some(7_660)),
+            ("2m59.56s", Some(179_560)),
+            ("1d1h", Some(90_000_000)),
+            ("500us", Some(1)),
+            ("12ns", Some(1)),
+            ("0s", Some(0)),
+            ("60", Some(60_000)),
+            ("0.25", Some(250)),
+            ("1m 30s", Some(90_000)),
+            ("", None),
+            ("s", None),
+            ("-1s", None),
+            ("1.2.3s", None),
+            (".5s", None),
+            ("1x", None),
+            ("5m3", None),
+            ("soon", None),
+            ("99999999999999999999s", None),
+        ] {
+            assert_eq!(duration(text), millis, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reset_is_a_time_and_never_too_early() {
+        let now = 1_700_000_000_001;
+        for (text, time) in [
+            ("0s", "2023-11-14T22:13:21Z"),
+            ("999ms", "2023-11-14T22:13:21Z"),
+            ("1s", "2023-11-14T22:13:22Z"),
+            ("2023-11-14T22:20:00.5+00:00", "2023-11-14T22:20:00.5+00:00"),
+            ("1700000100", "2023-11-14T22:15:00Z"),
+            ("1700000100000", "2023-11-14T22:15:00Z"),
+        ] {
+            assert_eq!(reset_time(text, now).as_deref(), Some(time), "{text}");
+        }
+        assert_eq!(reset_time("2023-11-14T22:20:00Z\r\nx: y", now), None);
+        assert_eq!(reset_time("99999999999999999s", now), None);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, time) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (1_709_210_096, "2024-02-29T12:34:56Z"),
+            (4_102_444_799, "2099-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(rfc3339(seconds), time);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn later_is_later(left in 0u64..4_000_000_000, right in 0u64..4_000_000_000) {
+            prop_assert_eq!(left.cmp(&right), rfc3339(left).cmp(&rfc3339(right)));
+        }
+
+        #[test]
+        fn nothing_that_a_server_sends_breaks_a_header(value in any::<String>(), now in any::<u64>()) {
+            let names = ["x-request-id", "retry-after", "x-ratelimit-limit-tokens", "x-ratelimit-reset-tokens"];
+            let upstream: Vec<Header> =
+                names.iter().map(|name| ((*name).to_owned(), value.clone())).collect();
+            for (_, value) in to_client(&upstream, now) {
+                prop_assert!(is_value(&value));
+            }
+        }
+    }
 }

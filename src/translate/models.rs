@@ -1,15 +1,159 @@
-//! `/v1/models` (being built).
+//! `/v1/models` in the shape of the Messages API, from the model map.
+//!
+//! The upstream is not asked: its names are not those that clients may use, and Claude Code waits
+//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map.
+
+use std::borrow::Cow;
+
 use crate::config::Config;
-use crate::error::Error;
-/// The list.
+use crate::error::{Error, Fault, Kind};
+use crate::json::Writer;
+
+/// Every name that stands in the model map in full, on one page.
 #[must_use]
-pub fn list(_config: &Config) -> Vec<u8> {
-    Vec::new()
+pub fn list(config: &Config) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut json = Writer::new(&mut body);
+    json.begin_object();
+    json.key("data").begin_array();
+    for id in config.models.names() {
+        write(&mut json, id);
+    }
+    json.end_array();
+    json.key("has_more").bool(false);
+    for (key, id) in
+        [("first_id", config.models.names().next()), ("last_id", config.models.names().last())]
+    {
+        json.key(key);
+        match id {
+            Some(id) => json.text(id),
+            None => json.null(),
+        };
+    }
+    json.end_object();
+    body
 }
-/// One of them.
+
+/// One model: any name that a request could use, so also what only a prefix or `*` covers. `id` is
+/// as it stands in the path.
 ///
 /// # Errors
-/// There is none of that name.
-pub fn one(_config: &Config, _id: &str) -> Result<Vec<u8>, Error> {
-    Ok(Vec::new())
+/// No request for that model would have a route.
+pub fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
+    let id = percent_decoded(id);
+    if id.is_empty() || config.route(&id).is_none() {
+        return Err(Error::new(Fault::Client, Kind::NotFound, format!("model: {id}")));
+    }
+    let mut body = Vec::new();
+    write(&mut Writer::new(&mut body), &id);
+    Ok(body)
+}
+
+fn write(json: &mut Writer<'_>, id: &str) {
+    json.begin_object();
+    json.key("type").text("model");
+    json.key("id").text(id);
+    json.key("display_name").text(id);
+    json.key("created_at").text("1970-01-01T00:00:00Z");
+    json.key("lifecycle").text("active");
+    for unknown in
+        ["line", "max_input_tokens", "max_tokens", "capabilities", "deprecated_at", "retires_at"]
+    {
+        json.key(unknown).null();
+    }
+    json.end_object();
+}
+
+/// SDKs escape the slashes and colons of an id in a path. What is no escape stays as it is.
+fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return text.into();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = after.split_at_checked(2).filter(|_| first == b'%');
+        let byte = escaped.and_then(|(digits, after)| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            let signed = digits.starts_with('+');
+            u8::from_str_radix(digits, 16).ok().filter(|_| !signed).map(|byte| (byte, after))
+        });
+        let (byte, after) = byte.unwrap_or((first, after));
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8(bytes).map_or(text.into(), Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Config {
+        Config::from_json(text, |_| None).unwrap()
+    }
+
+    const MAP: &str = r#"{"models":{"claude-x":{"model":"m"},"a\"b":{"model":"n"}}}"#;
+
+    #[test]
+    fn the_list_has_the_names_of_the_map() {
+        let body: serde_json::Value = serde_json::from_slice(&list(&config(MAP))).unwrap();
+        assert_eq!(body["has_more"], false);
+        assert_eq!(body["first_id"], "a\"b");
+        assert_eq!(body["last_id"], "claude-x");
+        assert_eq!(
+            body["data"][1],
+            serde_json::json!({
+                "type": "model", "id": "claude-x", "display_name": "claude-x",
+                "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active", "line": null,
+                "max_input_tokens": null, "max_tokens": null, "capabilities": null,
+                "deprecated_at": null, "retires_at": null,
+            })
+        );
+    }
+
+    #[test]
+    fn an_empty_map_has_an_empty_list() {
+        assert_eq!(
+            String::from_utf8(list(&Config::default())).unwrap(),
+            r#"{"data":[],"has_more":false,"first_id":null,"last_id":null}"#
+        );
+    }
+
+    #[test]
+    fn a_model_without_a_route_is_not_found() {
+        for id in ["gpt", "claude", ""] {
+            let error = one(&config(MAP), id).unwrap_err();
+            assert_eq!((error.status, error.kind), (404, Kind::NotFound));
+            assert_eq!(error.message, format!("model: {id}"));
+        }
+        assert!(one(&config(MAP), "claude-x").is_ok());
+    }
+
+    #[test]
+    fn a_model_that_would_be_routed_is_found() {
+        let prefix = config(r#"{"models":{"claude-*":{"model":"m"}}}"#);
+        assert!(one(&prefix, "claude-9").is_ok());
+        assert!(one(&prefix, "gpt").is_err());
+        assert!(one(&config(r#"{"models":{"*":{}}}"#), "gpt").is_ok());
+        assert!(one(&Config::default(), "gpt").is_ok());
+        assert!(one(&Config::default(), "").is_err());
+    }
+
+    #[test]
+    fn an_escaped_id_is_read() {
+        for (path, id) in [
+            ("meta-llama%2FLlama-3.3", "meta-llama/Llama-3.3"),
+            ("a%3ab", "a:b"),
+            ("%E6%BC%A2", "漢"),
+            ("100%", "100%"),
+            ("%+f", "%+f"),
+            ("%ff", "%ff"),
+            ("é%2", "é%2"),
+        ] {
+            let body = one(&Config::default(), path).unwrap();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["id"], id);
+        }
+    }
 }
