@@ -1,6 +1,24 @@
-//! Table D (being built).
+//! Errors of the upstream, table D: what the client is told, so that it does the right thing.
+//!
+//! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
+//! compacts a conversation when it reads `prompt is too long`. The upstream's own `type` and `code`
+//! are read only where the status alone says too little.
+//!
+//! ```text
+//! body ─▶ said: message, codes, numbers ─▶ context: too long? rewritten ─▶ mask: no credentials ─▶ Error
+//! ```
+
+mod context;
+mod mask;
+mod said;
+
 use crate::asked::Asked;
-use crate::error::{Error, Kind};
+use crate::error::{Error, Fault, Kind};
+use crate::profile::ContentFilter;
+use said::Said;
+
+/// Longest message for the client, in characters.
+const MESSAGE_CHARS_MAX: usize = 2_000;
 
 /// What an upstream's error becomes.
 #[derive(Debug)]
@@ -14,12 +32,102 @@ pub enum Refusal {
 /// Kind and status for the client, by the upstream's status alone.
 #[must_use]
 pub fn of_status(status: u16) -> (Kind, u16) {
-    (Kind::Api, status)
+    match status {
+        400 | 422 => (Kind::InvalidRequest, 400),
+        401 => (Kind::Authentication, 401),
+        402 => (Kind::Billing, 402),
+        403 => (Kind::Permission, 403),
+        404 => (Kind::NotFound, 404),
+        408 | 504 => (Kind::Timeout, 504),
+        409 => (Kind::Conflict, 409),
+        413 => (Kind::RequestTooLarge, 413),
+        429 => (Kind::RateLimit, 429),
+        // A proxy between us thinks that we hung up. We did not.
+        499 => (Kind::Api, 502),
+        400..500 => (Kind::InvalidRequest, status),
+        503 | 529 => (Kind::Overloaded, 529),
+        502 => (Kind::Api, 502),
+        500..600 => (Kind::Api, 500),
+        // No error, and no answer either.
+        _ => (Kind::Api, 502),
+    }
 }
 
 /// An error body of the upstream. `edge_key`: the credential is the gateway's own.
 #[must_use]
-pub fn from_upstream(status: u16, _body: &[u8], _asked: &Asked, _edge_key: bool) -> Refusal {
-    let (kind, status) = of_status(status);
-    Refusal::Error(Error::new(crate::error::Fault::Upstream, kind, "not built").with_status(status))
+pub fn from_upstream(status: u16, body: &[u8], asked: &Asked, edge_key: bool) -> Refusal {
+    let text = String::from_utf8_lossy(body);
+    let said = Said::read(&text);
+    let refuses = asked.profile.content_filter == ContentFilter::Refusal;
+    if (400..500).contains(&status) && refuses && said.is_content_filter() {
+        return Refusal::ContentFilter;
+    }
+    Refusal::Error(error(status, &said, asked, edge_key))
 }
+
+/// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
+/// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
+/// `status_hint` is the status that counts when the object names none.
+#[must_use]
+pub fn from_object(status_hint: Option<u16>, object: &str, asked: &Asked, edge_key: bool) -> Error {
+    let said = Said::read(object);
+    let hint = status_hint.filter(|status| (400..600).contains(status));
+    let status = said.status.or(hint).or_else(|| said.status_of_codes()).unwrap_or(502);
+    let mut error = error(status, &said, asked, edge_key);
+    if said.message.is_empty() && error.status == 502 {
+        "Upstream reported an error".clone_into(&mut error.message);
+    }
+    if said.is_permanent() {
+        error.should_retry = Some(false);
+    }
+    error
+}
+
+fn error(status: u16, said: &Said, asked: &Asked, edge_key: bool) -> Error {
+    if edge_key && matches!(status, 401 | 403) {
+        // Neither the client's fault nor its business; what the upstream says may name the key.
+        let message = "Upstream rejected the gateway's credentials.";
+        return Error::new(Fault::Operator, Kind::Api, message);
+    }
+    if status == 429 && said.has_code(&["insufficient_quota"]) {
+        // SDKs would retry a 429; no waiting helps here.
+        let message = message(status, said);
+        return Error::new(fault(Kind::Billing, edge_key), Kind::Billing, message)
+            .with_should_retry(false);
+    }
+    let (kind, client_status) = of_status(status);
+    if matches!(client_status, 400 | 413)
+        && let Some(rewritten) = context::rewritten(said, &asked.model)
+    {
+        return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
+    }
+    Error::new(fault(kind, edge_key), kind, message(status, said)).with_status(client_status)
+}
+
+fn fault(kind: Kind, edge_key: bool) -> Fault {
+    match kind {
+        Kind::Billing if edge_key => Fault::Operator,
+        Kind::RateLimit | Kind::Api | Kind::Timeout | Kind::Overloaded => Fault::Upstream,
+        _ => Fault::Client,
+    }
+}
+
+fn message(status: u16, said: &Said) -> String {
+    match said.message.as_str() {
+        "" => format!("HTTP {status} from upstream"),
+        message => clean(message),
+    }
+}
+
+/// Without credentials, and not longer than a person reads.
+fn clean(message: &str) -> String {
+    let mut message = mask::masked(message);
+    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        message.truncate(at);
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests;

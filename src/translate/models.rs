@@ -82,7 +82,7 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
         bytes.push(byte);
         rest = after;
     }
-    String::from_utf8(bytes).map_or(text.into(), Cow::Owned)
+    String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
 }
 
 #[cfg(test)]

@@ -1,0 +1,220 @@
+//! Errors that say that a conversation is too long, in the words by which clients know them.
+//!
+//! Claude Code compacts a conversation when it reads `prompt is too long`, and asks for fewer tokens
+//! when it reads ``input length and `max_tokens` exceed context limit``. Each server has its own
+//! wording, and changes it; so the numbers are looked for beside the words that name them, not by
+//! whole sentences.
+
+use super::said::Said;
+
+/// Codes and types that mean it, whatever the text says.
+const CODES: [&str; 4] = [
+    "context_length_exceeded",
+    "exceed_context_size_error",
+    "tokens_limit_reached",
+    "model_context_window_exceeded",
+];
+
+/// Words that mean it by themselves.
+const PHRASES: [&str; 19] = [
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input too long",
+    "too many tokens",
+    "input token count",
+    "input tokens exceed",
+    "maximum number of tokens allowed",
+    "maximum prompt length",
+    "maximum model length",
+    "maximum input length",
+    "exceeded model token limit",
+    "exceeds max length",
+    "range of input length",
+    "`max_new_tokens` must be",
+    "reduce the length of the",
+    "in the messages, ",
+    "exceed context limit",
+    "maximum context length",
+];
+
+/// Words that mean it when something is too much of it.
+const WINDOWS: [&str; 5] =
+    ["context length", "context window", "context size", "context limit", "token limit"];
+const TOO_MUCH: [&str; 9] = [
+    "exceed",
+    "too long",
+    "too large",
+    "too many",
+    "longer than",
+    "larger than",
+    "overflow",
+    "only",
+    "maximum",
+];
+
+/// In front of the size of the window, with few words between; and behind it.
+const WINDOW_AFTER: [&str; 14] = [
+    "context length",
+    "context window",
+    "available context size",
+    "context size",
+    "context limit",
+    "maximum number of tokens allowed",
+    "maximum model length",
+    "maximum prompt length",
+    "token limit",
+    "configured limit",
+    "must be <=",
+    "cannot exceed",
+    "max size",
+    "maximum input length",
+];
+const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
+
+const PROMPT_BEFORE: [&str; 7] = [
+    "in the messages",
+    "input tokens",
+    "tokens from the input",
+    "of text input",
+    "`inputs` tokens",
+    "tokens in the prompt",
+    "prompt tokens",
+];
+const PROMPT_AFTER: [&str; 12] = [
+    "request (",
+    "input token count",
+    "prompt contains",
+    "prompt has",
+    "prompt (",
+    "the input (",
+    "prompt is too long",
+    "input is too long",
+    "request contains",
+    "resulted in",
+    "received",
+    "first",
+];
+
+const ANSWER_BEFORE: [&str; 6] = [
+    "in the completion",
+    "in the output",
+    "output tokens",
+    "tokens for the completion",
+    "completion tokens",
+    "`max_new_tokens`",
+];
+const ANSWER_AFTER: [&str; 1] = ["is too large"];
+
+/// Both together.
+const TOTAL_AFTER: [&str; 5] =
+    ["total of", "contains at least", "you requested", "requested", "sequence length of"];
+
+/// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
+pub(super) fn rewritten(said: &Said, model: &str) -> Option<String> {
+    let text = numbers_without_commas(&said.message.to_ascii_lowercase());
+    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_context = said.has_code(&CODES)
+        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
+        || has(&PHRASES)
+        || has(&WINDOWS) && has(&TOO_MUCH);
+    let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, model)? };
+    // The text of a real Anthropic endpoint, perhaps with something around it.
+    if said.message.is_empty() || said.message.contains(&wording) {
+        return Some(if said.message.is_empty() { wording } else { said.message.clone() });
+    }
+    Some(format!("{wording} ({})", said.message))
+}
+
+fn too_long(said: &Said, text: &str) -> String {
+    let own = "input length and `max_tokens` exceed context limit:";
+    if let Some(at) = said.message.find(own) {
+        return said.message.get(at..).unwrap_or_default().to_owned();
+    }
+    let window = said
+        .context_tokens
+        .or_else(|| first(&WINDOW_AFTER, |word| number_after(text, word)))
+        .or_else(|| first(&WINDOW_BEFORE, |word| number_before(text, word)));
+    let answer = first(&ANSWER_BEFORE, |word| number_before(text, word))
+        .or_else(|| first(&ANSWER_AFTER, |word| number_after(text, word)));
+    let total = first(&TOTAL_AFTER, |word| number_after(text, word))
+        .filter(|total| answer.is_none_or(|answer| *total > answer));
+    // A total is exact where the prompt has several parts of which one was found.
+    let prompt = said
+        .prompt_tokens
+        .or_else(|| total?.checked_sub(answer?))
+        .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
+        .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
+    match (prompt.or(total), window, answer) {
+        (Some(prompt), Some(window), _) if prompt > window => {
+            format!("prompt is too long: {prompt} tokens > {window} maximum")
+        }
+        (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) > window => {
+            format!(
+                "input length and `max_tokens` exceed context limit: {prompt} + {answer} > \
+                 {window}, decrease input length or `max_tokens` and try again"
+            )
+        }
+        _ => "prompt is too long".to_owned(),
+    }
+}
+
+/// `max_tokens` alone is more than the model gives.
+fn too_much_output(text: &str, model: &str) -> Option<String> {
+    if !(text.contains("max_tokens") || text.contains("max_completion_tokens")) {
+        return None;
+    }
+    let asked = number_after(text, "is too large")?;
+    let most = number_after(text, "at most").filter(|most| asked > *most)?;
+    Some(format!(
+        "max_tokens: {asked} > {most}, which is the maximum allowed number of output tokens for \
+         {model}"
+    ))
+}
+
+fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {
+    words.iter().find_map(|word| find(word))
+}
+
+/// The number that follows `words` in the same clause: `context length of only 8192`.
+fn number_after(text: &str, words: &str) -> Option<u64> {
+    const BETWEEN_MAX: usize = 24;
+    text.match_indices(words).find_map(|(at, _)| {
+        let rest = text.get(at..)?.strip_prefix(words)?;
+        let digits = rest.find(|letter: char| letter.is_ascii_digit())?;
+        let (between, rest) = rest.split_at_checked(digits)?;
+        // "exceeded the context length by 12 tokens" names no length.
+        let other = between.contains([';', '>', '`', '\''])
+            || [". ", ", ", " by ", " and ", "[", "http"].iter().any(|end| between.contains(end));
+        let is_beside = between.len() <= BETWEEN_MAX && !other;
+        is_beside.then(|| leading_number(rest)).flatten()
+    })
+}
+
+/// The number that stands directly before `words`: `5000 in the messages`.
+fn number_before(text: &str, words: &str) -> Option<u64> {
+    text.match_indices(words).find_map(|(at, _)| {
+        let before = text.get(..at)?.trim_end_matches([' ', '(', '`', '\'']);
+        let start = before.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        before.get(start..)?.parse().ok()
+    })
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    text.get(..end)?.parse().ok()
+}
+
+/// `128,000` becomes `128000`.
+fn numbers_without_commas(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let in_number = out.ends_with(|last: char| last.is_ascii_digit())
+            && letters.peek().is_some_and(char::is_ascii_digit);
+        if letter != ',' || !in_number {
+            out.push(letter);
+        }
+    }
+    out
+}

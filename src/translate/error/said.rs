@@ -1,0 +1,465 @@
+//! What an upstream's error says, in whichever of the many shapes it comes.
+//!
+//! ```text
+//! {"error": {"message": …, "code": …}}    OpenAI and most      {"detail": [{"loc": …, "msg": …}]}  FastAPI
+//! {"error": "…", "code": "…"}             xAI, Ollama          {"base_resp": {"status_code": …}}   MiniMax
+//! {"message": …, "type": …}               Mistral, old vLLM    {"errors": [{"message": …}]}        Cloudflare
+//! [{"error": …}]                          Gemini               {"choices": [{"error": …}]}         OpenRouter
+//! ```
+
+use crate::json::{self, Kind, Reader};
+
+/// How much of a body that is not JSON is shown, in characters.
+const PLAIN_CHARS_MAX: usize = 200;
+
+/// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
+/// time. And of a body that is not JSON: pages begin with their styles.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+const PLAIN_BYTES_MAX: usize = 32 << 10;
+
+/// The deepest JSON that is walked.
+const DEPTH_MAX: u32 = 128;
+
+/// The weight of a name at the outermost level. Each level inside weighs an eighth, so that places
+/// compare like paths; at zero nothing more is read. Gateways put the error of the next gateway
+/// into theirs, as text: so far is it followed.
+const WEIGHT: u32 = 8 * 8 * 8 * 8 * 8;
+
+/// What an upstream's error says.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// The text, trimmed; empty if there is none.
+    pub(super) message: String,
+    /// A number from 400 to 599 that stands for the status.
+    pub(super) status: Option<u16>,
+    /// llama.cpp: `n_prompt_tokens`
+    pub(super) prompt_tokens: Option<u64>,
+    /// llama.cpp: `n_ctx`
+    pub(super) context_tokens: Option<u64>,
+    /// Everything called `code`, `type` or the like, in lower case.
+    codes: Vec<String>,
+    /// MiniMax: `base_resp.status_code`, which is no HTTP status.
+    base_resp: u64,
+    /// Where the message was found; the lowest place wins.
+    place: u32,
+    /// `metadata.raw`: what the server behind a router said.
+    raw: String,
+}
+
+impl Said {
+    /// Reads a whole body, the value of its `error`, or plain text.
+    pub(super) fn read(text: &str) -> Self {
+        let text = text.trim_start_matches('\u{feff}').trim();
+        // One event of a stream, where a body was due.
+        let is_event = text.starts_with("data:") || text.starts_with("event:");
+        let data = text.lines().find_map(|line| line.strip_prefix("data:"));
+        let mut said = Self::read_json(data.filter(|_| is_event).unwrap_or(text), WEIGHT);
+        let raw = std::mem::take(&mut said.raw);
+        if !raw.is_empty() {
+            let inner = said.merge(&raw, WEIGHT / 8);
+            if said.message.is_empty() {
+                said.message = inner;
+            } else if !said.message.contains(&inner) {
+                said.message = format!("{}: {inner}", said.message);
+            }
+        }
+        let end = beginning(&said.message, MESSAGE_BYTES_MAX).len();
+        said.message.truncate(end);
+        said
+    }
+
+    fn read_json(text: &str, weight: u32) -> Self {
+        let mut said = Self {
+            message: String::new(),
+            status: None,
+            prompt_tokens: None,
+            context_tokens: None,
+            codes: Vec::new(),
+            base_resp: 0,
+            place: u32::MAX,
+            raw: String::new(),
+        };
+        // A body that was cut off still says what came before the cut.
+        let mut reader = Reader::new(text, DEPTH_MAX);
+        let result = said.value(&mut reader, 0, weight).and_then(|()| reader.end());
+        if result.is_err() && said.message.is_empty() {
+            said.message = plain(text);
+        }
+        said
+    }
+
+    /// Reads an error inside a text, and gives its message.
+    fn merge(&mut self, text: &str, weight: u32) -> String {
+        let inner = Self::read_json(text, weight);
+        self.status = self.status.or(inner.status);
+        self.prompt_tokens = self.prompt_tokens.or(inner.prompt_tokens);
+        self.context_tokens = self.context_tokens.or(inner.context_tokens);
+        self.codes.extend(inner.codes);
+        inner.message
+    }
+
+    fn value(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: u32,
+        weight: u32,
+    ) -> Result<(), json::Error> {
+        match reader.kind()? {
+            Kind::String => self.take(&reader.string()?.decode(), place, weight),
+            Kind::Object => self.object(reader, place, weight)?,
+            Kind::Array => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    self.value(reader, place, weight)?;
+                }
+            }
+            Kind::Number | Kind::Bool | Kind::Null => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a text that was found at `place`, unless there is a better one.
+    fn take(&mut self, text: &str, place: u32, weight: u32) {
+        let text = text.trim();
+        if text.is_empty() || place >= self.place {
+            return;
+        }
+        let is_json = text.starts_with(['{', '[']) && weight > 8;
+        let message = if is_json { self.merge(text, weight / 8) } else { text.to_owned() };
+        if !message.is_empty() {
+            self.place = place;
+            self.message = message;
+        }
+    }
+
+    fn object(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: u32,
+        weight: u32,
+    ) -> Result<(), json::Error> {
+        let weight = weight / 8;
+        if weight == 0 {
+            reader.skip()?;
+            return Ok(());
+        }
+        let at = |order: u32| place.saturating_add(order.saturating_mul(weight));
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match &*key.decode() {
+                "error" => self.value(reader, at(1), weight)?,
+                "message" | "Message" => self.value(reader, at(2), weight)?,
+                "detail" => self.detail(reader, at(3), weight)?,
+                "msg" | "error_msg" => self.value(reader, at(4), weight)?,
+                "errors" => self.value(reader, at(5), weight)?,
+                "title" => self.value(reader, at(6), weight)?,
+                // Azure's reason.
+                "innererror" => self.value(reader, at(7), weight)?,
+                "base_resp" => self.base_resp(reader, at(7), weight)?,
+                "choices" => self.choices(reader, at(1), weight)?,
+                "metadata" => self.metadata(reader)?,
+                "code" | "type" | "status" | "status_code" | "error_code" | "error_type" => {
+                    self.code(reader)?;
+                }
+                "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
+                "n_ctx" => self.context_tokens = number(reader)?,
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// FastAPI: a text, or a list of what is wrong at which place of the request.
+    fn detail(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: u32,
+        weight: u32,
+    ) -> Result<(), json::Error> {
+        if reader.kind()? != Kind::Array {
+            return self.value(reader, place, weight);
+        }
+        let mut all = String::new();
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let item = if reader.kind()? == Kind::Object {
+                complaint(reader)?
+            } else {
+                Self::read_json(reader.skip()?, 8).message
+            };
+            if !item.is_empty() {
+                all.push_str(if all.is_empty() { "" } else { "; " });
+                all.push_str(&item);
+            }
+        }
+        self.take(&all, place, 0);
+        Ok(())
+    }
+
+    fn code(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        let code = match reader.kind()? {
+            Kind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
+            Kind::Number => reader.number()?.to_owned(),
+            _ => {
+                reader.skip()?;
+                return Ok(());
+            }
+        };
+        let status = code.parse().ok().filter(|status| (400..600).contains(status));
+        self.status = self.status.or(status);
+        self.codes.push(code);
+        Ok(())
+    }
+
+    fn base_resp(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: u32,
+        weight: u32,
+    ) -> Result<(), json::Error> {
+        if reader.kind()? != Kind::Object {
+            reader.skip()?;
+            return Ok(());
+        }
+        let mut text = String::new();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "status_code" => self.base_resp = number(reader)?.unwrap_or_default(),
+                "status_msg" if reader.kind()? == Kind::String => {
+                    text = reader.string()?.decode().into_owned();
+                }
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        if self.base_resp != 0 {
+            self.take(&text, place, weight);
+        }
+        Ok(())
+    }
+
+    /// OpenRouter reports an error in the middle of an answer in the choice.
+    fn choices(
+        &mut self,
+        reader: &mut Reader<'_>,
+        place: u32,
+        weight: u32,
+    ) -> Result<(), json::Error> {
+        if reader.kind()? != Kind::Array {
+            reader.skip()?;
+            return Ok(());
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            if reader.kind()? != Kind::Object {
+                reader.skip()?;
+                continue;
+            }
+            reader.begin_object()?;
+            while let Some(key) = reader.next_key()? {
+                if key == "error" {
+                    self.value(reader, place, weight)?;
+                } else {
+                    reader.skip()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        if reader.kind()? != Kind::Object {
+            reader.skip()?;
+            return Ok(());
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match reader.kind()? {
+                Kind::String if key == "raw" => {
+                    self.raw = reader.string()?.decode().trim().to_owned();
+                }
+                Kind::Object if key == "raw" => self.raw = reader.skip()?.to_owned(),
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether one of these stands where codes do.
+    pub(super) fn has_code(&self, codes: &[&str]) -> bool {
+        self.codes.iter().any(|code| codes.contains(&code.as_str()))
+    }
+
+    /// Whether the provider's filter refused the prompt.
+    pub(super) fn is_content_filter(&self) -> bool {
+        self.has_code(&[
+            "content_filter",
+            "content_policy_violation",
+            "responsibleaipolicyviolation",
+            // Qwen's own service
+            "data_inspection_failed",
+            "datainspectionfailed",
+        ])
+    }
+
+    /// The status that a code stands for, where no number does.
+    pub(super) fn status_of_codes(&self) -> Option<u16> {
+        let of_minimax = match self.base_resp {
+            1001 => Some(504),
+            1002 | 1039 | 1041 => Some(429),
+            1004 | 2049 => Some(401),
+            1026 | 1027 | 2013 => Some(400),
+            _ => None,
+        };
+        let status_of = |code: &str| match code {
+            "invalid_request_error"
+            | "invalid_request"
+            | "badrequesterror"
+            | "bad_request"
+            | "invalid_argument"
+            | "context_length_exceeded"
+            | "exceed_context_size_error"
+            | "content_filter"
+            | "tool_use_failed"
+            | "validation_error" => Some(400),
+            "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated" => {
+                Some(401)
+            }
+            "billing_error" | "insufficient_balance" | "payment_required" => Some(402),
+            "permission_error" | "permission_denied" | "forbidden" => Some(403),
+            "not_found_error" | "model_not_found" | "notfounderror" | "not_found" => Some(404),
+            "request_too_large" => Some(413),
+            "rate_limit_error"
+            | "rate_limit_exceeded"
+            | "insufficient_quota"
+            | "resource_exhausted"
+            | "too_many_requests"
+            | "ratelimiterror" => Some(429),
+            "overloaded_error"
+            | "overloaded"
+            | "engine_overloaded_error"
+            | "service_unavailable"
+            | "unavailable"
+            | "insufficient_system_resource" => Some(503),
+            "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout" => Some(504),
+            _ => None,
+        };
+        of_minimax.or_else(|| self.codes.iter().find_map(|code| status_of(code)))
+    }
+
+    /// Whether it is an error that goes away only when somebody pays, told with a status that SDKs
+    /// retry.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self.base_resp, 1008 | 2056)
+    }
+}
+
+/// A number, as far as it is whole.
+fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
+    Ok(reader.skip()?.parse().ok())
+}
+
+/// `loc: msg`
+fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
+    let (mut path, mut text) = (String::new(), String::new());
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        match (key.raw(), reader.kind()?) {
+            ("loc", Kind::Array) => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    path.push_str(if path.is_empty() { "" } else { "." });
+                    match reader.kind()? {
+                        Kind::String => path.push_str(&reader.string()?.decode()),
+                        _ => path.push_str(reader.skip()?),
+                    }
+                }
+            }
+            ("msg" | "message", Kind::String) => text = reader.string()?.decode().into_owned(),
+            _ => {
+                reader.skip()?;
+            }
+        }
+    }
+    Ok(match (path.is_empty(), text.is_empty()) {
+        (false, false) => format!("{path}: {text}"),
+        _ => text,
+    })
+}
+
+/// The beginning of a text without markup, on one line.
+fn plain(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = beginning(text, PLAIN_BYTES_MAX);
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let inside = from.strip_prefix('<').unwrap_or_default();
+        words.push_str(before);
+        if !inside.starts_with(|next: char| next.is_ascii_alphabetic() || "/!?".contains(next)) {
+            words.push('<');
+            rest = inside;
+            continue;
+        }
+        words.push(' ');
+        rest = after_tag(inside);
+    }
+    words.push_str(rest);
+    for (entity, letter) in [
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
+        if words.contains(entity) {
+            words = words.replace(entity, letter);
+        }
+    }
+    let mut line = String::new();
+    for word in words.split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.extend(word.chars().filter(|letter| !letter.is_control()));
+        if line.len() > 4 * PLAIN_CHARS_MAX {
+            break;
+        }
+    }
+    if let Some((end, _)) = line.char_indices().nth(PLAIN_CHARS_MAX) {
+        line.truncate(end);
+    }
+    line.trim().to_owned()
+}
+
+/// At most the first `bytes` of a text.
+fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// What follows a tag; what scripts and styles hold is no text.
+fn after_tag(inside: &str) -> &str {
+    let end = |mark: &str, text: &'_ str| text.find(mark).map(|at| at.saturating_add(mark.len()));
+    let is =
+        |name: &str| inside.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
+    let skipped = if inside.starts_with("!--") {
+        end("-->", inside)
+    } else if is("script") {
+        end("</script>", &inside.to_ascii_lowercase())
+    } else if is("style") {
+        end("</style>", &inside.to_ascii_lowercase())
+    } else {
+        end(">", inside)
+    };
+    skipped.and_then(|at| inside.get(at..)).unwrap_or_default()
+}

@@ -1,0 +1,596 @@
+use super::*;
+use proptest::prelude::*;
+
+fn asked() -> Asked {
+    Asked { model: "claude-x".to_owned(), ..Asked::default() }
+}
+
+fn refused(status: u16, body: &str) -> Error {
+    match from_upstream(status, body.as_bytes(), &asked(), false) {
+        Refusal::Error(error) => error,
+        Refusal::ContentFilter => panic!("not an error: {body}"),
+    }
+}
+
+fn message(body: &str) -> String {
+    refused(500, body).message
+}
+
+/// The message for a 400 with this text.
+fn rewritten(text: &str) -> String {
+    let body = serde_json::json!({"error": {"message": text, "type": "BadRequestError"}});
+    let error = refused(400, &body.to_string());
+    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+    error.message
+}
+
+#[test]
+fn kind_and_status_follow_from_the_status() {
+    for (upstream, kind, status) in [
+        (400, Kind::InvalidRequest, 400),
+        (401, Kind::Authentication, 401),
+        (402, Kind::Billing, 402),
+        (403, Kind::Permission, 403),
+        (404, Kind::NotFound, 404),
+        (405, Kind::InvalidRequest, 405),
+        (408, Kind::Timeout, 504),
+        (409, Kind::Conflict, 409),
+        (410, Kind::InvalidRequest, 410),
+        (413, Kind::RequestTooLarge, 413),
+        (415, Kind::InvalidRequest, 415),
+        (422, Kind::InvalidRequest, 400),
+        (429, Kind::RateLimit, 429),
+        (451, Kind::InvalidRequest, 451),
+        (499, Kind::Api, 502),
+        (500, Kind::Api, 500),
+        (501, Kind::Api, 500),
+        (502, Kind::Api, 502),
+        (503, Kind::Overloaded, 529),
+        (504, Kind::Timeout, 504),
+        (520, Kind::Api, 500),
+        (529, Kind::Overloaded, 529),
+        (302, Kind::Api, 502),
+        (0, Kind::Api, 502),
+        (999, Kind::Api, 502),
+    ] {
+        assert_eq!(of_status(upstream), (kind, status), "{upstream}");
+        let error = refused(upstream, "{}");
+        assert_eq!((error.kind, error.status), (kind, status));
+        assert_eq!(error.message, format!("HTTP {upstream} from upstream"));
+    }
+}
+
+#[test]
+fn the_message_is_found_in_every_shape() {
+    for (body, expected) in [
+        (r#"{"error":{"message":"m","type":"tokens","param":null,"code":null}}"#, "m"),
+        (r#"{"code":"Client specified an invalid argument","error":"m"}"#, "m"),
+        (r#"{"object":"error","message":"m","type":"x","code":"3230"}"#, "m"),
+        (r#"{"detail":"m"}"#, "m"),
+        (
+            r#"{"detail":[{"loc":["body","messages",0],"msg":"field required"},{"msg":"n"}]}"#,
+            "body.messages.0: field required; n",
+        ),
+        (r#"{"detail":["a","b"]}"#, "a; b"),
+        (r#"{"object":"error","message":{"detail":[{"loc":["body"],"msg":"m"}]}}"#, "body: m"),
+        (r#"{"detail":{"error":{"message":"m"}}}"#, "m"),
+        (r#"{"code":1261,"msg":"m","success":false}"#, "m"),
+        (r#"{"success":false,"errors":[{"code":7003,"message":"m"}]}"#, "m"),
+        (r#"{"errors":["m"]}"#, "m"),
+        (r#"[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]"#, "m"),
+        (r#"[{"error":{}},{"error":{"message":"m"}}]"#, "m"),
+        (r#"{"Message":"m"}"#, "m"),
+        (r#"{"error_code":336003,"error_msg":"m"}"#, "m"),
+        (r#"{"title":"t","detail":"m","status":400}"#, "m"),
+        (r#"{"msg":"worse","message":"m"}"#, "m"),
+        (r#"{"message":"worse","error":{"message":"m"}}"#, "m"),
+        (r#"{"error":{"message":"m"},"message":"worse"}"#, "m"),
+        (r#"{"message":"m","error":{"message":""}}"#, "m"),
+        (r#"{"error":null,"message":"m"}"#, "m"),
+        (r#"{"error":"{\"error\":{\"message\":\"m\"}}"}"#, "m"),
+        (r#""m""#, "m"),
+        ("\u{feff} {\"error\":\"m\"}\n", "m"),
+        ("data: {\"error\":{\"message\":\"m\"}}\n\ndata: [DONE]\n\n", "m"),
+        ("event: error\ndata: {\"error\":\"m\"}\n\n", "m"),
+        // Cut off at the largest size.
+        (r#"{"error":{"message":"m","type":"x"#, "m"),
+        (r#"{"error":{"message":"say \"m\"\n\u00e9"}}"#, "say \"m\"\né"),
+    ] {
+        assert_eq!(message(body), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_router_tells_what_the_server_behind_it_said() {
+    for (raw, expected) in [
+        (r#""plain text""#, "Provider returned error: plain text"),
+        (r#""{\"error\":{\"message\":\"inner\"}}""#, "Provider returned error: inner"),
+        (r#"{"error":{"message":"inner"}}"#, "Provider returned error: inner"),
+        (r#""Provider returned error""#, "Provider returned error"),
+        ("null", "Provider returned error"),
+        ("\"<html><b>bad</b></html>\"", "Provider returned error: bad"),
+    ] {
+        let body = format!(
+            r#"{{"error":{{"message":"Provider returned error","code":500,"metadata":{{"raw":{raw},"provider_name":"p"}}}}}}"#
+        );
+        assert_eq!(message(&body), expected);
+    }
+    let deep = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}"}}}"#;
+    assert_eq!(refused(400, deep).message, "prompt is too long (Provider returned error: no)");
+}
+
+#[test]
+fn pages_are_shown_as_short_plain_text() {
+    for (body, expected) in [
+        (
+            "<html><head><title>502 Bad Gateway</title></head><body>…</body></html>",
+            "502 Bad Gateway …",
+        ),
+        ("<!DOCTYPE html><!-- <b> --><style>b{}</style><SCRIPT>x<y</SCRIPT>A &amp; B", "A & B"),
+        ("upstream connect error", "upstream connect error"),
+        ("1 < 2\n\n and <3", "1 < 2 and <3"),
+        ("500 Internal Server Error", "500 Internal Server Error"),
+        ("null pointer", "null pointer"),
+        ("no end <a href=", "no end"),
+        ("{not json", "{not json"),
+        ("", "HTTP 500 from upstream"),
+        ("<br>", "HTTP 500 from upstream"),
+        ("[]", "HTTP 500 from upstream"),
+        ("7", "HTTP 500 from upstream"),
+        (r#"{"ok":false}"#, "HTTP 500 from upstream"),
+    ] {
+        assert_eq!(message(body), expected, "{body}");
+    }
+    assert_eq!(message(&"é ".repeat(5_000)).chars().count(), 199);
+    assert_eq!(message(&format!("{{\"error\":\"{}\"}}", "é".repeat(5_000))).chars().count(), 2_001);
+}
+
+#[test]
+fn a_hostile_body_costs_little() {
+    for piece in
+        ["<script></script>", "first ", "1 in the messages, ", "key a-b-c-d ", "<", "&amp;"]
+    {
+        let body = piece.repeat((256 << 10) / piece.len());
+        let start = std::time::Instant::now();
+        assert!(refused(400, &body).message.chars().count() <= 2 * MESSAGE_CHARS_MAX);
+        let json = serde_json::json!({"error": body}).to_string();
+        assert!(refused(400, &json).message.chars().count() <= MESSAGE_CHARS_MAX + 1);
+        // Without optimization; quadratic time would be minutes.
+        assert!(start.elapsed().as_secs() < 20, "{piece}");
+    }
+}
+
+#[test]
+fn a_prompt_that_is_too_long_is_told_in_the_words_of_the_real_api() {
+    for (text, prompt, window) in [
+        // OpenAI, DeepSeek
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",
+            9000,
+            8192,
+        ),
+        (
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9100 tokens. Please reduce the length of the messages.",
+            9100,
+            8192,
+        ),
+        (
+            "This model's maximum context length is 65536 tokens. However, you requested 70000 tokens (66000 in the messages, 4000 in the completion). Please reduce the length of the messages or completion.",
+            66000,
+            65536,
+        ),
+        (
+            "Input tokens exceed the configured limit of 272,000 tokens. Your messages resulted in 300,000 tokens. Please reduce the length of the messages.",
+            300_000,
+            272_000,
+        ),
+        // vLLM, old and new
+        (
+            "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens. Please reduce the length of the input messages.",
+            9000,
+            8192,
+        ),
+        (
+            "You passed 9001 input tokens and requested 1000 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 7192 tokens.",
+            9001,
+            8192,
+        ),
+        (
+            "This model's maximum context length is 4096 tokens. However, you requested 500 output tokens and your prompt contains at least 4097 input tokens, for a total of at least 4597 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+            4097,
+            4096,
+        ),
+        (
+            "The decoder prompt (length 9000) is longer than the maximum model length of 8192. Make sure that `max_model_len` is no smaller.",
+            9000,
+            8192,
+        ),
+        // SGLang
+        (
+            "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+            9000,
+            8192,
+        ),
+        (
+            "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 10000 tokens: 9000 tokens from the input messages and 1000 tokens for the completion.",
+            9000,
+            8192,
+        ),
+        // llama.cpp
+        (
+            "request (9024 tokens) exceeds the available context size (4096 tokens), try increasing it",
+            9024,
+            4096,
+        ),
+        // Gemini
+        (
+            "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+            1_200_000,
+            1_048_576,
+        ),
+        (
+            "The input token count exceeds the maximum number of tokens allowed 1048576. (1200000 input tokens)",
+            1_200_000,
+            1_048_576,
+        ),
+        // Mistral
+        (
+            "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+            40000,
+            32768,
+        ),
+        // xAI, Fireworks, Cohere, OpenRouter, Moonshot, TGI, LM Studio
+        (
+            "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+            537_812,
+            131_072,
+        ),
+        ("The prompt is too long: 40000, model maximum context length: 32768", 40000, 32768),
+        (
+            "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 4292. Try using a shorter prompt",
+            4292,
+            4081,
+        ),
+        (
+            "This endpoint's maximum context length is 8192 tokens. However, you requested about 10000 tokens (8000 of text input, 1000 of tool input, 1000 in the output).",
+            9000,
+            8192,
+        ),
+        (
+            "Invalid request: Your request exceeded model token limit: 8192 (requested: 9000)",
+            9000,
+            8192,
+        ),
+        (
+            "Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+            9000,
+            4096,
+        ),
+    ] {
+        assert_eq!(
+            rewritten(text),
+            format!("prompt is too long: {prompt} tokens > {window} maximum ({text})")
+        );
+    }
+}
+
+#[test]
+fn a_prompt_that_fits_without_the_answer_is_told_so() {
+    for (text, prompt, answer, window) in [
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (5000 in the messages, 4000 in the completion).",
+            5000,
+            4000,
+            8192,
+        ),
+        (
+            "'max_tokens' or 'max_completion_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
+            5000,
+            4096,
+            8192,
+        ),
+        (
+            "max_tokens is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens",
+            5000,
+            4096,
+            8192,
+        ),
+        (
+            "This model's maximum context length is 4096 tokens. However, you requested 1000 output tokens and your prompt contains at least 3097 input tokens, for a total of at least 4097 tokens.",
+            3097,
+            1000,
+            4096,
+        ),
+        (
+            "You passed 7500 input tokens and requested 1000 output tokens. However, the model's context length is only 8192 tokens, resulting in a maximum input length of 7192 tokens.",
+            7500,
+            1000,
+            8192,
+        ),
+        (
+            "`inputs` tokens + `max_new_tokens` must be <= 4097. Given: 4000 `inputs` tokens and 500 `max_new_tokens`",
+            4000,
+            500,
+            4097,
+        ),
+        (
+            "This endpoint's maximum context length is 8192 tokens. However, you requested about 9000 tokens (8000 of text input, 1000 in the output).",
+            8000,
+            1000,
+            8192,
+        ),
+        (
+            "Requested token count exceeds the model's maximum context length of 8192 tokens. You requested a total of 9000 tokens: 5000 tokens from the input messages and 4000 tokens for the completion.",
+            5000,
+            4000,
+            8192,
+        ),
+    ] {
+        assert_eq!(
+            rewritten(text),
+            format!(
+                "input length and `max_tokens` exceed context limit: {prompt} + {answer} > {window}, \
+                 decrease input length or `max_tokens` and try again ({text})"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_prompt_of_unknown_length_is_still_too_long() {
+    for text in [
+        "Input is too long for requested model.",
+        "context length exceeded",
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
+        "prompt too long; exceeded max context length by 12 tokens",
+        "invalid params, context window exceeds limit (2013)",
+        "Prompt exceeds max length",
+        "Range of input length should be [1, 30720]",
+        "Please reduce the length of the messages or completion.",
+        "The prompt's length, 5, exceeds the model's context window of 99999999999999999999999",
+    ] {
+        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+    }
+    let coded = r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#;
+    assert_eq!(refused(400, coded).message, "prompt is too long (no)");
+    assert_eq!(refused(413, coded).status, 400);
+    assert_eq!(refused(422, coded).message, "prompt is too long (no)");
+    let bare = r#"{"error":{"code":400,"type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":4}}"#;
+    assert_eq!(refused(400, bare).message, "prompt is too long: 9 tokens > 4 maximum");
+}
+
+#[test]
+fn the_real_apis_own_words_stay_as_they_are() {
+    for text in [
+        "prompt is too long: 210000 tokens > 200000 maximum",
+        "ValidationException: prompt is too long: 210000 tokens > 200000 maximum",
+        "prompt is too long",
+        "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length or `max_tokens` and try again",
+    ] {
+        assert_eq!(rewritten(text), text);
+    }
+}
+
+#[test]
+fn other_errors_about_lengths_are_not_rewritten() {
+    for text in [
+        "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got 46.",
+        "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length 129.",
+        "Unexpected role 'user' after role 'tool'",
+        "max_tokens must be at least 1, got 0.",
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "temperature is too large: at most 2",
+        "image is too large",
+    ] {
+        assert_eq!(rewritten(text), text);
+    }
+    let slow = r#"{"error":{"message":"Rate limit: maximum context length is 8 tokens, you requested 9"}}"#;
+    assert!(refused(429, slow).message.starts_with("Rate limit"));
+    let large = r#"{"error":{"message":"Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 9000","code":"rate_limit_exceeded"}}"#;
+    assert_eq!(refused(413, large).kind, Kind::RequestTooLarge);
+}
+
+#[test]
+fn too_large_a_max_tokens_is_told_in_the_words_of_the_real_api() {
+    let text = "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, whereas you provided 100000.";
+    assert_eq!(
+        rewritten(text),
+        format!(
+            "max_tokens: 100000 > 16384, which is the maximum allowed number of output tokens for claude-x ({text})"
+        )
+    );
+}
+
+#[test]
+fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
+    let azure = r#"{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true}}}}}"#;
+    for body in [
+        azure,
+        r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
+        r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
+    ] {
+        let refusal = from_upstream(400, body.as_bytes(), &asked(), false);
+        assert!(matches!(refusal, Refusal::ContentFilter), "{body}");
+    }
+    assert_eq!(refused(500, azure).kind, Kind::Api);
+    let mut asked = asked();
+    asked.profile.content_filter = ContentFilter::Error;
+    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &asked, false) else {
+        panic!("configured to be an error");
+    };
+    assert_eq!((error.status, error.message.as_str()), (400, "The response was filtered"));
+}
+
+#[test]
+fn a_quota_is_billing_and_is_not_retried() {
+    for body in [
+        r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+        r#"{"error":{"message":"m","type":"insufficient_quota","code":null}}"#,
+    ] {
+        let error = refused(429, body);
+        assert_eq!((error.status, error.kind), (402, Kind::Billing));
+        assert_eq!(error.should_retry, Some(false));
+    }
+    let limited =
+        refused(429, r#"{"error":{"message":"m","type":"tokens","code":"rate_limit_exceeded"}}"#);
+    assert_eq!((limited.status, limited.kind, limited.should_retry), (429, Kind::RateLimit, None));
+}
+
+#[test]
+fn a_gateways_own_key_is_not_the_clients_business() {
+    let body = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1"}}"#;
+    for status in [401, 403] {
+        let Refusal::Error(error) = from_upstream(status, body.as_bytes(), &asked(), true) else {
+            panic!("an error");
+        };
+        assert_eq!((error.status, error.kind, error.fault), (500, Kind::Api, Fault::Operator));
+        assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
+    }
+    let error = from_object(Some(401), body, &asked(), true);
+    assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
+    assert_eq!(refused(401, body).message, "Incorrect API key provided: ***");
+}
+
+#[test]
+fn credentials_never_reach_the_client() {
+    for (text, expected) in [
+        (
+            "Incorrect API key provided: sk-ab**********cdef. You can find",
+            "Incorrect API key provided: ***. You can find",
+        ),
+        (
+            "Authentication Fails, Your api key: ****1234 is invalid",
+            "Authentication Fails, Your api key: *** is invalid",
+        ),
+        (
+            "Invalid header Authorization: Bearer abcdefgh12345678",
+            "Invalid header Authorization: Bearer ***",
+        ),
+        ("bad token 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.s5s5_x-y'", "bad token '***'"),
+        ("url https://h/v1?key=AIzaSyA1234567890123456789&x=1", "url https://h/v1?key=***&x=1"),
+        ("no such user for hf_AbCdEfGhIj", "no such user for ***"),
+        ("Invalid API key: abcd/efgh+ijkl==", "Invalid API key: ***=="),
+        ("https://h/sk-canary-1/v1 failed", "https:*** failed"),
+        ("Invalid API key: secret-canary", "Invalid API key: ***"),
+        ("invalid x-api-key \"canary_key_7\"", "invalid x-api-key \"***\""),
+        ("Unknown key 0123456789abcdef0123456789abcdef", "Unknown key ***"),
+        ("sk-canary", "***"),
+    ] {
+        assert_eq!(rewritten(text), expected);
+    }
+    // Plain pages too, and texts that were cut.
+    assert_eq!(message("<p>API key sk-0123456789 is bad</p>"), "API key *** is bad");
+}
+
+#[test]
+fn what_is_no_credential_stays_readable() {
+    for text in [
+        "You can find your API key at https://platform.openai.com/account/api-keys.",
+        "API key not valid. Please pass a valid API key.",
+        "Unexpected key 'tool_choice' in request",
+        "unknown key: response_format",
+        "Tool call id chatcmpl-tool-0123456789abcdef0123456789abcdef was not found",
+        "The model `meta-llama/Llama-3.3-70B-Instruct` does not exist",
+        "Rate limit reached for gpt-4o-2024-08-06: Limit 30000, Used 29000",
+        "Error: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant",
+        "risk-free",
+        "function call is missing a thought_signature",
+    ] {
+        assert_eq!(message(&serde_json::json!({"error": text}).to_string()), text);
+    }
+}
+
+#[test]
+fn an_error_where_an_answer_should_be_finds_its_status() {
+    for (object, status, kind) in [
+        (r#"{"error":{"message":"m","code":404},"user_id":"u"}"#, 404, Kind::NotFound),
+        (r#"{"message":"m","code":429}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":"429"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":503}}"#, 529, Kind::Overloaded),
+        (r#"{"error":{"message":"m","code":200}}"#, 502, Kind::Api),
+        (r#"{"error":{"message":"m","code":1008}}"#, 502, Kind::Api),
+        (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","type":"server_error"}}"#, 502, Kind::Api),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+            529,
+            Kind::Overloaded,
+        ),
+        (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, Kind::Billing),
+        (r#"{"error":"m"}"#, 502, Kind::Api),
+        (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, Kind::Api),
+        (
+            r#"{"id":"c","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":429,"message":"m"}}]}"#,
+            429,
+            Kind::RateLimit,
+        ),
+        (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#, 502, Kind::Api),
+        (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
+        ("\"m\"", 502, Kind::Api),
+        ("m", 502, Kind::Api),
+    ] {
+        let error = from_object(None, object, &asked(), false);
+        assert_eq!((error.status, error.kind), (status, kind), "{object}");
+        assert_eq!(error.message, "m", "{object}");
+    }
+}
+
+#[test]
+fn a_hint_counts_where_the_object_names_no_status() {
+    assert_eq!(from_object(Some(503), r#"{"error":"m"}"#, &asked(), false).status, 529);
+    assert_eq!(from_object(Some(503), r#"{"error":{"code":404}}"#, &asked(), false).status, 404);
+    let silent = from_object(Some(200), "{}", &asked(), false);
+    assert_eq!((silent.status, silent.message.as_str()), (502, "Upstream reported an error"));
+}
+
+#[test]
+fn an_empty_account_is_not_asked_again() {
+    let object = r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
+    let error = from_object(None, object, &asked(), false);
+    assert_eq!((error.should_retry, error.message.as_str()), (Some(false), "insufficient balance"));
+}
+
+#[test]
+fn a_context_error_inside_a_stream_is_rewritten_too() {
+    let object =
+        r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
+    let error = from_object(None, object, &asked(), false);
+    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+    assert_eq!(error.message, "prompt is too long (context length exceeded)");
+    let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
+    assert_eq!(from_object(None, coded, &asked(), false).message, "prompt is too long (m)");
+}
+
+#[test]
+fn templates_that_fail_keep_their_status() {
+    let body = r#"{"error":{"code":500,"message":"Error: Jinja Exception: roles must alternate","type":"server_error"}}"#;
+    let error = refused(500, body);
+    assert_eq!((error.status, error.kind), (500, Kind::Api));
+    assert!(error.message.contains("roles must alternate"));
+}
+
+proptest! {
+    #[test]
+    fn any_body_gives_an_error_with_a_text(status in any::<u16>(), body in any::<Vec<u8>>()) {
+        if let Refusal::Error(error) = from_upstream(status, &body, &asked(), false) {
+            prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_text_of_the_right_shape_gives_an_error_with_a_text(
+        text in r#"[{\["](error|message|detail|loc|msg|code|raw|metadata|choices|base_resp|[":,{}\[\]<>0-9 ]){0,24}"#,
+    ) {
+        let error = from_object(None, &text, &asked(), false);
+        prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
+    }
+
+    #[test]
+    fn a_key_of_any_length_is_hidden(key in "sk-[A-Za-z0-9_-]{5,60}", before in "[a-z ]{0,20}") {
+        let body = serde_json::json!({"error": format!("{before} '{key}' is wrong")}).to_string();
+        prop_assert!(!message(&body).contains(&key));
+    }
+}
