@@ -2,6 +2,7 @@
 //! core; hosts (Envoy, Workers, a gateway) drive an [`Exchange`] and do all I/O.
 #![forbid(unsafe_code)]
 
+pub mod anthropic;
 pub mod asked;
 pub mod config;
 pub mod error;

@@ -4,6 +4,7 @@ pub mod headers;
 pub mod models;
 pub mod signature;
 pub mod tool_id;
+pub mod tools;
 
 use crate::asked::Asked;
 use crate::config::Config;

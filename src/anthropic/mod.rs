@@ -1,0 +1,3 @@
+//! The wire types of the Messages API, as they are read; no logic.
+
+pub mod tool;

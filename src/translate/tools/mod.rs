@@ -1,0 +1,3 @@
+//! x
+pub mod names;
+pub mod schema;

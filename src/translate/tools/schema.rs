@@ -1,0 +1,414 @@
+//! JSON Schemas of tools, in the dialect that an upstream takes.
+//!
+//! A schema is copied byte for byte wherever that is possible. Two dialects are subsets: they are
+//! written by a walk that knows which keywords hold schemas, so that a property that is merely
+//! *called* `title` or `$schema` is never taken for the keyword.
+//!
+//! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
+
+use std::collections::BTreeSet;
+
+use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::profile::ToolSchema;
+
+const DEPTH_MAX: u32 = 128;
+
+/// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
+/// is added: several servers refuse a function without them.
+pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
+    if dialect == ToolSchema::Full && is_complete(schema) {
+        json.raw(schema);
+        return;
+    }
+    json.value();
+    let start = json.out().len();
+    let walk = Walk { dialect };
+    if walk.schema(&mut Reader::new(schema, DEPTH_MAX), json, true).is_err() {
+        // Not reachable with a schema that was read from a request.
+        json.out().truncate(start);
+        json.out().extend_from_slice(schema.as_bytes());
+    }
+}
+
+/// Whether the schema has what every function needs.
+fn is_complete(schema: &str) -> bool {
+    Facts::of(&mut Reader::new(schema, DEPTH_MAX)).is_ok_and(|facts| facts.typed && facts.properties)
+}
+
+/// What the value of a keyword is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// Data.
+    Data,
+    /// A schema, or an array of schemas.
+    Schema,
+    /// An object whose members are schemas, under names that the client chose.
+    Named,
+}
+
+fn holds(keyword: &str) -> Holds {
+    match keyword {
+        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains"
+        | "additionalProperties" | "unevaluatedProperties" | "propertyNames" | "anyOf"
+        | "oneOf" | "allOf" | "not" | "if" | "then" | "else" => Holds::Schema,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+            Holds::Named
+        }
+        _ => Holds::Data,
+    }
+}
+
+/// What the members of one schema depend on in each other.
+#[derive(Default)]
+struct Facts<'a> {
+    typed: bool,
+    /// The type is a kind of number.
+    numeric: bool,
+    properties: bool,
+    any_of: bool,
+    /// There is an `enum` or a `const`.
+    enumerated: bool,
+    constant: bool,
+    described: bool,
+    format: Option<Str<'a>>,
+}
+
+impl<'a> Facts<'a> {
+    fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
+        let mut facts = Self::default();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let value = reader.kind()?;
+            let given = value != Kind::Null;
+            match (key.decode().as_ref(), value) {
+                ("type", Kind::String) => {
+                    let name = reader.string()?;
+                    facts.typed = true;
+                    facts.numeric = name == "integer" || name == "number";
+                    continue;
+                }
+                ("type", _) => facts.typed = given,
+                ("properties", _) => facts.properties = given,
+                ("anyOf", _) => facts.any_of = given,
+                ("enum", Kind::Array) => facts.enumerated = true,
+                // `"const": null` is a value.
+                ("const", _) => (facts.enumerated, facts.constant) = (true, true),
+                ("description", Kind::String) => facts.described = true,
+                ("format", Kind::String) => {
+                    facts.format = Some(reader.string()?);
+                    continue;
+                }
+                _ => {}
+            }
+            reader.skip()?;
+        }
+        Ok(facts)
+    }
+}
+
+/// Copies a schema into a dialect.
+struct Walk {
+    dialect: ToolSchema,
+}
+
+impl Walk {
+    /// One schema: an object, a boolean, or an array of schemas.
+    fn schema(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        root: bool,
+    ) -> Result<(), json::Error> {
+        match reader.kind()? {
+            Kind::Object => {}
+            Kind::Array => {
+                reader.begin_array()?;
+                json.begin_array();
+                while reader.next_element()? {
+                    self.schema(reader, json, false)?;
+                }
+                json.end_array();
+                return Ok(());
+            }
+            _ => {
+                json.raw(reader.skip()?);
+                return Ok(());
+            }
+        }
+        let gemini = self.dialect == ToolSchema::Gemini;
+        let facts = if root || gemini { Facts::of(&mut reader.clone())? } else { Facts::default() };
+        reader.begin_object()?;
+        json.begin_object();
+        if root && !facts.typed {
+            json.key("type").text("object");
+        }
+        while let Some(key) = reader.next_key()? {
+            let keyword = key.decode();
+            // A `null` here would be a second `type`.
+            let replaced = root && matches!(keyword.as_ref(), "type" | "properties");
+            if replaced && reader.null()? {
+                continue;
+            }
+            match self.dialect {
+                ToolSchema::Full => copy_member(reader, json, key)?,
+                ToolSchema::Mistral => self.mistral(reader, json, key, &keyword)?,
+                ToolSchema::Gemini => self.gemini(reader, json, key, &keyword, &facts)?,
+            }
+        }
+        if gemini {
+            finish_gemini(json, &facts);
+        }
+        if root && !facts.properties {
+            json.key("properties").raw("{}");
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    /// A member of a schema that the dialect takes as it is.
+    fn member(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+    ) -> Result<(), json::Error> {
+        match (holds(keyword), reader.kind()?) {
+            (Holds::Schema, _) => {
+                write_key(json, key);
+                self.schema(reader, json, false)
+            }
+            (Holds::Named, Kind::Object) => {
+                write_key(json, key);
+                reader.begin_object()?;
+                json.begin_object();
+                while let Some(name) = reader.next_key()? {
+                    write_key(json, name);
+                    self.schema(reader, json, false)?;
+                }
+                json.end_object();
+                Ok(())
+            }
+            _ => copy_member(reader, json, key),
+        }
+    }
+
+    /// Mistral builds a grammar of the schema, in which these keywords are errors.
+    fn mistral(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+    ) -> Result<(), json::Error> {
+        let left_out = match keyword {
+            "$id" | "$schema" | "strict" => true,
+            "additionalProperties" => {
+                reader.kind()? == Kind::Bool && !reader.clone().bool()?
+            }
+            _ => false,
+        };
+        if left_out {
+            reader.skip()?;
+            return Ok(());
+        }
+        self.member(reader, json, key, keyword)
+    }
+
+    /// Gemini's endpoint refuses a request whose schemas have keywords that it does not know, and
+    /// enumerations of anything but strings.
+    fn gemini(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+        facts: &Facts<'_>,
+    ) -> Result<(), json::Error> {
+        match keyword {
+            "$schema" | "$id" | "$comment" | "title" | "examples" | "discriminator"
+            | "exclusiveMinimum" | "exclusiveMaximum" => {
+                reader.skip()?;
+            }
+            "oneOf" if !facts.any_of => {
+                json.key("anyOf");
+                self.schema(reader, json, false)?;
+            }
+            // The values are strings from here on, whatever they were; `finish_gemini` says so.
+            "type" if facts.enumerated => {
+                reader.skip()?;
+            }
+            "type" if reader.kind()? == Kind::Array => gemini_types(reader, json, key)?,
+            "const" => {
+                json.key("enum").begin_array();
+                write_as_string(reader, json)?;
+                json.end_array();
+            }
+            "enum" if facts.constant => drop(reader.skip()?),
+            "enum" if reader.kind()? == Kind::Array => {
+                let mut nullable = false;
+                reader.begin_array()?;
+                json.key("enum").begin_array();
+                while reader.next_element()? {
+                    if reader.null()? {
+                        nullable = true;
+                    } else {
+                        write_as_string(reader, json)?;
+                    }
+                }
+                json.end_array();
+                if nullable {
+                    json.key("nullable").bool(true);
+                }
+            }
+            // Only the formats of numbers are known (`int32`).
+            "format" if !facts.numeric && facts.format.is_some() => {
+                reader.skip()?;
+            }
+            "description" if !facts.numeric && facts.described => {
+                let description = reader.string()?;
+                json.key("description").str(description);
+                if let Some(format) = facts.format {
+                    // Before the closing quote.
+                    json.out().pop();
+                    json.out().extend_from_slice(b" (format: ");
+                    json.out().extend_from_slice(format.raw().as_bytes());
+                    json.out().extend_from_slice(b")\"");
+                }
+            }
+            _ => self.member(reader, json, key, keyword)?,
+        }
+        Ok(())
+    }
+}
+
+/// What Gemini's dialect says in another keyword than the client's.
+fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
+    if facts.enumerated {
+        json.key("type").text("string");
+    }
+    if let Some(format) = facts.format
+        && !facts.numeric
+        && !facts.described
+    {
+        json.key("description").value();
+        json.out().extend_from_slice(b"\"Format: ");
+        json.out().extend_from_slice(format.raw().as_bytes());
+        json.out().push(b'"');
+    }
+}
+
+/// `["string", "null"]` is `"string"` and `nullable`; other lists of types are left alone.
+fn gemini_types(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    key: Str<'_>,
+) -> Result<(), json::Error> {
+    let mut types = Vec::new();
+    let mut nullable = false;
+    let mut list = reader.clone();
+    list.begin_array()?;
+    while list.next_element()? {
+        let name = list.string()?;
+        if name == "null" {
+            nullable = true;
+        } else {
+            types.push(name);
+        }
+    }
+    let [only] = types.as_slice() else { return copy_member(reader, json, key) };
+    reader.skip()?;
+    json.key("type").str(*only);
+    if nullable {
+        json.key("nullable").bool(true);
+    }
+    Ok(())
+}
+
+/// A string as it is, any other value as a string of its text.
+fn write_as_string(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    if reader.kind()? == Kind::String {
+        json.str(reader.string()?);
+    } else {
+        json.text(reader.skip()?);
+    }
+    Ok(())
+}
+
+fn copy_member(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    key: Str<'_>,
+) -> Result<(), json::Error> {
+    write_key(json, key);
+    json.raw(reader.skip()?);
+    Ok(())
+}
+
+/// A key with the escapes that it came with.
+fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
+    json.str(key);
+    json.out().push(b':');
+}
+
+/// Whether a schema can be sent with `strict: true`: every object has `additionalProperties: false`
+/// and requires all its properties, and no keyword is used that OpenAI's strict mode refuses.
+#[must_use]
+pub fn meets_strict_subset(schema: &str) -> bool {
+    strict(&mut Reader::new(schema, DEPTH_MAX), true).is_some()
+}
+
+/// `None` as soon as one schema is not in the subset.
+fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
+    let mut object = root;
+    let mut closed = false;
+    let mut names = BTreeSet::new();
+    let mut required = BTreeSet::new();
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        match key.decode().as_ref() {
+            "type" => {
+                let types = reader.skip().ok()?;
+                object |= types.contains("\"object\"");
+                (!root || types == "\"object\"").then_some(())?;
+            }
+            "properties" => {
+                object = true;
+                reader.begin_object().ok()?;
+                while let Some(name) = reader.next_key().ok()? {
+                    names.insert(name.decode());
+                    strict(reader, false)?;
+                }
+            }
+            "required" => {
+                reader.begin_array().ok()?;
+                while reader.next_element().ok()? {
+                    required.insert(reader.string().ok()?.decode());
+                }
+            }
+            "additionalProperties" => closed = !reader.bool().ok()?,
+            "items" => strict(reader, false)?,
+            "anyOf" if !root => {
+                reader.begin_array().ok()?;
+                while reader.next_element().ok()? {
+                    strict(reader, false)?;
+                }
+            }
+            "$defs" | "definitions" => {
+                reader.begin_object().ok()?;
+                while reader.next_key().ok()?.is_some() {
+                    strict(reader, false)?;
+                }
+            }
+            "enum" | "const" | "$ref" | "$schema" | "$id" | "description" | "title" | "pattern"
+            | "format" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum"
+            | "multipleOf" | "minItems" | "maxItems" => drop(reader.skip().ok()?),
+            _ => return None,
+        }
+    }
+    (!object || (closed && names.is_subset(&required))).then_some(())
+}
+
+#[cfg(test)]
+#[path = "schema_tests.rs"]
+mod tests;

@@ -1,0 +1,262 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn written(schema: &str, dialect: ToolSchema) -> String {
+    let mut out = Vec::new();
+    write_schema(&mut Writer::new(&mut out), schema, dialect);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_complete_schema_is_copied_byte_for_byte() {
+    let schema = "{ \"properties\" : {\"a\":{\"const\":1.10,\"const\":1E5}},\n\"type\":\"object\", \"$schema\":\"x\",\"additionalProperties\":false}";
+    assert_eq!(written(schema, ToolSchema::Full), schema);
+}
+
+#[test]
+fn what_a_function_needs_is_added() {
+    for (schema, expected) in [
+        ("{}", r#"{"type":"object","properties":{}}"#),
+        (r#"{"type":null,"properties":null}"#, r#"{"type":"object","properties":{}}"#),
+        (r#"{"type":"object"}"#, r#"{"type":"object","properties":{}}"#),
+        (
+            r#"{"properties":{"a":{}},"required":["a"]}"#,
+            r#"{"type":"object","properties":{"a":{}},"required":["a"]}"#,
+        ),
+        (
+            r##"{"$ref":"#/$defs/a","$defs":{"a":{}}}"##,
+            r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}},"properties":{}}"##,
+        ),
+    ] {
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini] {
+            let value: Value = serde_json::from_str(&written(schema, dialect)).unwrap();
+            assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap(), "{schema}");
+        }
+        assert_eq!(written(schema, ToolSchema::Full), expected);
+    }
+}
+
+#[test]
+fn mistral_gets_no_keyword_that_breaks_its_grammar() {
+    // Q18, and the same keywords deeper and as names.
+    for (schema, expected) in [
+        (
+            r#"{"$schema":"http://json-schema.org/draft-07/schema#","$id":"x","type":"object","properties":{},"additionalProperties":false}"#,
+            r#"{"type":"object","properties":{}}"#,
+        ),
+        (
+            r#"{"type":"object","properties":{"$id":{"type":"string"},"strict":{"type":"object","strict":true,"additionalProperties":false},"additionalProperties":{}},"required":["$id"]}"#,
+            r#"{"type":"object","properties":{"$id":{"type":"string"},"strict":{"type":"object"},"additionalProperties":{}},"required":["$id"]}"#,
+        ),
+        (
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"$schema":"x","anyOf":[{"$id":"y","type":"string"},true]}}},"additionalProperties":{"$id":"z","type":"string"}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},true]}}},"additionalProperties":{"type":"string"}}"#,
+        ),
+        (
+            r#"{"type":"object","properties":{"a":{"default":{"$id":1,"strict":false},"enum":[{"$schema":2}]}},"additionalProperties":true,"$defs":{"$schema":{"$id":"q"}}}"#,
+            r#"{"type":"object","properties":{"a":{"default":{"$id":1,"strict":false},"enum":[{"$schema":2}]}},"additionalProperties":true,"$defs":{"$schema":{}}}"#,
+        ),
+        (
+            r#"{"\u0024schema":"x","type":"object","properties":{"a\"b":{"strict":1}}}"#,
+            r#"{"type":"object","properties":{"a\"b":{}}}"#,
+        ),
+    ] {
+        assert_eq!(written(schema, ToolSchema::Mistral), expected);
+    }
+}
+
+#[test]
+fn gemini_gets_its_subset() {
+    // Q19 and its neighbours, each as the schema of one property.
+    for (schema, expected) in [
+        (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
+        (json!({"const": 7, "type": "integer"}), json!({"enum": ["7"], "type": "string"})),
+        (json!({"const": null, "enum": ["a"]}), json!({"enum": ["null"], "type": "string"})),
+        (json!({"type": "integer", "exclusiveMinimum": 0}), json!({"type": "integer"})),
+        (
+            json!({"type": "number", "exclusiveMaximum": 9, "maximum": 8}),
+            json!({"type": "number", "maximum": 8}),
+        ),
+        (
+            json!({"type": "string", "format": "date"}),
+            json!({"type": "string", "description": "Format: date"}),
+        ),
+        (
+            json!({"type": "string", "format": "date", "description": "Day \"of\" birth"}),
+            json!({"type": "string", "description": "Day \"of\" birth (format: date)"}),
+        ),
+        (
+            json!({"type": "integer", "format": "int32", "description": "n"}),
+            json!({"type": "integer", "format": "int32", "description": "n"}),
+        ),
+        (
+            json!({"oneOf": [{"type": "string"}, {"const": 1}], "discriminator": {"propertyName": "t"}}),
+            json!({"anyOf": [{"type": "string"}, {"enum": ["1"], "type": "string"}]}),
+        ),
+        (
+            json!({"type": "integer", "enum": [1, 2.5, "three", true, null]}),
+            json!({"type": "string", "enum": ["1", "2.5", "three", "true"], "nullable": true}),
+        ),
+        (json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true})),
+        (json!({"type": ["string", "number"]}), json!({"type": ["string", "number"]})),
+        (
+            json!({"type": "object", "title": "T", "examples": [1], "$schema": "x", "properties": {
+                "title": {"title": "x", "type": "string"}, "format": {"type": "string"},
+                "examples": {}, "const": {"const": "c"}, "oneOf": {"type": "string"},
+            }}),
+            json!({"type": "object", "properties": {
+                "title": {"type": "string"}, "format": {"type": "string"},
+                "examples": {}, "const": {"enum": ["c"], "type": "string"}, "oneOf": {"type": "string"},
+            }}),
+        ),
+        (
+            json!({"type": "array", "items": {"title": "x"}, "prefixItems": [{"title": "y"}], "default": {"title": 1}}),
+            json!({"type": "array", "items": {}, "prefixItems": [{}], "default": {"title": 1}}),
+        ),
+    ] {
+        let whole = json!({"type": "object", "properties": {"p": schema}, "required": ["p"]});
+        let value: Value =
+            serde_json::from_str(&written(&whole.to_string(), ToolSchema::Gemini)).unwrap();
+        assert_eq!(value["properties"]["p"], expected, "{whole}");
+        assert_eq!(value["required"], json!(["p"]));
+    }
+}
+
+#[test]
+fn the_strict_subset_is_told_from_other_schemas() {
+    let object = |rest: &str| format!(r#"{{"type":"object",{rest}}}"#);
+    for schema in [
+        object(r#""properties":{},"additionalProperties":false"#),
+        object(r#""properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false"#),
+        object(
+            r##""additionalProperties":false,"required":["b","\u0061"],"properties":{"a":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/d"}]},"b":{"type":"array","items":{"type":"integer","minimum":1}}},"$defs":{"d":{"type":"object","properties":{},"additionalProperties":false}}"##,
+        ),
+        object(r#""properties":{"allOf":{"enum":["x"]}},"required":["allOf"],"additionalProperties":false"#),
+    ] {
+        assert!(meets_strict_subset(&schema), "{schema}");
+    }
+    for schema in [
+        "{}".to_owned(),
+        "true".to_owned(),
+        object(r#""properties":{}"#),
+        object(r#""properties":{},"additionalProperties":true"#),
+        object(r#""properties":{"a":{}},"required":[],"additionalProperties":false"#),
+        object(r#""properties":{"a":{}},"additionalProperties":false"#),
+        object(
+            r#""properties":{"a":{"type":["object","null"],"properties":{}}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
+            r#""properties":{"a":{"type":"array","items":{"type":"object"}}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
+            r#""properties":{},"additionalProperties":false,"$defs":{"d":{"type":"object","properties":{}}}"#,
+        ),
+        object(
+            r#""properties":{"a":{"anyOf":[{"type":"object","properties":{}}]}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(r#""properties":{},"additionalProperties":false,"allOf":[]"#),
+        object(r#""properties":{},"additionalProperties":false,"anyOf":[]"#),
+        object(r#""properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false"#),
+        r#"{"type":"array","items":{"type":"string"}}"#.to_owned(),
+    ] {
+        assert!(!meets_strict_subset(&schema), "{schema}");
+    }
+}
+
+#[test]
+fn a_schema_as_deep_as_can_be_read_is_filtered() {
+    let mut schema = r#"{"type":"string","title":"leaf"}"#.to_owned();
+    for _ in 0..63 {
+        schema = format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#);
+    }
+    assert!(!written(&schema, ToolSchema::Gemini).contains("leaf"));
+    let deeper = format!(r#"{{"type":"object","properties":{{"a":{schema}}}}}"#);
+    assert_eq!(written(&deeper, ToolSchema::Gemini), deeper);
+    assert!(!meets_strict_subset(&deeper));
+}
+
+/// Names that are also keywords, and others.
+fn name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "$schema", "$id", "strict", "title", "format", "const", "enum", "oneOf", "anyOf",
+            "type", "properties", "additionalProperties", "examples", "discriminator",
+            "exclusiveMinimum", "description", "items", "required",
+        ])
+        .prop_map(str::to_owned),
+        ".{0,4}",
+    ]
+}
+
+fn schema() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!({"type": "string", "title": "t", "format": "date", "$id": "i"})),
+        Just(json!({"type": ["integer", "null"], "exclusiveMinimum": 0, "description": "d"})),
+        Just(json!({"enum": [1, null, "x"]})),
+        Just(json!({"const": {"a": [1]}})),
+        Just(json!(true)),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            (prop::collection::btree_map(name(), inner.clone(), 0..4), any::<bool>()).prop_map(
+                |(properties, closed)| {
+                    let names: Vec<_> = properties.keys().cloned().collect();
+                    json!({"type": "object", "title": "t", "properties": properties,
+                        "required": names, "additionalProperties": !closed, "strict": true})
+                }
+            ),
+            prop::collection::vec(inner.clone(), 1..3)
+                .prop_map(|all| json!({"oneOf": all, "discriminator": {"propertyName": "x"}})),
+            inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
+            (name(), inner)
+                .prop_map(|(name, inner)| json!({"$ref": "#", "$defs": {name: inner}})),
+        ]
+    })
+}
+
+/// All names of properties, with where they stand.
+fn property_names(schema: &Value, path: &str, names: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            for (keyword, value) in members {
+                match (keyword.as_str(), value) {
+                    ("properties" | "$defs", Value::Object(named)) => {
+                        for (name, inner) in named {
+                            let path = format!("{path}/{name}");
+                            names.push(path.clone());
+                            property_names(inner, &path, names);
+                        }
+                    }
+                    ("oneOf" | "anyOf" | "items" | "additionalProperties", value) => {
+                        property_names(value, path, names);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(all) => {
+            all.iter().for_each(|one| property_names(one, path, names));
+        }
+        _ => {}
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_filtered_schema_is_json_and_keeps_every_property(
+        properties in prop::collection::btree_map(name(), schema(), 0..4)
+    ) {
+        let schema = json!({"properties": properties, "$schema": "s"});
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini] {
+            let filtered: Value = serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap();
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            property_names(&schema, "", &mut before);
+            property_names(&filtered, "", &mut after);
+            before.sort();
+            after.sort();
+            prop_assert_eq!(before, after);
+            prop_assert_eq!(&filtered["type"], "object");
+        }
+    }
+}
