@@ -344,8 +344,12 @@ impl<'a> ToolChange<'a> {
             }
             Some("mcp_tool_reference" | "mcp_toolset_reference") => Target::Mcp,
             Some(other) => {
-                let tags =
-                    ["tool_reference", "mcp_tool_reference", "mcp_toolset_reference", "tool_definition"];
+                let tags = [
+                    "tool_reference",
+                    "mcp_tool_reference",
+                    "mcp_toolset_reference",
+                    "tool_definition",
+                ];
                 let known = if addition { 4 } else { 3 };
                 return Err(unknown_tag(path, other, tags.get(..known).unwrap_or_default()));
             }
@@ -477,13 +481,16 @@ mod tests {
             "display_height_px":2,"display_number":3,"enable_zoom":true,"max_characters":4}"#;
         let read = tool(text).unwrap();
         assert_eq!(read.limits.first(), Some(&"max_uses"));
-        assert!(!read.limits.contains(&"allowed_domains") && read.limits.contains(&"blocked_domains"));
+        assert!(
+            !read.limits.contains(&"allowed_domains") && read.limits.contains(&"blocked_domains")
+        );
         assert_eq!((read.display_number, read.max_characters), (Some(3), Some(4)));
     }
 
     #[test]
     fn a_chat_completions_tool_is_read_too() {
-        let text = r#"{"function":{"parameters":{"x":1},"name":"w","strict":true},"type":"function"}"#;
+        let text =
+            r#"{"function":{"parameters":{"x":1},"name":"w","strict":true},"type":"function"}"#;
         let read = tool(text).unwrap();
         assert_eq!((read.name.as_deref(), read.input_schema), (Some("w"), Some(r#"{"x":1}"#)));
         assert_eq!(read.function, Some(r#"{"parameters":{"x":1},"name":"w","strict":true}"#));
@@ -521,25 +528,37 @@ mod tests {
 
     fn change(text: &str, addition: bool) -> Result<ToolChange<'_>, String> {
         let mut reader = Reader::new(text, 128);
-        ToolChange::read(&mut reader, addition, "messages[1].content[0].tool", &mut Warnings::new(true))
-            .map_err(|error| error.message)
+        ToolChange::read(
+            &mut reader,
+            addition,
+            "messages[1].content[0].tool",
+            &mut Warnings::new(true),
+        )
+        .map_err(|error| error.message)
     }
 
     #[test]
     fn a_change_names_or_defines_a_tool() {
         let added = change(r#"{"name":"w","type":"tool_reference"}"#, true).unwrap();
-        assert!(matches!(added, ToolChange::Add(Reference { target: Target::Tool(name), .. }) if name == "w"));
-        let removed = change(r#"{"type":"mcp_tool_reference","name":"w","server_name":"s"}"#, false);
+        assert!(
+            matches!(added, ToolChange::Add(Reference { target: Target::Tool(name), .. }) if name == "w")
+        );
+        let removed =
+            change(r#"{"type":"mcp_tool_reference","name":"w","server_name":"s"}"#, false);
         assert!(matches!(
             removed.unwrap(),
             ToolChange::Remove(Reference { target: Target::Mcp, .. })
         ));
-        let defined =
-            change(r#"{"definition":{"name":"d","input_schema":{}},"type":"tool_definition"}"#, true);
+        let defined = change(
+            r#"{"definition":{"name":"d","input_schema":{}},"type":"tool_definition"}"#,
+            true,
+        );
         let Ok(ToolChange::Define(definition)) = defined else { panic!("{defined:?}") };
         assert_eq!(definition.path, "messages[1].content[0].tool.definition");
         let message = change(r#"{"type":"tool_definition"}"#, false).unwrap_err();
-        assert!(message.ends_with("'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'"));
+        assert!(
+            message.ends_with("'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'")
+        );
         let message = change(r#"{"type":"tool_reference"}"#, true).unwrap_err();
         assert_eq!(message, "messages[1].content[0].tool.name: Field required");
     }

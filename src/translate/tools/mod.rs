@@ -1,3 +1,214 @@
-//! x
-pub mod names;
-pub mod schema;
+//! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`
+//! (tables A.6 and A.7).
+//!
+//! [`ToolSet`] holds what the upstream is told and what must be known of it afterwards: the names
+//! that calls in the history get, and the tools that an answer may call. It is made of all that a
+//! request says about tools, in three steps:
+//!
+//! 1. `offer`: which tools the model gets, after additions, removals and deferral;
+//! 2. server tools, which nobody can run here, are left out or rejected;
+//! 3. `choice`: what is forced, and which tools are then sent at all.
+
+mod choice;
+mod function;
+mod names;
+mod offer;
+mod schema;
+mod toolsets;
+mod typed;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+pub use schema::{meets_strict_subset, write_schema};
+
+use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
+use crate::asked;
+use crate::error::Error;
+use crate::json::Writer;
+use crate::profile::{Profile, ToolSchema, WebSearch};
+use crate::warning::Warnings;
+use choice::Sent;
+use function::Function;
+use offer::{Offers, Server, State, What};
+
+/// The tools of a request, as they are sent.
+#[derive(Debug)]
+pub struct ToolSet<'a> {
+    functions: Vec<Function<'a>>,
+    choice: Sent,
+    one_tool_call: bool,
+    /// Whether `parallel_tool_calls: false` is sent.
+    not_parallel: bool,
+    /// `web_search_options`
+    web_search: Option<Vec<u8>>,
+    dialect: ToolSchema,
+    name_length_max: usize,
+}
+
+impl<'a> ToolSet<'a> {
+    /// Decides what is sent.
+    ///
+    /// `changes` are the additions and removals of the conversation in their order, `activated` the
+    /// names in its tool references. `history_has_calls` tells whether there are tool calls in it.
+    ///
+    /// # Errors
+    /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
+    /// reference or the choice names no tool, or there are more tools than the upstream takes.
+    pub fn new(
+        definitions: Vec<ToolDefinition<'a>>,
+        changes: Vec<ToolChange<'a>>,
+        activated: &BTreeSet<Cow<'a, str>>,
+        choice: Option<ToolChoice<'a>>,
+        history_has_calls: bool,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mut offers = Offers::new(profile);
+        for definition in definitions {
+            offers.define(definition, false, warnings)?;
+        }
+        let added = changes.iter().any(|change| !matches!(change, ToolChange::Remove(_)));
+        for change in changes {
+            offers.change(change, warnings)?;
+        }
+        let forced = match choice.as_ref().map(|choice| &choice.mode) {
+            Some(ChoiceMode::Tool(name)) => Some(name.as_ref()),
+            _ => None,
+        };
+        offers.load(activated, forced, added, warnings)?;
+
+        let mut functions = Vec::with_capacity(offers.candidates.len());
+        let mut servers = Vec::new();
+        for candidate in offers.candidates.into_iter().filter(|one| one.state == State::Offered) {
+            match candidate.what {
+                What::Function(function) => functions.push(function),
+                What::Server(server) => servers.push(server),
+            }
+        }
+        let mut web_search = None;
+        for server in servers {
+            let forced = forced == Some(server.name);
+            if server.name == "web_search"
+                && profile.web_search == WebSearch::WebSearchOptions
+                && !forced
+            {
+                web_search = Some(choice::web_search_options(&server.definition, warnings)?);
+            } else {
+                leave_out(&server, forced || functions.is_empty(), warnings)?;
+            }
+        }
+        let choice = choice.as_ref();
+        let mode = choice.map(|choice| &choice.mode);
+        if mode == Some(&ChoiceMode::None) {
+            web_search = None;
+        }
+        let sent = Sent::new(choice, &mut functions, history_has_calls, profile, warnings)?;
+        if profile.max_tools > 0 && functions.len() > profile.max_tools {
+            return Err(Error::invalid(format!(
+                "tools: {} tools were given, but this model takes at most {}",
+                functions.len(),
+                profile.max_tools
+            )));
+        }
+        let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
+        Ok(Self {
+            not_parallel: one_tool_call
+                && profile.parallel_tool_calls
+                && mode != Some(&ChoiceMode::None),
+            functions,
+            choice: sent,
+            one_tool_call,
+            web_search,
+            dialect: profile.tool_schema,
+            name_length_max: profile.max_tool_name,
+        })
+    }
+
+    /// What the upstream knows a tool as, for a call of the history: `name` and `toolset_name` of
+    /// its `tool_use` block. The tool need not be among those that are sent.
+    #[must_use]
+    pub fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
+        let outgoing = offer::name_in_history(name, toolset, self.name_length_max);
+        let is_ready = |function: &Function<'_>| function.is_ready() && function.name == name;
+        if toolset.is_none()
+            && matches!(outgoing, Cow::Owned(_))
+            && self.functions.iter().any(is_ready)
+        {
+            return Cow::Borrowed(name);
+        }
+        outgoing
+    }
+
+    /// The JSON Schema of the tool that the client knows as `name`, if it is sent. Members of
+    /// toolsets have none of their own.
+    #[must_use]
+    pub fn schema_of(&self, name: &str) -> Option<&str> {
+        self.functions
+            .iter()
+            .find(|function| function.toolset.is_none() && function.name == name)
+            .map(|function| function.schema.as_ref())
+    }
+
+    /// What the answer must know. Schemas are copied only if `keep_schemas`.
+    #[must_use]
+    pub fn asked(&self, keep_schemas: bool) -> asked::Tools {
+        let mut tools = asked::Tools::default();
+        for function in &self.functions {
+            tools.push(asked::Tool {
+                outgoing: function.outgoing.clone().into_owned(),
+                name: function.name.clone().into_owned(),
+                toolset: function.toolset,
+                schema: keep_schemas.then(|| function.schema.clone().into_owned()),
+            });
+        }
+        tools
+    }
+
+    /// Whether the client allows one tool call only.
+    #[must_use]
+    pub fn one_tool_call(&self) -> bool {
+        self.one_tool_call
+    }
+
+    /// Whether no functions are sent.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
+    /// Writes the members of the request that are about tools, if any.
+    pub fn write(&self, json: &mut Writer<'_>) {
+        // Servers refuse an empty list, and the other fields without tools.
+        if !self.functions.is_empty() {
+            json.key("tools").begin_array();
+            for function in &self.functions {
+                function.write(json, self.dialect);
+            }
+            json.end_array();
+            self.choice.write(json);
+            if self.not_parallel {
+                json.key("parallel_tool_calls").bool(false);
+            }
+        }
+        if let Some(options) = &self.web_search {
+            json.key("web_search_options").value().out().extend_from_slice(options);
+        }
+    }
+}
+
+/// A server tool is left out. That is an error if the client would then wait for it in vain.
+fn leave_out(server: &Server<'_>, needed: bool, warnings: &mut Warnings) -> Result<(), Error> {
+    let path = &server.definition.path;
+    if needed || warnings.strict() {
+        return Err(Error::invalid(format!(
+            "{path}: the server tool {} is not supported by this gateway",
+            server.name
+        )));
+    }
+    warnings.add_named("dropped", &server.definition.tool_type);
+    Ok(())
+}

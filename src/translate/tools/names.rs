@@ -17,7 +17,7 @@ const MARK_LENGTH: usize = 9;
 
 /// What the upstream knows the tool `name` as. `length_max` 0 is no limit.
 #[must_use]
-pub fn outgoing(name: &str, length_max: usize) -> Cow<'_, str> {
+pub(super) fn outgoing(name: &str, length_max: usize) -> Cow<'_, str> {
     let too_long = length_max > 0 && name.len() > length_max;
     if !too_long && !name.is_empty() && name.bytes().all(is_allowed) {
         return Cow::Borrowed(name);
@@ -41,7 +41,7 @@ pub fn outgoing(name: &str, length_max: usize) -> Cow<'_, str> {
 
 /// Whether the Messages API itself accepts the name.
 #[must_use]
-pub fn is_valid(name: &str) -> bool {
+pub(super) fn is_valid(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 

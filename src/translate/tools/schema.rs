@@ -32,7 +32,8 @@ pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
 
 /// Whether the schema has what every function needs.
 fn is_complete(schema: &str) -> bool {
-    Facts::of(&mut Reader::new(schema, DEPTH_MAX)).is_ok_and(|facts| facts.typed && facts.properties)
+    Facts::of(&mut Reader::new(schema, DEPTH_MAX))
+        .is_ok_and(|facts| facts.typed && facts.properties)
 }
 
 /// What the value of a keyword is made of.
@@ -48,9 +49,21 @@ enum Holds {
 
 fn holds(keyword: &str) -> Holds {
     match keyword {
-        "items" | "prefixItems" | "additionalItems" | "unevaluatedItems" | "contains"
-        | "additionalProperties" | "unevaluatedProperties" | "propertyNames" | "anyOf"
-        | "oneOf" | "allOf" | "not" | "if" | "then" | "else" => Holds::Schema,
+        "items"
+        | "prefixItems"
+        | "additionalItems"
+        | "unevaluatedItems"
+        | "contains"
+        | "additionalProperties"
+        | "unevaluatedProperties"
+        | "propertyNames"
+        | "anyOf"
+        | "oneOf"
+        | "allOf"
+        | "not"
+        | "if"
+        | "then"
+        | "else" => Holds::Schema,
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
             Holds::Named
         }
@@ -203,9 +216,7 @@ impl Walk {
     ) -> Result<(), json::Error> {
         let left_out = match keyword {
             "$id" | "$schema" | "strict" => true,
-            "additionalProperties" => {
-                reader.kind()? == Kind::Bool && !reader.clone().bool()?
-            }
+            "additionalProperties" => reader.kind()? == Kind::Bool && !reader.clone().bool()?,
             _ => false,
         };
         if left_out {

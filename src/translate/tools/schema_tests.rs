@@ -128,11 +128,15 @@ fn the_strict_subset_is_told_from_other_schemas() {
     let object = |rest: &str| format!(r#"{{"type":"object",{rest}}}"#);
     for schema in [
         object(r#""properties":{},"additionalProperties":false"#),
-        object(r#""properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false"#),
+        object(
+            r#""properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false"#,
+        ),
         object(
             r##""additionalProperties":false,"required":["b","\u0061"],"properties":{"a":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/d"}]},"b":{"type":"array","items":{"type":"integer","minimum":1}}},"$defs":{"d":{"type":"object","properties":{},"additionalProperties":false}}"##,
         ),
-        object(r#""properties":{"allOf":{"enum":["x"]}},"required":["allOf"],"additionalProperties":false"#),
+        object(
+            r#""properties":{"allOf":{"enum":["x"]}},"required":["allOf"],"additionalProperties":false"#,
+        ),
     ] {
         assert!(meets_strict_subset(&schema), "{schema}");
     }
@@ -157,7 +161,9 @@ fn the_strict_subset_is_told_from_other_schemas() {
         ),
         object(r#""properties":{},"additionalProperties":false,"allOf":[]"#),
         object(r#""properties":{},"additionalProperties":false,"anyOf":[]"#),
-        object(r#""properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false"#),
+        object(
+            r#""properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false"#,
+        ),
         r#"{"type":"array","items":{"type":"string"}}"#.to_owned(),
     ] {
         assert!(!meets_strict_subset(&schema), "{schema}");
@@ -180,9 +186,24 @@ fn a_schema_as_deep_as_can_be_read_is_filtered() {
 fn name() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
-            "$schema", "$id", "strict", "title", "format", "const", "enum", "oneOf", "anyOf",
-            "type", "properties", "additionalProperties", "examples", "discriminator",
-            "exclusiveMinimum", "description", "items", "required",
+            "$schema",
+            "$id",
+            "strict",
+            "title",
+            "format",
+            "const",
+            "enum",
+            "oneOf",
+            "anyOf",
+            "type",
+            "properties",
+            "additionalProperties",
+            "examples",
+            "discriminator",
+            "exclusiveMinimum",
+            "description",
+            "items",
+            "required",
         ])
         .prop_map(str::to_owned),
         ".{0,4}",
@@ -209,8 +230,7 @@ fn schema() -> impl Strategy<Value = Value> {
             prop::collection::vec(inner.clone(), 1..3)
                 .prop_map(|all| json!({"oneOf": all, "discriminator": {"propertyName": "x"}})),
             inner.clone().prop_map(|items| json!({"type": "array", "items": items})),
-            (name(), inner)
-                .prop_map(|(name, inner)| json!({"$ref": "#", "$defs": {name: inner}})),
+            (name(), inner).prop_map(|(name, inner)| json!({"$ref": "#", "$defs": {name: inner}})),
         ]
     })
 }

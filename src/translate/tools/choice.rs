@@ -1,0 +1,138 @@
+//! `tool_choice` and `web_search_options` (tables A.6 and A.7).
+
+use std::borrow::Cow;
+
+use super::function::Function;
+use super::offer::left_out;
+use crate::anthropic::tool::{ChoiceMode, ToolChoice, ToolDefinition};
+use crate::error::Error;
+use crate::json::{self, Reader, Writer};
+use crate::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
+use crate::warning::Warnings;
+
+/// `tool_choice` as the upstream gets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// Not at all.
+    #[default]
+    Absent,
+    /// A word.
+    Word(&'static str),
+    /// One function, by its outgoing name.
+    Function(String),
+}
+
+impl Sent {
+    /// Decides what is sent for `choice`, and takes away the functions that then must not be sent.
+    pub(super) fn new(
+        choice: Option<&ToolChoice<'_>>,
+        functions: &mut Vec<Function<'_>>,
+        history_has_calls: bool,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let Some(choice) = choice else { return Ok(Self::Absent) };
+        match &choice.mode {
+            ChoiceMode::Auto | ChoiceMode::None if functions.is_empty() => Ok(Self::Absent),
+            ChoiceMode::Auto => Ok(Self::Word("auto")),
+            ChoiceMode::None => {
+                // A server may garble its answer when it has tools that it must not use; but some
+                // refuse a history with tool calls when there are no tools.
+                if profile.tool_choice_none == ToolChoiceNone::OmitTools && !history_has_calls {
+                    functions.clear();
+                    return Ok(Self::Absent);
+                }
+                Ok(Self::Word("none"))
+            }
+            ChoiceMode::Any if functions.is_empty() => Err(Error::invalid(
+                "tool_choice: tool_choice may only be specified while providing tools",
+            )),
+            ChoiceMode::Any => any(profile, warnings),
+            ChoiceMode::Tool(name) => {
+                let named = functions
+                    .iter()
+                    .position(|function| function.toolset.is_none() && function.name == *name);
+                let Some(position) = named else {
+                    return Err(Error::invalid(format!(
+                        "tool_choice.name: Tool '{name}' not found in provided tools"
+                    )));
+                };
+                if profile.tool_choice_named == ToolChoiceNamed::OnlyTool {
+                    functions.swap(0, position);
+                    functions.truncate(1);
+                    return any(profile, warnings);
+                }
+                let outgoing = functions.get(position).map(|function| &function.outgoing);
+                Ok(Self::Function(outgoing.map(Cow::to_string).unwrap_or_default()))
+            }
+        }
+    }
+
+    /// Writes the member, if there is one.
+    pub(super) fn write(&self, json: &mut Writer<'_>) {
+        match self {
+            Self::Absent => {}
+            Self::Word(word) => drop(json.key("tool_choice").text(word)),
+            Self::Function(name) => {
+                json.key("tool_choice").begin_object().key("type").text("function");
+                json.key("function").begin_object().key("name").text(name).end_object();
+                json.end_object();
+            }
+        }
+    }
+}
+
+fn any(profile: &Profile, warnings: &mut Warnings) -> Result<Sent, Error> {
+    Ok(Sent::Word(match profile.tool_choice_any {
+        ToolChoiceAny::Required => "required",
+        ToolChoiceAny::Any => "any",
+        ToolChoiceAny::Auto => {
+            warnings.dropped("tool_choice")?;
+            "auto"
+        }
+    }))
+}
+
+/// The value of `web_search_options` for the web search tool `definition`. Its limits have no
+/// counterpart.
+pub(super) fn web_search_options(
+    definition: &ToolDefinition<'_>,
+    warnings: &mut Warnings,
+) -> Result<Vec<u8>, Error> {
+    for limit in &definition.limits {
+        left_out(warnings, &definition.path, limit)?;
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    if let Some(location) = definition.user_location {
+        json.key("user_location").begin_object().key("type").text("approximate");
+        json.key("approximate").begin_object();
+        copy_location(location, &mut json)
+            .map_err(|error| Error::from(error.in_key("user_location").in_key(&definition.path)))?;
+        json.end_object().end_object();
+    }
+    json.end_object();
+    Ok(out)
+}
+
+fn copy_location(location: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let mut reader = Reader::new(location, 2);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let name = match key.decode().as_ref() {
+            "city" => "city",
+            "country" => "country",
+            "region" => "region",
+            "timezone" => "timezone",
+            _ => {
+                reader.skip()?;
+                continue;
+            }
+        };
+        if !reader.null()? {
+            json.key(name).str(reader.string().map_err(|error| error.in_key(name))?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! One function as the upstream is told of it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::names;
+use super::schema::write_schema;
+use super::typed::{Builtin, input_schema};
+use crate::anthropic::tool::ToolDefinition;
+use crate::json::{self, Str, Writer};
+use crate::profile::ToolSchema;
+
+/// Most examples of inputs that go into a description, and most bytes of all of them.
+const EXAMPLES_MAX: usize = 3;
+const EXAMPLE_BYTES_MAX: usize = 2048;
+
+/// One function as the upstream is told of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Function<'a> {
+    /// What the client knows it as.
+    pub(super) name: Cow<'a, str>,
+    /// What the upstream knows it as.
+    pub(super) outgoing: Cow<'a, str>,
+    /// The client's toolset of which it is a member.
+    pub(super) toolset: Option<&'static str>,
+    /// Its JSON Schema before any dialect.
+    pub(super) schema: Cow<'a, str>,
+    /// `function.strict`
+    pub(super) strict: bool,
+    description: Str<'a>,
+    /// Options and examples, which only a description can tell the upstream.
+    remarks: String,
+    /// A Chat Completions function, which goes out as it came.
+    ready: Option<&'a str>,
+}
+
+impl<'a> Function<'a> {
+    /// A custom tool. A schema that is missing is one that asks for nothing.
+    pub(super) fn custom(
+        definition: &mut ToolDefinition<'a>,
+        name: Cow<'a, str>,
+        name_length_max: usize,
+    ) -> Self {
+        Self {
+            outgoing: shortened(&name, name_length_max),
+            name,
+            schema: Cow::Borrowed(definition.input_schema.unwrap_or("{}")),
+            description: definition.description.unwrap_or_default(),
+            ..Self::default()
+        }
+        .with_examples(definition)
+    }
+
+    /// A tool that the client runs, under the name that it implies or was given.
+    pub(super) fn client(
+        definition: &mut ToolDefinition<'a>,
+        builtin: &'static Builtin,
+        name: Cow<'a, str>,
+        name_length_max: usize,
+    ) -> Self {
+        let mut function = Self {
+            outgoing: shortened(&name, name_length_max),
+            name,
+            schema: Cow::Owned(input_schema(builtin.input)),
+            description: definition.description.unwrap_or(Str::plain(builtin.description)),
+            ..Self::default()
+        };
+        let remarks = &mut function.remarks;
+        // Writing to a string cannot fail.
+        if let (Some(width), Some(height)) =
+            (definition.display_width_px, definition.display_height_px)
+        {
+            let _ = write!(remarks, " The display is {width} x {height} pixels.");
+        }
+        if let Some(number) = definition.display_number {
+            let _ = write!(remarks, " Its X11 display number is {number}.");
+        }
+        if let Some(characters) = definition.max_characters {
+            let _ = write!(remarks, " view returns at most {characters} characters of a file.");
+        }
+        function.with_examples(definition)
+    }
+
+    /// A member of a toolset.
+    pub(super) fn member(
+        toolset: &'static str,
+        member: &'static Builtin,
+        name_length_max: usize,
+    ) -> Self {
+        Self {
+            name: Cow::Borrowed(member.name),
+            outgoing: member_name(member.name, toolset, name_length_max),
+            toolset: Some(toolset),
+            schema: Cow::Owned(input_schema(member.input)),
+            description: Str::plain(member.description),
+            ..Self::default()
+        }
+    }
+
+    /// A Chat Completions function.
+    pub(super) fn ready(
+        definition: &ToolDefinition<'a>,
+        function: &'a str,
+        name: Cow<'a, str>,
+    ) -> Self {
+        Self {
+            outgoing: name.clone(),
+            name,
+            schema: Cow::Borrowed(definition.input_schema.unwrap_or("{}")),
+            ready: Some(function),
+            ..Self::default()
+        }
+    }
+
+    fn with_examples(mut self, definition: &ToolDefinition<'a>) -> Self {
+        let mut examples = Vec::new();
+        for example in definition.input_examples.iter().take(EXAMPLES_MAX) {
+            let before = examples.len();
+            examples.push(b'\n');
+            json::compact(&mut examples, example);
+            if examples.len() > EXAMPLE_BYTES_MAX {
+                examples.truncate(before);
+            }
+        }
+        if !examples.is_empty() {
+            self.remarks.push_str("\n\nExamples:");
+            self.remarks.push_str(&String::from_utf8_lossy(&examples));
+        }
+        self
+    }
+
+    /// Whether it came in the form in which it goes out.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Whether its description says `text`.
+    pub(super) fn description_mentions(&self, text: &str) -> bool {
+        self.description.raw().contains(text)
+    }
+
+    /// Writes the element of `tools`.
+    pub(super) fn write(&self, json: &mut Writer<'_>, dialect: ToolSchema) {
+        json.begin_object().key("type").text("function");
+        if let Some(function) = self.ready {
+            json.key("function").raw(function).end_object();
+            return;
+        }
+        json.key("function").begin_object().key("name").text(&self.outgoing);
+        let remarks = match self.description.is_empty() {
+            true => self.remarks.trim_start(),
+            false => self.remarks.as_str(),
+        };
+        if !self.description.is_empty() || !remarks.is_empty() {
+            json.key("description").str(self.description);
+            if !remarks.is_empty() {
+                // Before the closing quote.
+                json.out().pop();
+                json::escape(json.out(), remarks);
+                json.out().push(b'"');
+            }
+        }
+        json.key("parameters");
+        write_schema(json, &self.schema, dialect);
+        if self.strict {
+            json.key("strict").bool(true);
+        }
+        json.end_object().end_object();
+    }
+}
+
+/// What the upstream knows a member of a toolset as.
+pub(super) fn member_name(name: &str, toolset: &str, length_max: usize) -> Cow<'static, str> {
+    Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), length_max).into_owned())
+}
+
+fn shortened<'a>(name: &Cow<'a, str>, length_max: usize) -> Cow<'a, str> {
+    match names::outgoing(name, length_max) {
+        Cow::Borrowed(_) => name.clone(),
+        Cow::Owned(shorter) => Cow::Owned(shorter),
+    }
+}

@@ -1,0 +1,393 @@
+//! Which tools are offered to the model: those of `tools`, after all that the conversation added,
+//! removed and loaded.
+//!
+//! ```text
+//!   definition --+--> Offered <--- tool_addition, tool_reference, named by tool_choice
+//!                +--> Deferred --^        |
+//!                +--> Hidden              +--- tool_removal ---> Removed
+//! ```
+//!
+//! Deferral: the real API searches deferred tools by itself, or lets a tool of the client name them
+//! in its results. Where neither can happen here, hiding them would lose them for good, so then all
+//! of them are offered.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::function::{Function, member_name};
+use super::names;
+use super::schema::meets_strict_subset;
+use super::typed::Kind;
+use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
+use crate::error::Error;
+use crate::profile::{Profile, ToolSchema};
+use crate::warning::Warnings;
+
+/// The name under which Claude Code keeps a place for tools that it may load later.
+const PLACEHOLDER: &str = "DeferredToolPlaceholder";
+
+/// A tool of the request.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) state: State,
+    pub(super) what: What<'a>,
+    /// Came with a `tool_addition`.
+    added: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// The model gets it.
+    Offered,
+    /// Not before something loads it.
+    Deferred,
+    /// Taken away again.
+    Removed,
+    /// Never to be called by the model.
+    Hidden,
+}
+
+#[derive(Debug)]
+pub(super) enum What<'a> {
+    /// The client runs it.
+    Function(Function<'a>),
+    /// The real API would run it.
+    Server(Server<'a>),
+}
+
+/// A tool that the real API would run.
+#[derive(Debug)]
+pub(super) struct Server<'a> {
+    pub(super) name: &'static str,
+    pub(super) definition: ToolDefinition<'a>,
+}
+
+/// All tools of a request.
+#[derive(Debug, Default)]
+pub(super) struct Offers<'a> {
+    pub(super) candidates: Vec<Candidate<'a>>,
+    /// By outgoing name.
+    by_name: BTreeMap<Cow<'a, str>, usize>,
+    /// The candidates that are members of toolsets; few, since names are unique.
+    members: Vec<usize>,
+    name_length_max: usize,
+    /// `function.strict` is understood.
+    strict_tools: bool,
+}
+
+impl<'a> Offers<'a> {
+    pub(super) fn new(profile: &Profile) -> Self {
+        Self {
+            name_length_max: profile.max_tool_name,
+            // The other dialects take away what makes a schema strict.
+            strict_tools: profile.strict_tools && profile.tool_schema == ToolSchema::Full,
+            ..Self::default()
+        }
+    }
+
+    /// Adds one definition; `added` if a `tool_addition` brought it.
+    pub(super) fn define(
+        &mut self,
+        mut definition: ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let path = definition.path.clone();
+        let kind = kind_of(&definition, warnings)?;
+        let callable = definition
+            .allowed_callers
+            .as_ref()
+            .is_none_or(|callers| callers.iter().any(|caller| caller == "direct"));
+        let mut state = match definition.defer_loading && !added {
+            true => State::Deferred,
+            false => State::Offered,
+        };
+        let length_max = self.name_length_max;
+        let mut function = match kind {
+            Kind::Mcp => return Err(Error::unsupported(&path)),
+            Kind::Server(name) => {
+                let what = What::Server(Server { name, definition });
+                return self.push(
+                    Candidate { state: State::Offered, what, added },
+                    &path,
+                    warnings,
+                );
+            }
+            Kind::Toolset(toolset) => {
+                for config in &definition.configs {
+                    if !toolset.members.iter().any(|member| member.name == config.name) {
+                        warnings.unknown_field(&format!("{path}.configs"), &config.name)?;
+                    }
+                }
+                for member in toolset.members {
+                    let config =
+                        definition.configs.iter().rfind(|config| config.name == member.name);
+                    let enabled = config
+                        .and_then(|config| config.enabled)
+                        .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
+                    if !enabled {
+                        continue;
+                    }
+                    let deferred = config.is_some_and(|config| config.defer_loading) && !added;
+                    let state = if deferred { State::Deferred } else { state };
+                    let what = What::Function(Function::member(toolset.name, member, length_max));
+                    self.push(Candidate { state, what, added }, &path, warnings)?;
+                }
+                return Ok(());
+            }
+            Kind::Client(builtin) => {
+                let known = Kind::of(&definition.tool_type, false).is_some_and(|(_, known)| known);
+                let name = match definition.name.take() {
+                    // A later version may have another name.
+                    Some(name) if !known => checked_name(name, &path, warnings)?,
+                    _ => Cow::Borrowed(builtin.name),
+                };
+                Function::client(&mut definition, builtin, name, length_max)
+            }
+            Kind::Custom => {
+                let name = definition.name.take().ok_or_else(|| required(&path, "name"))?;
+                let name = checked_name(name, &path, warnings)?;
+                if definition.input_schema.is_none() && warnings.strict() {
+                    return Err(required(&path, "input_schema"));
+                }
+                Function::custom(&mut definition, name, length_max)
+            }
+            Kind::Function => {
+                let Some(function) = definition.function else {
+                    return Err(Error::invalid(format!("{path}.function: Field required")));
+                };
+                let Some(name) = definition.name.take() else {
+                    return Err(Error::invalid(format!("{path}.function.name: Field required")));
+                };
+                Function::ready(&definition, function, name)
+            }
+        };
+        if !callable {
+            left_out(warnings, &path, "allowed_callers")?;
+            state = State::Hidden;
+        } else if definition.defer_loading && function.name == PLACEHOLDER {
+            state = State::Hidden;
+        }
+        if definition.strict && kind == Kind::Custom {
+            function.strict = self.strict_tools && meets_strict_subset(&function.schema);
+            if !function.strict {
+                left_out(warnings, &path, "strict")?;
+            }
+        }
+        self.push(Candidate { state, what: What::Function(function), added }, &path, warnings)
+    }
+
+    fn push(
+        &mut self,
+        candidate: Candidate<'a>,
+        path: &str,
+        warnings: &Warnings,
+    ) -> Result<(), Error> {
+        let name = match &candidate.what {
+            What::Function(function) => function.outgoing.clone(),
+            What::Server(server) => Cow::Borrowed(server.name),
+        };
+        let index = self.candidates.len();
+        if matches!(&candidate.what, What::Function(function) if function.toolset.is_some()) {
+            self.members.push(index);
+        }
+        let before = self.by_name.insert(name, index);
+        if let Some(same) = before.and_then(|index| self.candidates.get_mut(index))
+            && same.state != State::Removed
+        {
+            // A client that repeats its additions, once in the messages and once in a compaction,
+            // means the same tool.
+            if !(candidate.added && same.added) || warnings.strict() {
+                return Err(match candidate.added {
+                    true => Error::invalid(format!("{path}: Tool names must be unique."))
+                        .with_code("tool_name_conflict"),
+                    false => Error::invalid("tools: Tool names must be unique."),
+                });
+            }
+            same.state = State::Removed;
+        }
+        self.candidates.push(candidate);
+        Ok(())
+    }
+
+    /// Applies one change of the conversation.
+    pub(super) fn change(
+        &mut self,
+        change: ToolChange<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let (reference, state) = match change {
+            ToolChange::Define(definition) => return self.define(definition, true, warnings),
+            ToolChange::Add(reference) => (reference, State::Offered),
+            ToolChange::Remove(reference) => (reference, State::Removed),
+        };
+        let Reference { path, target: Target::Tool(name) } = reference else {
+            return Err(Error::unsupported(&reference.path));
+        };
+        let found = self.find(&name);
+        if found.is_empty() {
+            return Err(unresolved(&path, &name));
+        }
+        for index in found {
+            self.set(index, state);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, index: usize, state: State) {
+        if let Some(candidate) = self.candidates.get_mut(index)
+            && candidate.state != State::Hidden
+        {
+            candidate.state = state;
+        }
+    }
+
+    /// The tools that `name` refers to: one, or members of a toolset.
+    fn find(&self, name: &str) -> Vec<usize> {
+        let outgoing = names::outgoing(name, self.name_length_max);
+        if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
+            return vec![*index];
+        }
+        let is_named = |index: &usize| match self.candidates.get(*index).map(|one| &one.what) {
+            Some(What::Function(function)) => {
+                function.toolset == Some(name) || function.name == name
+            }
+            _ => false,
+        };
+        self.members.iter().copied().filter(is_named).collect()
+    }
+
+    /// Offers the deferred tools that `activated` and `forced` name, or all of them.
+    pub(super) fn load(
+        &mut self,
+        activated: &BTreeSet<Cow<'a, str>>,
+        forced: Option<&str>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let all = self.searched_by_server() || !(added || self.can_load(activated));
+        for name in activated.iter().map(AsRef::as_ref).chain(forced) {
+            let found = self.find(name);
+            if found.is_empty() && forced != Some(name) {
+                // The tool may be gone since its server was disconnected: the turn can go on.
+                if warnings.strict() {
+                    return Err(unresolved("messages", name));
+                }
+                warnings.add("tool_reference_unresolved");
+            }
+            for index in found {
+                self.load_one(index);
+            }
+        }
+        if all {
+            (0..self.candidates.len()).for_each(|index| self.load_one(index));
+        }
+        Ok(())
+    }
+
+    fn load_one(&mut self, index: usize) {
+        if self.candidates.get(index).is_some_and(|one| one.state == State::Deferred) {
+            self.set(index, State::Offered);
+        }
+    }
+
+    fn searched_by_server(&self) -> bool {
+        self.candidates.iter().any(|one| {
+            matches!(&one.what, What::Server(server) if server.name.starts_with("tool_search"))
+        })
+    }
+
+    /// Whether something on the client's side loads deferred tools: it did already, it is Claude
+    /// Code, or one of its tools looks as if it searched for tools.
+    fn can_load(&self, activated: &BTreeSet<Cow<'a, str>>) -> bool {
+        !activated.is_empty()
+            || self.candidates.iter().any(|one| match &one.what {
+                What::Function(function) => {
+                    function.name == PLACEHOLDER
+                        || one.state == State::Offered && searches_tools(function)
+                }
+                What::Server(_) => false,
+            })
+    }
+}
+
+fn searches_tools(function: &Function<'_>) -> bool {
+    let name = function.name.to_ascii_lowercase();
+    let verb = ["search", "find", "load", "discover"].iter().any(|verb| name.contains(verb));
+    (verb && name.contains("tool")) || function.description_mentions("tool_reference")
+}
+
+/// What a definition is. Unknown types that bring a schema are custom tools.
+fn kind_of(definition: &ToolDefinition<'_>, warnings: &mut Warnings) -> Result<Kind, Error> {
+    let tool_type = definition.tool_type.as_ref();
+    let (kind, known) = match Kind::of(tool_type, definition.enable_zoom) {
+        Some(found) => found,
+        None if definition.input_schema.is_some() => (Kind::Custom, false),
+        None => return Err(unknown_type(definition)),
+    };
+    if !known {
+        if warnings.strict() {
+            return Err(unknown_type(definition));
+        }
+        warnings.add_named("unknown_tool_type", tool_type);
+    }
+    Ok(kind)
+}
+
+fn unknown_type(definition: &ToolDefinition<'_>) -> Error {
+    Error::invalid(format!(
+        "{}: Input tag '{}' found using 'type' does not match any of the expected tags",
+        dotted(&definition.path),
+        definition.tool_type
+    ))
+}
+
+/// A name that the real API accepts, or, unless strict, one that can be mapped.
+fn checked_name<'a>(
+    name: Cow<'a, str>,
+    path: &str,
+    warnings: &Warnings,
+) -> Result<Cow<'a, str>, Error> {
+    if name.is_empty() || (warnings.strict() && !names::is_valid(&name)) {
+        return Err(Error::invalid(format!(
+            "{}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'",
+            dotted(path)
+        )));
+    }
+    Ok(name)
+}
+
+fn required(path: &str, field: &str) -> Error {
+    Error::invalid(format!("{}.custom.{field}: Field required", dotted(path)))
+}
+
+/// A path as the real API writes it: `tools.3`.
+fn dotted(path: &str) -> String {
+    path.replace('[', ".").replace(']', "")
+}
+
+fn unresolved(path: &str, name: &str) -> Error {
+    Error::invalid(format!("{path}: Tool reference '{name}' not found in available tools"))
+        .with_code("tool_reference_unresolved")
+}
+
+/// A field or a tool is left out with a warning, or rejected if strict.
+pub(super) fn left_out(warnings: &mut Warnings, path: &str, what: &str) -> Result<(), Error> {
+    if warnings.strict() {
+        return Err(Error::unsupported(&format!("{path}.{what}")));
+    }
+    warnings.add_named("dropped", what);
+    Ok(())
+}
+
+/// What the upstream knows a tool of the history as.
+pub(super) fn name_in_history<'n>(
+    name: &'n str,
+    toolset: Option<&str>,
+    length_max: usize,
+) -> Cow<'n, str> {
+    match toolset {
+        Some(toolset) => member_name(name, toolset, length_max),
+        None => names::outgoing(name, length_max),
+    }
+}
