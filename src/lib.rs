@@ -12,6 +12,7 @@ pub mod json;
 pub mod profile;
 pub mod report;
 pub mod stream;
+pub mod tool_schema;
 pub mod translate;
 pub mod warning;
 

@@ -62,7 +62,7 @@ impl<'a> Function<'a> {
             outgoing: shortened(&name, name_length_max),
             name,
             schema: Cow::Owned(input_schema(builtin.input)),
-            description: definition.description.unwrap_or(Str::plain(builtin.description)),
+            description: definition.description.unwrap_or_else(|| Str::plain(builtin.description)),
             ..Self::default()
         };
         let remarks = &mut function.remarks;

@@ -21,7 +21,7 @@ mod typed;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use schema::{meets_strict_subset, write_schema};
 
@@ -39,6 +39,9 @@ use offer::{Offers, Server, State, What};
 #[derive(Debug)]
 pub struct ToolSet<'a> {
     functions: Vec<Function<'a>>,
+    /// Those of them that are no members of toolsets, by the client's name: a long history asks for
+    /// each of its calls.
+    by_name: BTreeMap<Cow<'a, str>, usize>,
     choice: Sent,
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
@@ -119,6 +122,12 @@ impl<'a> ToolSet<'a> {
             not_parallel: one_tool_call
                 && profile.parallel_tool_calls
                 && mode != Some(&ChoiceMode::None),
+            by_name: functions
+                .iter()
+                .enumerate()
+                .filter(|(_, function)| function.toolset.is_none())
+                .map(|(index, function)| (function.name.clone(), index))
+                .collect(),
             functions,
             choice: sent,
             one_tool_call,
@@ -133,10 +142,9 @@ impl<'a> ToolSet<'a> {
     #[must_use]
     pub fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
         let outgoing = offer::name_in_history(name, toolset, self.name_length_max);
-        let is_ready = |function: &Function<'_>| function.is_ready() && function.name == name;
         if toolset.is_none()
             && matches!(outgoing, Cow::Owned(_))
-            && self.functions.iter().any(is_ready)
+            && self.named(name).is_some_and(Function::is_ready)
         {
             return Cow::Borrowed(name);
         }
@@ -147,10 +155,11 @@ impl<'a> ToolSet<'a> {
     /// toolsets have none of their own.
     #[must_use]
     pub fn schema_of(&self, name: &str) -> Option<&str> {
-        self.functions
-            .iter()
-            .find(|function| function.toolset.is_none() && function.name == name)
-            .map(|function| function.schema.as_ref())
+        self.named(name).map(|function| function.schema.as_ref())
+    }
+
+    fn named(&self, name: &str) -> Option<&Function<'a>> {
+        self.by_name.get(name).and_then(|index| self.functions.get(*index))
     }
 
     /// What the answer must know. Schemas are copied only if `keep_schemas`.
