@@ -6,19 +6,26 @@
 //! `properties`, `additionalProperties` (`false` or a schema), `items`, `minItems`, `maxItems`,
 //! `minLength`, `maxLength`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `anyOf`,
 //! `oneOf`, `allOf` and `$ref` to `#`, `#/$defs/…` and `#/definitions/…`. Every other keyword, and
-//! every `$ref` elsewhere, accepts.
+//! every `$ref` elsewhere, accepts. Beside a `$ref` nothing is checked, since older drafts ignore
+//! what stands there. More than one match of `oneOf` is accepted: keywords that are not known here
+//! could tell the alternatives apart.
 //!
-//! Both texts are walked as they are, without a tree. The work is bounded: after
-//! [`STEPS_MAX`] schemas the input is accepted, so that a schema made to explode costs nothing.
+//! Both texts are walked as they are, without a tree. The work is bounded: once [`WORK_BYTES_MAX`]
+//! are spent, the rest is accepted, so that a schema made to explode costs little.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::json::{self, Kind, Reader, Str};
 
-/// Most schemas that are applied in one check.
-const STEPS_MAX: u32 = 20_000;
+/// Most bytes that are looked at in one check, those of each schema and of each part of the input
+/// counted whenever one is applied to the other.
+const WORK_BYTES_MAX: usize = 32 << 20;
+
+/// What it costs to apply a schema at all, counted in the same bytes.
+const STEP_BYTES: usize = 256;
 
 /// Deepest nesting of schemas that are applied, references included.
 const DEPTH_MAX: u32 = 128;
@@ -55,7 +62,7 @@ pub fn check(schema: &str, input: &str) -> Result<(), Violation> {
     if let Err(error) = reader.skip().and_then(|_| reader.end()) {
         return Err(Violation::because(format!("not valid JSON: {}", error.reason())));
     }
-    let mut check = Check { root: schema, steps: 0 };
+    let mut check = Check { root: schema, work_bytes: 0 };
     check.apply(schema, input.trim_ascii(), 0)
 }
 
@@ -73,7 +80,7 @@ impl Violation {
 
 struct Check<'s> {
     root: &'s str,
-    steps: u32,
+    work_bytes: usize,
 }
 
 /// The keywords of one schema, as raw texts.
@@ -94,7 +101,6 @@ struct Keywords<'s> {
     one_of: Option<&'s str>,
     all_of: Option<&'s str>,
     reference: Option<Str<'s>>,
-    /// Number, and whether it bounds from below; whether it is excluded; of what.
     bounds: Vec<Bound<'s>>,
 }
 
@@ -102,6 +108,9 @@ struct Bound<'s> {
     keyword: &'static str,
     limit: &'s str,
 }
+
+/// Numbers of so few characters differ as floats if they differ at all.
+const EXACT_DIGITS_MAX: usize = 15;
 
 const BOUNDS: [&str; 8] = [
     "minimum",
@@ -165,8 +174,10 @@ impl<'s> Keywords<'s> {
 
 impl<'s> Check<'s> {
     fn apply(&mut self, schema: &'s str, input: &str, depth: u32) -> Result<(), Violation> {
-        self.steps = self.steps.saturating_add(1);
-        if self.steps > STEPS_MAX || depth > DEPTH_MAX {
+        self.work_bytes = [STEP_BYTES, schema.len(), input.len()]
+            .into_iter()
+            .fold(self.work_bytes, usize::saturating_add);
+        if self.work_bytes > WORK_BYTES_MAX || depth > DEPTH_MAX {
             return Ok(());
         }
         if schema.trim_ascii() == "false" {
@@ -176,8 +187,10 @@ impl<'s> Check<'s> {
             return Ok(());
         };
         let deeper = depth.saturating_add(1);
-        if let Some(target) = keywords.reference.and_then(|reference| self.target(reference)) {
-            self.apply(target, input, deeper)?;
+        if let Some(reference) = keywords.reference {
+            return self
+                .target(reference)
+                .map_or(Ok(()), |target| self.apply(target, input, deeper));
         }
         check_type(&keywords, input, kind)?;
         check_values(&keywords, input)?;
@@ -190,37 +203,29 @@ impl<'s> Check<'s> {
         for schema in elements(keywords.all_of) {
             self.apply(schema, input, deeper)?;
         }
-        for (alternatives, exactly_one) in [(keywords.any_of, false), (keywords.one_of, true)] {
-            let Some(alternatives) = alternatives else { continue };
-            self.alternatives(alternatives, exactly_one, input, deeper)?;
-        }
-        Ok(())
+        self.alternatives(keywords.any_of, input, deeper)?;
+        self.alternatives(keywords.one_of, input, deeper)
     }
 
     fn alternatives(
         &mut self,
-        alternatives: &'s str,
-        exactly_one: bool,
+        alternatives: Option<&'s str>,
         input: &str,
         depth: u32,
     ) -> Result<(), Violation> {
-        let mut first = None;
-        let mut matches = 0u32;
+        let mut found = None;
         let mut tried = 0u32;
-        for schema in elements(Some(alternatives)) {
+        for schema in elements(alternatives) {
             tried = tried.saturating_add(1);
             match self.apply(schema, input, depth) {
-                Ok(()) => matches = matches.saturating_add(1),
-                Err(violation) => drop(first.get_or_insert(violation)),
+                Ok(()) => return Ok(()),
+                Err(violation) => found = Some(violation),
             }
         }
-        match (matches, first) {
-            (0, Some(only)) if tried == 1 => Err(only),
-            (0, Some(_)) => Err(Violation::because(format!("fits none of {tried} alternatives"))),
-            // Keywords that are not known here could have told the alternatives apart, so that more
-            // than one fits is no proof of a violation.
-            _ if exactly_one => Ok(()),
-            _ => Ok(()),
+        match found {
+            None => Ok(()),
+            Some(only) if tried == 1 => Err(only),
+            Some(_) => Err(Violation::because(format!("fits none of {tried} alternatives"))),
         }
     }
 
@@ -243,22 +248,25 @@ impl<'s> Check<'s> {
         input: &str,
         depth: u32,
     ) -> Result<(), Violation> {
+        if keywords.required.or(keywords.properties).or(keywords.additional).is_none() {
+            return Ok(());
+        }
         let members = members(input);
         let missing: Vec<String> = elements(keywords.required)
             .filter_map(|name| Reader::new(name, 1).string().ok())
-            .filter(|name| !members.iter().any(|(key, _)| *key == name.decode()))
-            .map(|name| name.decode().into_owned())
+            .map(|name| name.decode())
+            .filter(|name| !members.contains_key(name))
+            .map(Cow::into_owned)
             .collect();
         if !missing.is_empty() {
             let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
             let reason = format!("missing required fields: {}", names.join(", "));
             return Err(Violation { missing, reason, ..Violation::default() });
         }
-        let schemas: Vec<(Cow<'s, str>, &'s str)> =
-            keywords.properties.map(self::members).unwrap_or_default();
+        let schemas = keywords.properties.map(self::members).unwrap_or_default();
         for (key, value) in &members {
-            let schema = match schemas.iter().find(|(name, _)| name == key) {
-                Some((_, schema)) => *schema,
+            let schema = match schemas.get(key) {
+                Some(schema) => *schema,
                 None if keywords.patterned => continue,
                 None => match keywords.additional.map(str::trim_ascii) {
                     Some("false") => {
@@ -331,7 +339,8 @@ fn check_values(keywords: &Keywords<'_>, input: &str) -> Result<(), Violation> {
     {
         return Ok(());
     }
-    Err(Violation::because(format!("is none of {values}")))
+    let allowed = if values.len() <= 200 { values } else { "the values that are allowed" };
+    Err(Violation::because(format!("is none of {allowed}")))
 }
 
 fn check_bounds(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), Violation> {
@@ -354,9 +363,12 @@ fn check_bounds(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), 
             _ => continue,
         };
         let (Ok(value), Ok(number)) = (value, limit.parse::<f64>()) else { continue };
-        let order = value.total_cmp(&number);
-        // `-0.0` is 0.
-        let order = if value == number { Ordering::Equal } else { order };
+        let Some(order) = value.partial_cmp(&number) else { continue };
+        // Long numbers that differ can be the same float.
+        let exact = limit.len() <= EXACT_DIGITS_MAX && input.len() <= EXACT_DIGITS_MAX;
+        if order == Ordering::Equal && kind == Kind::Number && !exact {
+            continue;
+        }
         let fits = match *keyword {
             "exclusiveMinimum" => order == Ordering::Greater,
             "exclusiveMaximum" => order == Ordering::Less,
@@ -406,9 +418,7 @@ fn same_value(left: &str, right: &str, depth: u32) -> bool {
             let (left, right) = (members(left), members(right));
             left.len() == right.len()
                 && left.iter().all(|(name, value)| {
-                    right
-                        .iter()
-                        .any(|(other, known)| other == name && same_value(value, known, deeper))
+                    right.get(name).is_some_and(|known| same_value(value, known, deeper))
                 })
         }
         Kind::Bool | Kind::Null => false,
@@ -436,20 +446,155 @@ fn elements(array: Option<&str>) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The members of an object; none for anything else.
-fn members(object: &str) -> Vec<(Cow<'_, str>, &str)> {
-    let mut members = Vec::new();
+/// The members of an object; none for anything else. Of several with one name the last one counts,
+/// as for most readers of JSON.
+fn members(object: &str) -> BTreeMap<Cow<'_, str>, &str> {
+    let mut members = BTreeMap::new();
     let mut reader = Reader::new(object, DEPTH_MAX);
     if reader.begin_object().is_err() {
         return members;
     }
     while let Ok(Some(key)) = reader.next_key() {
         let Ok(value) = reader.skip() else { break };
-        members.push((key.decode(), value));
+        members.insert(key.decode(), value);
     }
     members
 }
 
 fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
-    members(object).into_iter().rfind(|(key, _)| key == name).map(|(_, value)| value)
+    members(object).remove(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(rest: &str) -> String {
+        format!(r#"{{"type":"object",{rest}}}"#)
+    }
+
+    fn reason(schema: &str, input: &str) -> String {
+        check(schema, input).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn each_keyword_accepts_and_rejects() {
+        for (schema, good, bad) in [
+            (r#"{"type":"object"}"#, "{}", "[]"),
+            (r#"{"type":"array"}"#, "[1]", r#""[1]""#),
+            (r#"{"type":"string"}"#, r#""""#, "1"),
+            (r#"{"type":"boolean"}"#, "true", r#""true""#),
+            (r#"{"type":"null"}"#, "null", "0"),
+            (r#"{"type":"number"}"#, "1.5", r#""1.5""#),
+            (r#"{"type":"integer"}"#, "-3", "1.5"),
+            (r#"{"type":"integer"}"#, "3.0", "3.1"),
+            (r#"{"type":"integer"}"#, "15e1", "15e-1"),
+            (r#"{"type":["string","null"]}"#, "null", "{}"),
+            (r#"{"enum":["a",2,null]}"#, r#""\u0061""#, r#""A""#),
+            (r#"{"enum":["a",2,null]}"#, "2.0", "3"),
+            (
+                r#"{"const":{"a":[1,{"b":2}],"c":"d"}}"#,
+                r#"{"c":"d", "a":[1.0,{"b":2}]}"#,
+                r#"{"a":[1,{"b":2}]}"#,
+            ),
+            (r#"{"minimum":0,"maximum":9}"#, "9", "10"),
+            (r#"{"minimum":0}"#, "-0.0", "-1"),
+            (r#"{"exclusiveMinimum":0}"#, "0.1", "0"),
+            (r#"{"exclusiveMaximum":1}"#, "0", "1"),
+            (r#"{"minLength":2,"maxLength":3}"#, r#""äöü""#, r#""abcd""#),
+            (r#"{"minItems":1}"#, "[0]", "[]"),
+            (r#"{"maxItems":1}"#, "[0]", "[0,1]"),
+            (r#"{"items":{"type":"string"}}"#, r#"["a"]"#, r#"["a",1]"#),
+            (r#"{"items":false}"#, "[]", "[1]"),
+            (r#"{"required":["a"]}"#, r#"{"\u0061":null}"#, r#"{"b":1}"#),
+            (r#"{"properties":{"a":{"type":"string"}}}"#, r#"{"b":1}"#, r#"{"a":1}"#),
+            (r#"{"properties":{"a":{}},"additionalProperties":false}"#, r#"{"a":1}"#, r#"{"b":1}"#),
+            (r#"{"additionalProperties":{"type":"string"}}"#, r#"{"a":"b"}"#, r#"{"a":1}"#),
+            (r#"{"anyOf":[{"type":"string"},{"minimum":3}]}"#, "3", "2"),
+            (r#"{"oneOf":[{"type":"string"},{"type":"null"}]}"#, "null", "2"),
+            (r#"{"allOf":[{"minimum":1},{"maximum":3}]}"#, "2", "4"),
+            (r##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"null"}}}"##, "null", "1"),
+            (r##"{"$ref":"#/definitions/n","definitions":{"n":{"type":"null"}}}"##, "null", "1"),
+            (
+                r##"{"type":["object"],"properties":{"next":{"$ref":"#"}}}"##,
+                r#"{"next":{"next":{}}}"#,
+                r#"{"next":{"next":1}}"#,
+            ),
+        ] {
+            assert_eq!(check(schema, good), Ok(()), "{schema} {good}");
+            assert!(check(schema, bad).is_err(), "{schema} {bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_accepts() {
+        for (schema, input) in [
+            ("true", "1"),
+            ("{}", "1"),
+            ("not a schema", "1"),
+            (r#"{"type":"date"}"#, "1"),
+            (r#"{"pattern":"^a$","format":"email"}"#, r#""b""#),
+            (r#"{"not":{}}"#, "1"),
+            (r#"{"if":{},"then":false}"#, "1"),
+            (r#"{"$ref":"https://example.com/schema"}"#, "1"),
+            (r##"{"$ref":"#/properties/a"}"##, "1"),
+            (r##"{"$ref":"#/$defs/gone","type":"string"}"##, "1"),
+            (r#"{"patternProperties":{"^x":{}},"additionalProperties":false}"#, r#"{"xa":1}"#),
+            (r#"{"prefixItems":[{}],"items":false}"#, "[1]"),
+            (r#"{"items":[{"type":"string"}]}"#, "[1]"),
+            (r#"{"minimum":0,"exclusiveMinimum":true}"#, "0"),
+            (r#"{"oneOf":[{"type":"number"},{"type":"integer"}]}"#, "1"),
+            (r#"{"minLength":3,"minItems":3,"minimum":3}"#, "{}"),
+            (r#"{"exclusiveMaximum":12345678901234567891}"#, "12345678901234567890"),
+            (r#"{"required":"a","properties":[],"enum":"x","anyOf":{}}"#, "{}"),
+        ] {
+            assert_eq!(check(schema, input), Ok(()), "{schema} {input}");
+        }
+    }
+
+    #[test]
+    fn a_violation_says_where_and_what() {
+        let schema = object(
+            r#""properties":{"items":{"type":"array","items":{"type":"object","properties":{"name":{"type":["string","null"]}},"required":["name","id","on"]}}},"additionalProperties":false"#,
+        );
+        let violation = check(&schema, r#"{"items":[{"name":"n","id":1,"on":1},{"name":"n"}]}"#);
+        assert_eq!(
+            violation,
+            Err(Violation {
+                path: "items[1]".to_owned(),
+                reason: "missing required fields: `id`, `on`".to_owned(),
+                missing: vec!["id".to_owned(), "on".to_owned()],
+            })
+        );
+        assert_eq!(
+            reason(&schema, r#"{"items":[{"name":1,"id":1,"on":1}]}"#),
+            "items[0].name: expected string or null, but found a number"
+        );
+        assert_eq!(reason(&schema, r#"{"x":"secret"}"#), "unknown field `x`");
+        assert_eq!(reason(&schema, r#"{"items":"#), "not valid JSON: expected a value at byte 9");
+        assert_eq!(
+            reason(&schema, "{} {}"),
+            "not valid JSON: expected the end of the text at byte 3"
+        );
+        assert_eq!(reason(r#"{"enum":["a","b"]}"#, "\"c\""), r#"is none of ["a","b"]"#);
+        assert_eq!(
+            reason(r#"{"anyOf":[{"type":"null"},{"const":1}]}"#, "2"),
+            "fits none of 2 alternatives"
+        );
+        assert_eq!(
+            reason(r#"{"anyOf":[{"type":"null"}]}"#, "2"),
+            "expected null, but found a number"
+        );
+    }
+
+    #[test]
+    fn a_schema_without_end_comes_to_an_end() {
+        for schema in [
+            r##"{"$ref":"#"}"##,
+            r##"{"allOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+            r##"{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}},"anyOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+        ] {
+            assert_eq!(check(schema, r#"{"a":{"a":{}}}"#), Ok(()));
+        }
+    }
 }
