@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-
+use super::value::{self, Setting};
 use super::{
     Config, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
 };
-use crate::profile::{Overrides, PRESETS, Profile};
+use crate::json::{Error, Kind, Reader};
+use crate::profile::{PRESETS, Profile};
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,51 +32,111 @@ fn refuse<T>(path: impl Into<String>, reason: impl Into<String>) -> Result<T, Co
     Err(ConfigError { path: path.into(), reason: reason.into() })
 }
 
-#[derive(Deserialize)]
-struct Document {
-    #[serde(default)]
-    upstreams: BTreeMap<String, UpstreamDocument>,
-    #[serde(default)]
-    models: BTreeMap<String, Target>,
+impl From<Error> for ConfigError {
+    fn from(error: Error) -> Self {
+        Self { path: error.path().to_owned(), reason: error.reason() }
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UpstreamDocument {
-    #[serde(default)]
+/// An upstream as it stands in the document.
+#[derive(Default)]
+struct UpstreamDocument<'a> {
     url: String,
-    #[serde(default)]
     cluster: String,
-    #[serde(default = "default_base_path")]
-    base_path: String,
-    #[serde(default = "default_protocol")]
-    protocol: Protocol,
-    #[serde(default = "default_profile")]
-    profile: String,
-    #[serde(default)]
+    base_path: Option<String>,
+    protocol: Option<Protocol>,
+    profile: Option<String>,
     key: KeyDocument,
-    #[serde(default)]
-    profile_overrides: Overrides,
+    /// As text: the profile, over which it is read, may stand behind it.
+    profile_overrides: Option<&'a str>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "snake_case")]
+const UPSTREAM_KEYS: &[&str] =
+    &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides"];
+
+#[derive(Default)]
 enum KeyDocument {
     #[default]
     Client,
     Secret(String),
 }
 
-fn default_base_path() -> String {
-    "/v1".to_owned()
+impl<'a> UpstreamDocument<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let mut document = Self::default();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let key = key.decode();
+            document.read_key(&key, reader).map_err(|error| error.in_key(&key))?;
+        }
+        Ok(document)
+    }
+
+    fn read_key(&mut self, key: &str, reader: &mut Reader<'a>) -> Result<(), Error> {
+        match key {
+            "url" => self.url = Setting::read(reader)?,
+            "cluster" => self.cluster = Setting::read(reader)?,
+            "base_path" => self.base_path = Some(Setting::read(reader)?),
+            "protocol" => self.protocol = Some(Setting::read(reader)?),
+            "profile" => self.profile = Some(Setting::read(reader)?),
+            "key" => self.key = KeyDocument::read(reader)?,
+            "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
+            _ => {
+                let known = UPSTREAM_KEYS.join(", ");
+                return Err(Error::value(format!("unknown key, expected one of {known}")));
+            }
+        }
+        Ok(())
+    }
 }
 
-fn default_protocol() -> Protocol {
-    Protocol::Openai
+impl KeyDocument {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        if reader.kind()? == Kind::String {
+            value::word(reader, &["client"])?;
+            return Ok(Self::Client);
+        }
+        let mut secret = String::new();
+        value::object(reader, &["secret"], &mut |key, reader| {
+            if key == "secret" {
+                secret = Setting::read(reader)?;
+            }
+            Ok(key == "secret")
+        })?;
+        Ok(Self::Secret(secret))
+    }
 }
 
-fn default_profile() -> String {
-    "default".to_owned()
+impl Setting for Target {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let mut target = Self::default();
+        value::object(reader, &["upstream", "model"], &mut |key, reader| {
+            match key {
+                "upstream" => target.upstream = Setting::read(reader)?,
+                "model" => target.model = Setting::read(reader)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(target)
+    }
+}
+
+/// Reads an object whose keys are names that the operator chose.
+fn named<'a, T>(
+    reader: &mut Reader<'a>,
+    read: impl Fn(&mut Reader<'a>) -> Result<T, Error>,
+) -> Result<BTreeMap<String, T>, Error> {
+    let mut all = BTreeMap::new();
+    reader.begin_object()?;
+    while let Some(name) = reader.next_key()? {
+        let name = name.decode().into_owned();
+        let value = read(reader).map_err(|error| error.in_key(&name))?;
+        if all.insert(name.clone(), value).is_some() {
+            return Err(Error::value("expected each name once").in_key(&name));
+        }
+    }
+    Ok(all)
 }
 
 impl Config {
@@ -92,72 +152,67 @@ impl Config {
     /// let config = Config::from_json(r#"{"strict": true}"#, |_| None)?;
     /// assert!(config.settings.strict);
     /// let error = Config::from_json(r#"{"guards": {"pairing": "mend"}}"#, |_| None).unwrap_err();
-    /// assert!(error.to_string().starts_with("configuration: guards.pairing: unknown variant"));
+    /// assert!(error.to_string().starts_with("configuration: guards.pairing: expected one of repair"));
     /// # Ok::<(), creole::config::ConfigError>(())
     /// ```
     pub fn from_json(
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        // `upstreams` and `models` are taken out first: serde's flatten, which would do the same,
-        // loses the path of an error.
-        let mut rest: serde_json::Map<String, serde_json::Value> = read(text)?;
-        let mut own = serde_json::Map::new();
-        for key in ["upstreams", "models"] {
-            if let Some(value) = rest.remove(key) {
-                own.insert(key.to_owned(), value);
-            }
+        let mut upstreams = BTreeMap::new();
+        let mut models = BTreeMap::new();
+        let mut settings = Settings::default();
+        let mut reader = Reader::new(text, 64);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let key = key.decode();
+            let read = match &*key {
+                "upstreams" => {
+                    named(&mut reader, UpstreamDocument::read).map(|found| upstreams = found)
+                }
+                "models" => named(&mut reader, Target::read).map(|found| models = found),
+                _ => settings.read_key(&key, &mut reader).and_then(|known| {
+                    let keys = Settings::KEYS.join(", ");
+                    let unknown = format!("unknown key, expected one of upstreams, models, {keys}");
+                    if known { Ok(()) } else { Err(Error::value(unknown)) }
+                }),
+            };
+            read.map_err(|error| error.in_key(&key))?;
         }
-        let document: Document = read(&serde_json::Value::Object(own).to_string())?;
-        let settings: Settings = read(&serde_json::Value::Object(rest).to_string())?;
+        reader.end()?;
         let mut config = Self { settings, ..Self::default() };
-        if !document.upstreams.is_empty() {
+        if !upstreams.is_empty() {
             config.upstreams.clear();
         }
-        for (name, upstream) in document.upstreams {
+        for (name, upstream) in upstreams {
             let upstream = upstream.check(&name, &secret)?;
             config.upstreams.insert(name, upstream);
         }
-        config.models = ModelMap::check(document.models, &config.upstreams)?;
+        config.models = ModelMap::check(models, &config.upstreams)?;
         config.settings.check()?;
         Ok(config)
     }
 }
 
-fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, ConfigError> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| ConfigError {
-        path: error.path().to_string(),
-        reason: reason(&error.into_inner()),
-    })?;
-    match reader.end() {
-        Ok(()) => Ok(value),
-        Err(error) => refuse("", reason(&error)),
-    }
-}
-
-/// The message without the position, which would point into a text that the operator never saw.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" at line ") {
-        Some((reason, _)) if error.is_data() => reason.to_owned(),
-        _ => text,
-    }
-}
-
-impl UpstreamDocument {
+impl UpstreamDocument<'_> {
     fn check(
         self,
         name: &str,
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let Some(profile) = Profile::preset(&self.profile) else {
+        let preset = self.profile.as_deref().unwrap_or("default");
+        let Some(mut profile) = Profile::preset(preset) else {
             return refuse(
                 path("profile"),
-                format!("expected one of {}, but found {:?}", PRESETS.join(", "), self.profile),
+                format!("expected one of {}, but found {preset:?}", PRESETS.join(", ")),
             );
         };
+        if let Some(overrides) = self.profile_overrides {
+            let read = profile.read_over(&mut Reader::new(overrides, 64));
+            read.map_err(|error| error.in_key(&path("profile_overrides")))?;
+        }
+        let base_path = self.base_path.as_deref().unwrap_or("/v1");
         let key = match self.key {
             KeyDocument::Client => Key::Client,
             KeyDocument::Secret(secret_name) => match secret(&secret_name) {
@@ -173,10 +228,10 @@ impl UpstreamDocument {
         let is_path = |text: &str| {
             text.is_empty() || (text.starts_with('/') && text.bytes().all(is_visible_ascii))
         };
-        if !is_path(&self.base_path) {
+        if !is_path(base_path) {
             return refuse(
                 path("base_path"),
-                format!("expected a path such as \"/v1\", but found {:?}", self.base_path),
+                format!("expected a path such as \"/v1\", but found {base_path:?}"),
             );
         }
         if !self.cluster.bytes().all(is_visible_ascii) {
@@ -194,9 +249,9 @@ impl UpstreamDocument {
             name: name.to_owned(),
             url: self.url.trim_end_matches('/').to_owned(),
             cluster: self.cluster,
-            base_path: self.base_path.trim_end_matches('/').to_owned(),
-            protocol: self.protocol,
-            profile: self.profile_overrides.apply(profile),
+            base_path: base_path.trim_end_matches('/').to_owned(),
+            protocol: self.protocol.unwrap_or(Protocol::Openai),
+            profile,
             key,
         })
     }
@@ -296,18 +351,18 @@ mod tests {
     #[test]
     fn bad_documents_are_refused_with_path_and_expectation() {
         for (text, expected) in [
-            ("", "configuration: EOF while parsing a value"),
-            ("[]", "configuration: invalid type: sequence, expected a map"),
-            (r#"{"strikt":true}"#, "configuration: strikt: unknown field `strikt`, expected"),
+            ("", "configuration: expected a value at byte 0"),
+            ("[]", "configuration: expected an object, but found an array"),
+            (r#"{"strikt":true}"#, "configuration: strikt: unknown key, expected one of upstreams"),
+            (r#"{"strict":1}"#, "configuration: strict: expected a boolean, but found a number"),
             (
-                r#"{"strict":1}"#,
-                "configuration: strict: invalid type: integer `1`, expected a boolean",
+                r#"{"request_bytes_max":-1}"#,
+                "configuration: request_bytes_max: expected a whole number",
             ),
-            (r#"{"request_bytes_max":-1}"#, "configuration: request_bytes_max: invalid value"),
             (r#"{"depth_max":1000}"#, "configuration: depth_max: expected a number from 8 to 128"),
             (
                 r#"{"guards":{"breaker":{"action":"x"}}}"#,
-                "configuration: guards.breaker.action: unknown variant `x`, expected one of `withhold`",
+                "configuration: guards.breaker.action: expected one of withhold, answer, error, but found",
             ),
             (
                 r#"{"upstreams":{"a":{"profile":"x"}}}"#,
@@ -315,7 +370,7 @@ mod tests {
             ),
             (
                 r#"{"upstreams":{"a":{"profile_overrides":{"top_q":true}}}}"#,
-                "configuration: upstreams.a.profile_overrides.top_q: unknown field",
+                "configuration: upstreams.a.profile_overrides.top_q: unknown key, expected one of max_tokens_field",
             ),
             (
                 r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#,

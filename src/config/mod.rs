@@ -4,14 +4,14 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod document;
+pub(crate) mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Deserialize;
-
 use crate::profile::Profile;
 pub use document::ConfigError;
+pub(crate) use value::{keys, words};
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,73 +24,162 @@ pub struct Config {
     pub settings: Settings,
 }
 
-/// The keys beside `upstreams` and `models`.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// Reject what would be dropped with a warning, and enforce the real API's conversation rules
-    /// instead of repairing what breaks them.
-    pub strict: bool,
-    /// Largest request body, in bytes; 413 above it. The real API's limit is 32 MiB.
-    pub request_bytes_max: usize,
-    /// Largest buffered answer, in bytes; 502 above it.
-    pub response_bytes_max: usize,
-    /// Longest line of an event stream, in bytes.
-    pub event_bytes_max: usize,
-    /// Most bytes of content blocks that wait for an earlier block to end.
-    pub waiting_bytes_max: usize,
-    /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
-    pub buffered_bytes_max: usize,
-    /// Deepest nesting of JSON, at most 128.
-    pub depth_max: u32,
-    /// When a tool call's input reaches the client.
-    pub tool_stream: ToolStream,
-    /// What happens to a call that is not valid.
-    pub invalid_tool_call: InvalidToolCall,
-    /// Whether reasoning becomes thinking blocks.
-    pub reasoning: Reasoning,
-    /// How `/v1/messages/count_tokens` is answered.
-    pub count_tokens: CountTokens,
-    /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send pings,
-    /// 120,000 where it cannot.
-    pub stall_timeout_ms: u64,
-    /// Longest time without content, in milliseconds, while the upstream sends something.
-    pub no_progress_timeout_ms: u64,
-    /// Longest wait for the upstream's head, in milliseconds; 0: as `stall_timeout_ms`.
-    pub first_byte_timeout_ms: u64,
-    /// Silence towards the client after which a ping is sent, in milliseconds.
-    pub ping_interval_ms: u64,
+keys! {
+    /// The keys beside `upstreams` and `models`.
+    Settings {
+        /// Reject what would be dropped with a warning, and enforce the real API's conversation rules
+        /// instead of repairing what breaks them.
+        strict: bool = false;
+        /// Largest request body, in bytes; 413 above it. The real API's limit is 32 MiB.
+        request_bytes_max: usize = 32 << 20;
+        /// Largest buffered answer, in bytes; 502 above it.
+        response_bytes_max: usize = 64 << 20;
+        /// Longest line of an event stream, in bytes.
+        event_bytes_max: usize = 8 << 20;
+        /// Most bytes of content blocks that wait for an earlier block to end.
+        waiting_bytes_max: usize = 16 << 20;
+        /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
+        buffered_bytes_max: usize = 256 << 20;
+        /// Deepest nesting of JSON, at most 128.
+        depth_max: u32 = 128;
+        /// When a tool call's input reaches the client.
+        tool_stream: ToolStream = ToolStream::Live;
+        /// What happens to a call that is not valid.
+        invalid_tool_call: InvalidToolCall = InvalidToolCall::Pass;
+        /// Whether reasoning becomes thinking blocks.
+        reasoning: Reasoning = Reasoning::OnRequest;
+        /// How `/v1/messages/count_tokens` is answered.
+        count_tokens: CountTokens = CountTokens::Estimate;
+        /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send pings,
+        /// 120,000 where it cannot.
+        stall_timeout_ms: u64 = 0;
+        /// Longest time without content, in milliseconds, while the upstream sends something.
+        no_progress_timeout_ms: u64 = 280_000;
+        /// Longest wait for the upstream's head, in milliseconds; 0: as `stall_timeout_ms`.
+        first_byte_timeout_ms: u64 = 0;
+        /// Silence towards the client after which a ping is sent, in milliseconds.
+        ping_interval_ms: u64 = 15_000;
+        /// What keeps agents out of loops.
+        guards: Guards = Guards::default();
+        /// Envoy: hold the head of a request until its body is translated. `false` where
+        /// `allow_on_headers_stop_iteration` cannot be set.
+        pause_headers: bool = true;
+        /// How much is logged. Never prompts, tool inputs or credentials.
+        log: Log = Log::Info;
+    }
+
     /// What keeps agents out of loops.
-    pub guards: Guards,
-    /// Envoy: hold the head of a request until its body is translated. `false` where
-    /// `allow_on_headers_stop_iteration` cannot be set.
-    pub pause_headers: bool,
-    /// How much is logged. Never prompts, tool inputs or credentials.
-    pub log: Log,
+    Guards {
+        /// Tool calls without a result, and results without a call.
+        pairing: Pairing = Pairing::Repair;
+        /// The same call failing, or succeeding, over and over.
+        breaker: Breaker = Breaker::default();
+        /// Most assistant turns with tool calls since a person last wrote; 0 is no limit.
+        tool_turns_max: u32 = 0;
+        /// What happens at `tool_turns_max`.
+        tool_turns_action: ToolTurnsAction = ToolTurnsAction::WindDown;
+    }
+
+    /// The circuit breaker for one tool.
+    Breaker {
+        /// Consecutive failures from which on the model is told to stop; 0 switches the breaker off.
+        failures_max: u32 = 3;
+        /// Consecutive failures from which on `action` is taken.
+        withhold_after: u32 = 6;
+        /// What is done then.
+        action: BreakerAction = BreakerAction::Withhold;
+    }
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            strict: false,
-            request_bytes_max: 32 << 20,
-            response_bytes_max: 64 << 20,
-            event_bytes_max: 8 << 20,
-            waiting_bytes_max: 16 << 20,
-            buffered_bytes_max: 256 << 20,
-            depth_max: 128,
-            tool_stream: ToolStream::Live,
-            invalid_tool_call: InvalidToolCall::Pass,
-            reasoning: Reasoning::OnRequest,
-            count_tokens: CountTokens::Estimate,
-            stall_timeout_ms: 0,
-            no_progress_timeout_ms: 280_000,
-            first_byte_timeout_ms: 0,
-            ping_interval_ms: 15_000,
-            guards: Guards::default(),
-            pause_headers: true,
-            log: Log::Info,
-        }
+words! {
+    /// When a tool call's input reaches the client.
+    ToolStream {
+        /// As it comes, so that clients show progress.
+        Live = "live",
+        /// When it is complete, so that it can be checked first.
+        Buffered = "buffered",
+    }
+
+    /// What happens to a tool call with an unknown name or an input that is not one JSON object.
+    InvalidToolCall {
+        /// The client sees it and tells the model what is wrong.
+        Pass = "pass",
+        /// Lossless repairs first, then as `pass`.
+        Repair = "repair",
+        /// Not sent to the client; needs `tool_stream: "buffered"`.
+        Hold = "hold",
+    }
+
+    /// Whether reasoning becomes thinking blocks.
+    Reasoning {
+        /// When the request enables thinking.
+        OnRequest = "on_request",
+        /// Always.
+        Always = "always",
+        /// Never.
+        Never = "never",
+    }
+
+    /// How `/v1/messages/count_tokens` is answered.
+    CountTokens {
+        /// From the number of bytes.
+        Estimate = "estimate",
+        /// By the upstream's tokenizer.
+        Upstream = "upstream",
+        /// 404.
+        Off = "off",
+    }
+
+    /// How much is logged.
+    Log {
+        /// Nothing.
+        Off = "off",
+        /// What an operator must act on.
+        Error = "error",
+        /// And what was not as it should be.
+        Warn = "warn",
+        /// And one line for each exchange.
+        Info = "info",
+        /// And the shapes (never the contents) of what passed.
+        Debug = "debug",
+    }
+
+    /// What happens to tool calls without a result, and results without a call.
+    Pairing {
+        /// The history is repaired.
+        Repair = "repair",
+        /// The history is sent as it is.
+        Off = "off",
+        /// The request is refused as the real API does.
+        Reject = "reject",
+    }
+
+    /// What the breaker does.
+    BreakerAction {
+        /// The tool is left out of this request.
+        Withhold = "withhold",
+        /// The model must answer without tools.
+        Answer = "answer",
+        /// The request is refused.
+        Error = "error",
+    }
+
+    /// What happens at the limit of tool turns.
+    ToolTurnsAction {
+        /// Tools are withheld, and the model answers from what it has.
+        WindDown = "wind_down",
+        /// Answered at once with a text that names the limit.
+        End = "end",
+        /// The request is refused.
+        Error = "error",
+    }
+
+    /// What an upstream speaks.
+    Protocol {
+        /// Chat Completions.
+        Openai = "openai",
+        /// Messages: Creole repairs instead of translating.
+        Anthropic = "anthropic",
     }
 }
 
@@ -115,147 +204,6 @@ impl Settings {
     }
 }
 
-/// When a tool call's input reaches the client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolStream {
-    /// As it comes, so that clients show progress.
-    Live,
-    /// When it is complete, so that it can be checked first.
-    Buffered,
-}
-
-/// What happens to a tool call with an unknown name or an input that is not one JSON object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InvalidToolCall {
-    /// The client sees it and tells the model what is wrong.
-    Pass,
-    /// Lossless repairs first, then as `pass`.
-    Repair,
-    /// Not sent to the client; needs `tool_stream: "buffered"`.
-    Hold,
-}
-
-/// Whether reasoning becomes thinking blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reasoning {
-    /// When the request enables thinking.
-    OnRequest,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// How `/v1/messages/count_tokens` is answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CountTokens {
-    /// From the number of bytes.
-    Estimate,
-    /// By the upstream's tokenizer.
-    Upstream,
-    /// 404.
-    Off,
-}
-
-/// How much is logged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Log {
-    /// Nothing.
-    Off,
-    /// What an operator must act on.
-    Error,
-    /// And what was not as it should be.
-    Warn,
-    /// And one line for each exchange.
-    Info,
-    /// And the shapes (never the contents) of what passed.
-    Debug,
-}
-
-/// What keeps agents out of loops.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Guards {
-    /// Tool calls without a result, and results without a call.
-    pub pairing: Pairing,
-    /// The same call failing, or succeeding, over and over.
-    pub breaker: Breaker,
-    /// Most assistant turns with tool calls since a person last wrote; 0 is no limit.
-    pub tool_turns_max: u32,
-    /// What happens at `tool_turns_max`.
-    pub tool_turns_action: ToolTurnsAction,
-}
-
-impl Default for Guards {
-    fn default() -> Self {
-        Self {
-            pairing: Pairing::Repair,
-            breaker: Breaker::default(),
-            tool_turns_max: 0,
-            tool_turns_action: ToolTurnsAction::WindDown,
-        }
-    }
-}
-
-/// What happens to tool calls without a result, and results without a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pairing {
-    /// The history is repaired.
-    Repair,
-    /// The history is sent as it is.
-    Off,
-    /// The request is refused as the real API does.
-    Reject,
-}
-
-/// The circuit breaker for one tool.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Breaker {
-    /// Consecutive failures from which on the model is told to stop; 0 switches the breaker off.
-    pub failures_max: u32,
-    /// Consecutive failures from which on `action` is taken.
-    pub withhold_after: u32,
-    /// What is done then.
-    pub action: BreakerAction,
-}
-
-impl Default for Breaker {
-    fn default() -> Self {
-        Self { failures_max: 3, withhold_after: 6, action: BreakerAction::Withhold }
-    }
-}
-
-/// What the breaker does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BreakerAction {
-    /// The tool is left out of this request.
-    Withhold,
-    /// The model must answer without tools.
-    Answer,
-    /// The request is refused.
-    Error,
-}
-
-/// What happens at the limit of tool turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ToolTurnsAction {
-    /// Tools are withheld, and the model answers from what it has.
-    WindDown,
-    /// Answered at once with a text that names the limit.
-    End,
-    /// The request is refused.
-    Error,
-}
-
 /// One place where requests can go.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
@@ -273,16 +221,6 @@ pub struct Upstream {
     pub profile: Profile,
     /// Which credential it gets.
     pub key: Key,
-}
-
-/// What an upstream speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// Chat Completions.
-    Openai,
-    /// Messages: Creole repairs instead of translating.
-    Anthropic,
 }
 
 /// Which credential an upstream gets.
@@ -314,14 +252,11 @@ pub struct ModelMap {
 }
 
 /// The right side of the model map.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// A name in `upstreams`; absent where there is only one.
-    #[serde(default)]
     pub upstream: String,
     /// The model's name there; absent: the name that the client sent.
-    #[serde(default)]
     pub model: String,
 }
 
@@ -354,25 +289,21 @@ impl Upstream {
 }
 
 impl Config {
-    /// Where a request for `model` goes, and the model's name there.
-    ///
-    /// # Errors
-    /// The name is not in the model map, or the map names no upstream and there are several.
+    /// Where a request for `model` goes, and the model's name there; nothing where the model map has
+    /// no entry for it. Without a model map, everything goes to the (first) upstream.
     pub fn route<'a>(&'a self, model: &'a str) -> Option<(&'a Upstream, &'a str)> {
         let target = self.models.target(model);
+        if target.is_none() && !self.models.is_empty() {
+            return None;
+        }
         let upstream = match target.map(|target| target.upstream.as_str()) {
-            None | Some("") => self.upstreams.values().next().filter(|_| {
-                self.upstreams.len() == 1 || (target.is_none() && self.models.is_empty())
-            })?,
+            None | Some("") => self.upstreams.values().next()?,
             Some(name) => self.upstreams.get(name)?,
         };
         let model = match target.map(|target| target.model.as_str()) {
             None | Some("") => model,
             Some(model) => model,
         };
-        if target.is_none() && !self.models.is_empty() {
-            return None;
-        }
         Some((upstream, model))
     }
 }

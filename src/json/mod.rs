@@ -10,7 +10,7 @@
 //! A string stays as the sender escaped it ([`Str`]): both sides of Creole are JSON, so its bytes
 //! are copied across without being decoded.
 //!
-//! Configuration is not on any hot path and uses serde.
+//! The configuration is read in the same way (see `config`).
 
 mod error;
 mod reader;

@@ -1,0 +1,184 @@
+//! How the values of the configuration are read: strictly, with the path of what is wrong.
+//!
+//! Two macros define each type together with its default, its reading and its list of names, so
+//! that a key cannot exist in one of them only.
+
+use crate::json::{Error, Reader};
+
+/// A value that can stand in the configuration.
+pub(crate) trait Setting: Sized {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error>;
+}
+
+impl Setting for bool {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        reader.bool()
+    }
+}
+
+impl Setting for u64 {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        reader.u64()
+    }
+}
+
+impl Setting for u32 {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
+    }
+}
+
+impl Setting for usize {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
+    }
+}
+
+impl Setting for String {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(reader.string()?.decode().into_owned())
+    }
+}
+
+impl<T: Setting> Setting for Vec<T> {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let mut values = Self::new();
+        reader.begin_array()?;
+        while reader.next_element()? {
+            values.push(T::read(reader).map_err(|error| error.at_index(values.len()))?);
+        }
+        Ok(values)
+    }
+}
+
+/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
+/// is what it knows.
+pub(crate) fn object(
+    reader: &mut Reader<'_>,
+    known: &[&str],
+    read: &mut dyn FnMut(&str, &mut Reader<'_>) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let key = key.decode();
+        match read(&key, reader) {
+            Ok(true) => {}
+            Ok(false) => {
+                let reason = format!("unknown key, expected one of {}", known.join(", "));
+                return Err(Error::value(reason).in_key(&key));
+            }
+            Err(error) => return Err(error.in_key(&key)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads one of `words` and gives its position.
+pub(crate) fn word(reader: &mut Reader<'_>, words: &[&str]) -> Result<usize, Error> {
+    let found = reader.string()?;
+    words.iter().position(|word| found == *word).ok_or_else(|| {
+        let found = found.decode();
+        Error::value(format!("expected one of {}, but found {found:?}", words.join(", ")))
+    })
+}
+
+/// Defines objects of the configuration: each key with its type, default and documentation.
+macro_rules! keys {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident {
+            $($(#[doc = $key_doc:literal])+ $key:ident: $type:ty = $default:expr;)+
+        }
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[doc = $key_doc])+ pub $key: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: $default,)+ }
+            }
+        }
+
+        impl $name {
+            /// The names of its keys.
+            pub const KEYS: &[&str] = &[$(stringify!($key)),+];
+
+            /// Reads the value of `key`, if that is one of [`Self::KEYS`].
+            pub(crate) fn read_key(
+                &mut self,
+                key: &str,
+                reader: &mut $crate::json::Reader<'_>,
+            ) -> Result<bool, $crate::json::Error> {
+                match key {
+                    $(stringify!($key) => {
+                        self.$key = $crate::config::value::Setting::read(reader)?;
+                    })+
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            }
+
+            /// Reads an object over the values that are here.
+            pub(crate) fn read_over(
+                &mut self,
+                reader: &mut $crate::json::Reader<'_>,
+            ) -> Result<(), $crate::json::Error> {
+                $crate::config::value::object(reader, Self::KEYS, &mut |key, reader| {
+                    self.read_key(key, reader)
+                })
+            }
+        }
+
+        impl $crate::config::value::Setting for $name {
+            fn read(
+                reader: &mut $crate::json::Reader<'_>,
+            ) -> Result<Self, $crate::json::Error> {
+                let mut value = Self::default();
+                value.read_over(reader)?;
+                Ok(value)
+            }
+        }
+    )+};
+}
+
+/// Defines sets of words of the configuration.
+macro_rules! words {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident { $($(#[doc = $word_doc:literal])+ $word:ident = $text:literal,)+ }
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $($(#[doc = $word_doc])+ $word,)+
+        }
+
+        impl $name {
+            /// All of them, as they are written.
+            pub const WORDS: &[&str] = &[$($text),+];
+
+            /// As it is written.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$word => $text,)+
+                }
+            }
+        }
+
+        impl $crate::config::value::Setting for $name {
+            fn read(
+                reader: &mut $crate::json::Reader<'_>,
+            ) -> Result<Self, $crate::json::Error> {
+                const ALL: &[$name] = &[$($name::$word),+];
+                let at = $crate::config::value::word(reader, Self::WORDS)?;
+                ALL.get(at).copied().ok_or_else(|| $crate::json::Error::value("unknown word"))
+            }
+        }
+    )+};
+}
+
+pub(crate) use {keys, words};
