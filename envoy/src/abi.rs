@@ -1,0 +1,530 @@
+//! The guest side of the proxy-wasm ABI 0.2.1: the only file that knows a host.
+//!
+//! It decides nothing. An export reads what its callback is about, asks the [`Filter`], and does
+//! what was decided. Why this is not the crate `proxy-wasm`: see
+//! `docs/decisions/0001-own-guest-abi.md`.
+//!
+//! * No hostcall panics: each gives `Result<_, Status>`. A stream can be gone by the time of a call,
+//!   and a panic would end every other stream of the VM.
+//! * Nothing is borrowed while the host is called: it may call back from inside of a hostcall
+//!   (`proxy_on_log`, `proxy_on_delete` when a write ends the stream).
+//! * `unsafe` is here alone. What a host gives is memory of ours that it asked for with
+//!   `proxy_on_memory_allocate`, of exactly the size that it then names.
+#![allow(unsafe_code)]
+
+use std::alloc::Layout;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+
+use creole::{Header, Millis};
+
+use crate::Filter;
+use crate::action::{Action, Decision, Flow, Level, LocalResponse, Side};
+use crate::filter::ContextId;
+
+/// Why a hostcall did nothing: the number of the ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Status(u32);
+
+/// A `proxy_buffer_type_t`.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Buffer {
+    RequestBody = 0,
+    ResponseBody = 1,
+    PluginConfiguration = 7,
+}
+
+/// A `proxy_map_type_t`.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+enum Map {
+    RequestHeaders = 0,
+    ResponseHeaders = 2,
+}
+
+/// `proxy_action_t`, as Envoy reads it: for a head or trailers, and for a body.
+const CONTINUE: u32 = 0;
+const STOP_ITERATION: u32 = 1;
+const STOP_ITERATION_NO_BUFFER: u32 = 3;
+
+/// `proxy_stream_type_t`: what is reset is the same for both.
+const STREAM_RESPONSE: u32 = 1;
+
+/// `proxy_metric_type_t`
+const COUNTER: u32 = 0;
+
+/// Beyond every buffer: the whole of it is replaced.
+const WHOLE: usize = usize::MAX >> 1;
+
+mod host {
+    #[link(wasm_import_module = "env")]
+    unsafe extern "C" {
+        pub(super) fn proxy_log(level: u32, text: *const u8, size: usize) -> u32;
+        pub(super) fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
+        pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
+        pub(super) fn proxy_get_buffer_bytes(
+            buffer: u32,
+            start: usize,
+            size: usize,
+            bytes: *mut *mut u8,
+            bytes_size: *mut usize,
+        ) -> u32;
+        pub(super) fn proxy_set_buffer_bytes(
+            buffer: u32,
+            start: usize,
+            size: usize,
+            bytes: *const u8,
+            bytes_size: usize,
+        ) -> u32;
+        pub(super) fn proxy_get_header_map_pairs(
+            map: u32,
+            pairs: *mut *mut u8,
+            pairs_size: *mut usize,
+        ) -> u32;
+        pub(super) fn proxy_set_header_map_pairs(
+            map: u32,
+            pairs: *const u8,
+            pairs_size: usize,
+        ) -> u32;
+        pub(super) fn proxy_get_property(
+            path: *const u8,
+            path_size: usize,
+            value: *mut *mut u8,
+            value_size: *mut usize,
+        ) -> u32;
+        pub(super) fn proxy_close_stream(stream: u32) -> u32;
+        pub(super) fn proxy_send_local_response(
+            status: u32,
+            details: *const u8,
+            details_size: usize,
+            body: *const u8,
+            body_size: usize,
+            headers: *const u8,
+            headers_size: usize,
+            grpc_status: i32,
+        ) -> u32;
+        pub(super) fn proxy_set_effective_context(context: u32) -> u32;
+        pub(super) fn proxy_define_metric(
+            kind: u32,
+            name: *const u8,
+            name_size: usize,
+            id: *mut u32,
+        ) -> u32;
+        pub(super) fn proxy_increment_metric(id: u32, by: i64) -> u32;
+    }
+}
+
+fn check(status: u32) -> Result<(), Status> {
+    if status == 0 { Ok(()) } else { Err(Status(status)) }
+}
+
+/// Calls what gives bytes.
+fn bytes(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, Status> {
+    let mut pointer = std::ptr::null_mut();
+    let mut size = 0;
+    check(call(&raw mut pointer, &raw mut size))?;
+    if pointer.is_null() || size == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the host wrote `size` bytes to memory that `proxy_on_memory_allocate` gave it for
+    // that size, and has forgotten it.
+    Ok(unsafe { Vec::from_raw_parts(pointer, size, size) })
+}
+
+fn buffer(buffer: Buffer, size: usize) -> Result<Vec<u8>, Status> {
+    // SAFETY: both pointers are to locals of `bytes`.
+    bytes(|to, to_size| unsafe {
+        host::proxy_get_buffer_bytes(buffer as u32, 0, size, to, to_size)
+    })
+}
+
+fn set_buffer(buffer: Buffer, bytes: &[u8]) -> Result<(), Status> {
+    // SAFETY: the host reads `bytes` and keeps nothing.
+    check(unsafe {
+        host::proxy_set_buffer_bytes(buffer as u32, 0, WHOLE, bytes.as_ptr(), bytes.len())
+    })
+}
+
+fn headers(map: Map) -> Result<Vec<Header>, Status> {
+    // SAFETY: both pointers are to locals of `bytes`.
+    let pairs =
+        bytes(|to, to_size| unsafe { host::proxy_get_header_map_pairs(map as u32, to, to_size) })?;
+    Ok(read_pairs(&pairs))
+}
+
+fn set_headers(map: Map, headers: &[Header]) -> Result<(), Status> {
+    let pairs = write_pairs(headers);
+    // SAFETY: the host reads `pairs` and keeps nothing.
+    check(unsafe { host::proxy_set_header_map_pairs(map as u32, pairs.as_ptr(), pairs.len()) })
+}
+
+fn property(path: &[&str]) -> Result<String, Status> {
+    let path = path.join("\0");
+    // SAFETY: the host reads `path`; both pointers are to locals of `bytes`.
+    let value = bytes(|to, to_size| unsafe {
+        host::proxy_get_property(path.as_ptr(), path.len(), to, to_size)
+    })?;
+    Ok(String::from_utf8_lossy(&value).into_owned())
+}
+
+fn send_local_response(response: &LocalResponse) -> Result<(), Status> {
+    let headers = write_pairs(&response.headers);
+    let LocalResponse { details, body, .. } = response;
+    // SAFETY: the host reads these and keeps nothing.
+    check(unsafe {
+        host::proxy_send_local_response(
+            u32::from(response.status),
+            details.as_ptr(),
+            details.len(),
+            body.as_ptr(),
+            body.len(),
+            headers.as_ptr(),
+            headers.len(),
+            -1, // not gRPC
+        )
+    })
+}
+
+fn now_ns() -> u64 {
+    let mut time = 0;
+    // SAFETY: the pointer is to a local.
+    match check(unsafe { host::proxy_get_current_time_nanoseconds(&raw mut time) }) {
+        Ok(()) => time,
+        Err(_) => 0,
+    }
+}
+
+fn now() -> Millis {
+    now_ns() / 1_000_000
+}
+
+fn log(level: Level, text: &str) {
+    let level = match level {
+        Level::Debug => 1,
+        Level::Info => 2,
+        Level::Warn => 3,
+        Level::Error => 4,
+    };
+    // SAFETY: the host reads `text` and keeps nothing. There is nobody to tell that it failed.
+    let _ = unsafe { host::proxy_log(level, text.as_ptr(), text.len()) };
+}
+
+/// Reads a number, then that many pairs of sizes, then that many names and values, each with a zero
+/// behind it.
+fn read_pairs(bytes: &[u8]) -> Vec<Header> {
+    let number = |at: usize| {
+        let four = bytes.get(at..at.saturating_add(4))?;
+        Some(u32::from_le_bytes(four.try_into().ok()?) as usize)
+    };
+    let count = number(0).unwrap_or_default().min(bytes.len() / 8);
+    let mut text_at = count.saturating_mul(8).saturating_add(4);
+    let mut next = |size: usize| {
+        let end = text_at.saturating_add(size);
+        let text = bytes.get(text_at..end)?;
+        text_at = end.saturating_add(1);
+        Some(String::from_utf8_lossy(text).into_owned())
+    };
+    let mut pairs = Vec::with_capacity(count);
+    for index in 0..count {
+        let at = index.saturating_mul(8).saturating_add(4);
+        let (Some(name), Some(value)) = (number(at), number(at.saturating_add(4))) else { break };
+        let (Some(name), Some(value)) = (next(name), next(value)) else { break };
+        pairs.push((name, value));
+    }
+    pairs
+}
+
+fn write_pairs(headers: &[Header]) -> Vec<u8> {
+    let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(&number(headers.len()));
+    for (name, value) in headers {
+        bytes.extend_from_slice(&number(name.len()));
+        bytes.extend_from_slice(&number(value.len()));
+    }
+    for (name, value) in headers {
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(value.as_bytes());
+        bytes.push(0);
+    }
+    bytes
+}
+
+/// What this VM has beside the filter.
+struct Vm {
+    filter: RefCell<Filter>,
+    /// Defining a counter again would give it a second id.
+    counters: RefCell<BTreeMap<&'static str, u32>>,
+    /// A keyed hash: the entropy of this VM, drawn once.
+    entropy: RandomState,
+    streams: Cell<u64>,
+}
+
+thread_local! {
+    static VM: Vm = Vm {
+        filter: RefCell::default(),
+        counters: RefCell::default(),
+        entropy: RandomState::new(),
+        streams: Cell::new(0),
+    };
+}
+
+/// Asks the filter. Never fails: it is not borrowed while the host can call back.
+fn ask<R: Default>(question: impl FnOnce(&mut Filter) -> R) -> R {
+    VM.with(|vm| vm.filter.try_borrow_mut().map(|mut filter| question(&mut filter)))
+        .unwrap_or_default()
+}
+
+/// A number that no other stream has, in no VM.
+fn seed(id: ContextId) -> u128 {
+    VM.with(|vm| {
+        let number = vm.streams.get().wrapping_add(1);
+        vm.streams.set(number);
+        let time = now_ns();
+        let half = |which: u8| u128::from(vm.entropy.hash_one((which, time, number, id)));
+        half(0) << 64 | half(1)
+    })
+}
+
+fn count(name: &'static str, by: u64) -> Result<(), Status> {
+    let known = VM.with(|vm| vm.counters.try_borrow().ok()?.get(name).copied());
+    let id = match known {
+        Some(id) => id,
+        None => {
+            let mut id = 0;
+            // SAFETY: the host reads `name` and writes to a local.
+            check(unsafe {
+                host::proxy_define_metric(COUNTER, name.as_ptr(), name.len(), &raw mut id)
+            })?;
+            VM.with(|vm| {
+                if let Ok(mut counters) = vm.counters.try_borrow_mut() {
+                    counters.insert(name, id);
+                }
+            });
+            id
+        }
+    };
+    let by = i64::try_from(by).unwrap_or(i64::MAX);
+    // SAFETY: numbers alone.
+    check(unsafe { host::proxy_increment_metric(id, by) })
+}
+
+fn act(action: &Action) -> Result<(), Status> {
+    match action {
+        Action::ReplaceHeaders(Side::Request, head) => set_headers(Map::RequestHeaders, head),
+        Action::ReplaceHeaders(Side::Response, head) => set_headers(Map::ResponseHeaders, head),
+        Action::ReplaceBody(Side::Request, bytes) => set_buffer(Buffer::RequestBody, bytes),
+        Action::ReplaceBody(Side::Response, bytes) => set_buffer(Buffer::ResponseBody, bytes),
+        Action::SendLocalResponse(response) => send_local_response(response),
+        // SAFETY: numbers alone.
+        Action::CloseStream => check(unsafe { host::proxy_close_stream(STREAM_RESPONSE) }),
+        Action::SetTickPeriod { period_ms } => {
+            // SAFETY: numbers alone.
+            check(unsafe { host::proxy_set_tick_period_milliseconds(*period_ms) })
+        }
+        Action::Count { name, by } => count(name, *by),
+        Action::Log(level, text) => {
+            log(*level, text);
+            Ok(())
+        }
+    }
+}
+
+/// Does what a stream asks for, as long as there is that stream.
+fn act_for(id: ContextId, actions: &[Action]) {
+    for action in actions {
+        if let Err(Status(status)) = act(action) {
+            log(Level::Warn, &format!("{}: status {status} of the host", name(action)));
+        }
+        if !ask(|filter| filter.has(id)) {
+            return;
+        }
+    }
+}
+
+fn name(action: &Action) -> &'static str {
+    match action {
+        Action::ReplaceHeaders(..) => "replace headers",
+        Action::ReplaceBody(..) => "replace body",
+        Action::SendLocalResponse(_) => "send local response",
+        Action::CloseStream => "close stream",
+        Action::SetTickPeriod { .. } => "set tick period",
+        Action::Count { .. } => "count",
+        Action::Log(..) => "log",
+    }
+}
+
+fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
+    act_for(id, &decision.actions);
+    match decision.flow {
+        Flow::Continue => CONTINUE,
+        Flow::Stop => stop,
+    }
+}
+
+fn code_details() -> String {
+    property(&["response", "code_details"]).unwrap_or_default()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_abi_version_0_2_1() {}
+
+/// Run once, before everything else. Without it, the linker would wrap each export in a run of the
+/// constructors.
+#[unsafe(no_mangle)]
+extern "C" fn _initialize() {
+    unsafe extern "C" {
+        fn __wasm_call_ctors();
+    }
+    // SAFETY: the host calls this once, first.
+    unsafe { __wasm_call_ctors() };
+}
+
+/// Memory for what a hostcall gives. Null if there is none: the call then fails in the host.
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_memory_allocate(size: usize) -> *mut u8 {
+    match Layout::array::<u8>(size.max(1)) {
+        // SAFETY: the size is not zero.
+        Ok(layout) => unsafe { std::alloc::alloc(layout) },
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_context_create(id: ContextId, parent: ContextId) {
+    ask(|filter| filter.on_context_create(id, parent));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_vm_start(_id: ContextId, _size: usize) -> u32 {
+    1
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_configure(id: ContextId, size: usize) -> u32 {
+    let text = if size == 0 { Ok(Vec::new()) } else { buffer(Buffer::PluginConfiguration, size) };
+    let Ok(text) = text.map(|text| String::from_utf8_lossy(&text).into_owned()) else {
+        log(Level::Error, "configuration: the host did not give it");
+        return 0;
+    };
+    // Secrets are environment variables of the VM.
+    let secret = |name: &str| std::env::var(name).ok();
+    match ask(|filter| Some(filter.on_configure(id, &text, secret))) {
+        Some(Ok(actions)) => {
+            for action in &actions {
+                let _ = act(action);
+            }
+            1
+        }
+        Some(Err(reason)) => {
+            log(Level::Error, &reason);
+            0
+        }
+        None => 0,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_tick(plugin: ContextId) {
+    let now = now();
+    for (id, actions) in ask(|filter| filter.on_tick(plugin, now)) {
+        // SAFETY: numbers alone. A stream that is gone is refused.
+        if check(unsafe { host::proxy_set_effective_context(id) }).is_ok() {
+            act_for(id, &actions);
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> u32 {
+    let head = headers(Map::RequestHeaders).unwrap_or_default();
+    let (seed, now) = (seed(id), now());
+    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, seed, now));
+    finish(id, &decision, STOP_ITERATION)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_request_body(id: ContextId, size: usize, end: u32) -> u32 {
+    if !ask(|filter| filter.reads(id, Side::Request)) {
+        return CONTINUE;
+    }
+    let Some(piece) = piece(id, Buffer::RequestBody, size) else {
+        return STOP_ITERATION_NO_BUFFER;
+    };
+    let now = now();
+    let decision = ask(|filter| filter.on_request_body(id, piece, end != 0, now));
+    finish(id, &decision, STOP_ITERATION_NO_BUFFER)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_request_trailers(id: ContextId, _count: u32) -> u32 {
+    let now = now();
+    let decision = ask(|filter| filter.on_request_trailers(id, now));
+    finish(id, &decision, STOP_ITERATION)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_response_headers(id: ContextId, _count: u32, end: u32) -> u32 {
+    if !ask(|filter| filter.reads(id, Side::Response)) {
+        return CONTINUE;
+    }
+    let head = headers(Map::ResponseHeaders).unwrap_or_default();
+    let (details, now) = (code_details(), now());
+    let decision = ask(|filter| filter.on_response_headers(id, &head, end != 0, &details, now));
+    finish(id, &decision, STOP_ITERATION)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_response_body(id: ContextId, size: usize, end: u32) -> u32 {
+    if !ask(|filter| filter.reads(id, Side::Response)) {
+        return CONTINUE;
+    }
+    let Some(piece) = piece(id, Buffer::ResponseBody, size) else {
+        return STOP_ITERATION_NO_BUFFER;
+    };
+    let now = now();
+    let decision = ask(|filter| filter.on_response_body(id, piece, end != 0, now));
+    finish(id, &decision, STOP_ITERATION_NO_BUFFER)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_response_trailers(id: ContextId, _count: u32) -> u32 {
+    let now = now();
+    let decision = ask(|filter| filter.on_response_trailers(id, now));
+    finish(id, &decision, STOP_ITERATION)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_log(id: ContextId) {
+    let (details, now) = (code_details(), now());
+    act_for(id, &ask(|filter| filter.on_log(id, &details, now)));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_done(_id: ContextId) -> u32 {
+    1
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_delete(id: ContextId) {
+    ask(|filter| filter.on_delete(id));
+}
+
+/// What a body callback is about. A stream of which a piece cannot be read (there is no memory for
+/// it) is reset: going on without the piece would change what was said.
+fn piece(id: ContextId, from: Buffer, size: usize) -> Option<Vec<u8>> {
+    if size == 0 {
+        return Some(Vec::new());
+    }
+    match buffer(from, size) {
+        Ok(piece) => Some(piece),
+        Err(Status(status)) => {
+            log(Level::Error, &format!("read body: status {status} of the host"));
+            act_for(id, &[Action::CloseStream]);
+            None
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What the filter asks of its host. Plain data: `abi` does it, tests look at it.
+
+use creole::Header;
+
+/// The answer to one callback.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// What to do, in this order, before the callback returns.
+    pub actions: Vec<Action>,
+    /// What the callback returns.
+    pub flow: Flow,
+}
+
+/// What a callback returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// Head, piece or trailers go on as they are now.
+    #[default]
+    Continue,
+    /// They wait, and Envoy keeps no bytes: `StopIteration` for a head or trailers,
+    /// `StopIterationNoBuffer` for a body. Never `StopIterationAndBuffer`, whose limit would end the
+    /// stream.
+    Stop,
+}
+
+/// One thing that a host is asked to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The head of this side is these headers and no others. Only while it is in the filter's hands:
+    /// in the callback of the head, and later if that was answered with [`Flow::Stop`].
+    ReplaceHeaders(Side, Vec<Header>),
+    /// The piece that this body callback is about is these bytes instead. Only in a body callback:
+    /// outside of it, Envoy has no buffer behind it.
+    ReplaceBody(Side, Vec<u8>),
+    /// Answer the client from here, and drop the upstream.
+    SendLocalResponse(LocalResponse),
+    /// Reset the stream: the client sees it break.
+    CloseStream,
+    /// Call `on_tick` of this root context that often.
+    SetTickPeriod {
+        /// In milliseconds.
+        period_ms: u32,
+    },
+    /// Add to a counter.
+    Count {
+        /// Its name.
+        name: &'static str,
+        /// How much.
+        by: u64,
+    },
+    /// Write a line to Envoy's log.
+    Log(Level, String),
+}
+
+/// An answer that comes from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalResponse {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers, without `content-length`.
+    pub headers: Vec<Header>,
+    /// Body.
+    pub body: Vec<u8>,
+    /// `response_code_details`: begins with `creole`, by which Envoy's `local_reply_config` tells it
+    /// from Envoy's own answers.
+    pub details: &'static str,
+}
+
+/// Towards which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// From the client.
+    Request,
+    /// From the upstream.
+    Response,
+}
+
+/// How urgent a line of the log is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Shapes of what passes.
+    Debug,
+    /// One line for each exchange.
+    Info,
+    /// An upstream failed.
+    Warn,
+    /// An operator must act.
+    Error,
+}
+
+impl Decision {
+    /// Hands off.
+    #[must_use]
+    pub fn pass() -> Self {
+        Self::default()
+    }
+
+    /// Goes on after these actions.
+    #[must_use]
+    pub fn go_on(actions: Vec<Action>) -> Self {
+        Self { actions, flow: Flow::Continue }
+    }
+
+    /// Waits after these actions.
+    #[must_use]
+    pub fn stop(actions: Vec<Action>) -> Self {
+        Self { actions, flow: Flow::Stop }
+    }
+}

@@ -1,0 +1,141 @@
+//! Envoy's `response.code_details`: who answered, and why.
+//!
+//! Envoy answers for itself when an upstream cannot be reached, is too slow or does not exist. Those
+//! answers pass the filter like an upstream's, with a plain text as their body; the details alone
+//! tell them apart.
+
+use creole::Failure;
+
+/// Who gave a response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The upstream, or another filter that speaks for it: to be translated by its status.
+    Upstream,
+    /// Envoy, because of this.
+    Envoy(Failure),
+}
+
+/// Who gave a response with these details and this status. `request_complete`: the client's body is.
+#[must_use]
+pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
+    // `upstream_reset_before_response_started{connection_termination|delayed_connect_error:_…}`
+    let (name, reason) = details.split_once('{').unwrap_or((details, ""));
+    let failure = match name {
+        "" | "via_upstream" => return Origin::Upstream,
+        "route_not_found" | "cluster_not_found" => Failure::NoRoute,
+        "request_payload_too_large" => Failure::RequestTooLarge,
+        "no_healthy_upstream" | "maintenance_mode" | "overload" => Failure::NoHealthyUpstream,
+        "upstream_reset_before_response_started" => reset(reason),
+        _ if is_timeout(name) && request_complete => Failure::Timeout,
+        _ if is_timeout(name) => Failure::RequestIncomplete,
+        // Overload manager, circuit breakers and filters behind this one: their details are theirs
+        // to choose.
+        _ => match status {
+            413 => Failure::RequestTooLarge,
+            503 => Failure::NoHealthyUpstream,
+            504 => Failure::Timeout,
+            _ => return Origin::Upstream,
+        },
+    };
+    Origin::Envoy(failure)
+}
+
+fn is_timeout(name: &str) -> bool {
+    matches!(
+        name,
+        "response_timeout"
+            | "upstream_response_timeout"
+            | "upstream_per_try_timeout"
+            | "upstream_per_try_idle_timeout"
+            | "stream_idle_timeout"
+            | "request_overall_timeout"
+            | "max_duration_timeout"
+            | "upstream_max_stream_duration_reached"
+    )
+}
+
+fn reset(reason: &str) -> Failure {
+    // What stands behind the bar is a transport's text and may name addresses.
+    let reason = reason.split(['|', '}', ':']).next().unwrap_or_default();
+    match reason {
+        "overflow" => Failure::NoHealthyUpstream,
+        "" => Failure::Unreachable("connection failure".to_owned()),
+        _ => Failure::Unreachable(reason.replace('_', " ")),
+    }
+}
+
+/// How a stream ended that never came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// The client went away.
+    Client,
+    /// The upstream broke off.
+    Upstream,
+    /// One of Envoy's timeouts.
+    Timeout,
+}
+
+/// Who ended a stream with these details.
+#[must_use]
+pub fn broken_by(details: &str, request_complete: bool) -> Break {
+    let name = details.split('{').next().unwrap_or_default();
+    if is_timeout(name) {
+        Break::Timeout
+    } else if request_complete && (name.starts_with("upstream") || name == "via_upstream") {
+        Break::Upstream
+    } else {
+        Break::Client
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn envoys_own_answers_are_told_from_the_upstreams() {
+        assert_eq!(origin("via_upstream", 503, true), Origin::Upstream);
+        assert_eq!(origin("", 200, true), Origin::Upstream);
+        assert_eq!(origin("route_not_found", 404, true), Origin::Envoy(Failure::NoRoute));
+        let details = "upstream_reset_before_response_started{connection_termination}";
+        assert_eq!(
+            origin(details, 503, true),
+            Origin::Envoy(Failure::Unreachable("connection termination".into()))
+        );
+        let full = "upstream_reset_before_response_started{overflow}";
+        assert_eq!(origin(full, 503, true), Origin::Envoy(Failure::NoHealthyUpstream));
+    }
+
+    #[test]
+    fn a_transport_failure_names_no_address() {
+        let details = "upstream_reset_before_response_started{remote_connection_failure|\
+                       delayed_connect_error:_Connection_refused_10.0.0.7:443}";
+        let Origin::Envoy(Failure::Unreachable(reason)) = origin(details, 503, true) else {
+            panic!("not reshaped");
+        };
+        assert_eq!(reason, "remote connection failure");
+    }
+
+    #[test]
+    fn a_timeout_is_the_upstreams_only_once_it_has_the_request() {
+        assert_eq!(origin("response_timeout", 504, true), Origin::Envoy(Failure::Timeout));
+        assert_eq!(
+            origin("stream_idle_timeout", 408, false),
+            Origin::Envoy(Failure::RequestIncomplete)
+        );
+    }
+
+    #[test]
+    fn another_filters_refusal_is_translated_by_its_status() {
+        assert_eq!(origin("rbac_access_denied_matched_policy[none]", 403, true), Origin::Upstream);
+        assert_eq!(origin("request_rate_limited", 429, true), Origin::Upstream);
+    }
+
+    #[test]
+    fn a_broken_stream_is_counted_for_whoever_broke_it() {
+        let reset = "upstream_reset_after_response_started{protocol_error}";
+        assert_eq!(broken_by(reset, true), Break::Upstream);
+        assert_eq!(broken_by("downstream_remote_disconnect", true), Break::Client);
+        assert_eq!(broken_by("stream_idle_timeout", true), Break::Timeout);
+    }
+}

@@ -1,0 +1,210 @@
+//! All that one VM knows: its plugins (root contexts) and its streams (HTTP contexts).
+//!
+//! Every callback of the ABI has its method here. None of them calls a host, so none of them can be
+//! entered again while it runs; what they decide is done after they have returned. Envoy may then
+//! call back (a stream can end inside of a hostcall) and finds everything in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use creole::config::Config;
+use creole::{Header, Millis};
+
+use crate::action::{Action, Decision, Side};
+use crate::stream::Stream;
+
+/// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
+const TICK_MS_MIN: u64 = 200;
+const TICK_MS_MAX: u64 = 1000;
+
+/// The number that the host gave a context.
+pub type ContextId = u32;
+
+/// All that one VM knows.
+#[derive(Debug, Default)]
+pub struct Filter {
+    plugins: BTreeMap<ContextId, Option<Arc<Config>>>,
+    streams: BTreeMap<ContextId, Entry>,
+    /// What all streams together hold.
+    held_bytes: usize,
+}
+
+/// A context, and its stream once the request's head has come.
+#[derive(Debug)]
+struct Entry {
+    plugin: ContextId,
+    stream: Option<Stream>,
+}
+
+impl Filter {
+    /// A context begins: a plugin if it has no parent, else a stream.
+    pub fn on_context_create(&mut self, id: ContextId, parent: ContextId) {
+        if parent == 0 {
+            self.plugins.insert(id, None);
+        } else {
+            self.streams.insert(id, Entry { plugin: parent, stream: None });
+        }
+    }
+
+    /// A plugin gets its configuration. Streams that have begun keep the old one.
+    ///
+    /// # Errors
+    /// Why the configuration is refused.
+    pub fn on_configure(
+        &mut self,
+        id: ContextId,
+        text: &str,
+        secret: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<Action>, String> {
+        let text = if text.trim().is_empty() { "{}" } else { text };
+        let config = Config::from_json(text, secret).map_err(|error| error.to_string())?;
+        if !config.settings.pause_headers && config.upstreams.len() != 1 {
+            // The head leaves with a credential before the model is known.
+            return Err(format!(
+                "configuration: upstreams: expected one, because pause_headers is false, but found \
+                 {}",
+                config.upstreams.len()
+            ));
+        }
+        let settings = &config.settings;
+        let shortest = settings.stall_timeout_ms(false).min(settings.first_byte_timeout_ms(false));
+        let tick_ms = (shortest / 4).clamp(TICK_MS_MIN, TICK_MS_MAX);
+        self.plugins.insert(id, Some(Arc::new(config)));
+        let period_ms = u32::try_from(tick_ms).unwrap_or(u32::MAX);
+        Ok(vec![Action::SetTickPeriod { period_ms }])
+    }
+
+    /// Whether a context is there: after some hostcalls it is not any more.
+    #[must_use]
+    pub fn has(&self, id: ContextId) -> bool {
+        self.streams.contains_key(&id)
+    }
+
+    /// Whether the callbacks of this side need the head or piece that they are about.
+    #[must_use]
+    pub fn reads(&self, id: ContextId, side: Side) -> bool {
+        self.stream(id).is_some_and(|stream| stream.reads(side))
+    }
+
+    /// The request's head. `seed` must differ for each stream of all replicas.
+    pub fn on_request_headers(
+        &mut self,
+        id: ContextId,
+        head: &[Header],
+        end_of_stream: bool,
+        seed: u128,
+        now: Millis,
+    ) -> Decision {
+        let Some(entry) = self.streams.get_mut(&id) else { return Decision::pass() };
+        let Some(Some(config)) = self.plugins.get(&entry.plugin) else { return Decision::pass() };
+        let stream = entry.stream.insert(Stream::new(Arc::clone(config), seed));
+        stream.on_request_headers(head, end_of_stream, now)
+    }
+
+    /// A piece of the request's body.
+    pub fn on_request_body(
+        &mut self,
+        id: ContextId,
+        piece: Vec<u8>,
+        end_of_stream: bool,
+        now: Millis,
+    ) -> Decision {
+        self.with(id, |stream, room| stream.on_request_body(piece, end_of_stream, room, now))
+    }
+
+    /// The request's trailers.
+    pub fn on_request_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
+        self.with(id, |stream, _| stream.on_request_trailers(now))
+    }
+
+    /// The response's head. `details`: Envoy's `response.code_details`.
+    pub fn on_response_headers(
+        &mut self,
+        id: ContextId,
+        head: &[Header],
+        end_of_stream: bool,
+        details: &str,
+        now: Millis,
+    ) -> Decision {
+        self.with(id, |stream, _| stream.on_response_headers(head, end_of_stream, details, now))
+    }
+
+    /// A piece of the response's body.
+    pub fn on_response_body(
+        &mut self,
+        id: ContextId,
+        piece: Vec<u8>,
+        end_of_stream: bool,
+        now: Millis,
+    ) -> Decision {
+        self.with(id, |stream, room| stream.on_response_body(piece, end_of_stream, room, now))
+    }
+
+    /// The response's trailers.
+    pub fn on_response_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
+        self.with(id, |stream, _| stream.on_response_trailers(now))
+    }
+
+    /// Time passes for the streams of a plugin.
+    pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
+        let mut all = Vec::new();
+        let mut released = 0_usize;
+        for (id, entry) in &mut self.streams {
+            let Some(stream) = entry.stream.as_mut().filter(|_| entry.plugin == plugin) else {
+                continue;
+            };
+            let before = stream.held_bytes();
+            let actions = stream.on_tick(now);
+            released = released.saturating_add(before.saturating_sub(stream.held_bytes()));
+            if !actions.is_empty() {
+                all.push((*id, actions));
+            }
+        }
+        self.held_bytes = self.held_bytes.saturating_sub(released);
+        all
+    }
+
+    /// A stream is over.
+    pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
+        match self.streams.get_mut(&id).and_then(|entry| entry.stream.as_mut()) {
+            Some(stream) => stream.on_log(details, now),
+            None => Vec::new(),
+        }
+    }
+
+    /// A context is forgotten.
+    pub fn on_delete(&mut self, id: ContextId) {
+        self.plugins.remove(&id);
+        let held = self.stream(id).map_or(0, Stream::held_bytes);
+        self.held_bytes = self.held_bytes.saturating_sub(held);
+        self.streams.remove(&id);
+    }
+
+    /// What all streams together hold.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    fn stream(&self, id: ContextId) -> Option<&Stream> {
+        self.streams.get(&id).and_then(|entry| entry.stream.as_ref())
+    }
+
+    /// Calls with the stream and with the bytes that it may hold.
+    fn with(
+        &mut self,
+        id: ContextId,
+        call: impl FnOnce(&mut Stream, usize) -> Decision,
+    ) -> Decision {
+        let Some(entry) = self.streams.get_mut(&id) else { return Decision::pass() };
+        let Some(stream) = entry.stream.as_mut() else { return Decision::pass() };
+        let limit = match self.plugins.get(&entry.plugin) {
+            Some(Some(config)) => config.settings.buffered_bytes_max,
+            _ => usize::MAX,
+        };
+        let others = self.held_bytes.saturating_sub(stream.held_bytes());
+        let decision = call(stream, limit.saturating_sub(others));
+        self.held_bytes = others.saturating_add(stream.held_bytes());
+        decision
+    }
+}

@@ -1,0 +1,141 @@
+//! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
+
+use creole::config::{Config, Upstream};
+use creole::translate::headers::{self, Headers};
+use creole::{Head, Header};
+
+/// Names the upstream to the route table: its `cluster` in the configuration, else its name.
+pub const ROUTING_HEADER: &str = "x-creole-upstream";
+
+/// The head for an upstream: Envoy's own headers of this request, then `ours`.
+///
+/// `:authority` is that of the upstream's `url` where it has one, because hosted servers choose by
+/// it; without a `url` it stays, and `host_rewrite_literal` of the route may change it. The
+/// virtual host is then chosen by the new authority, like the route by the new path.
+#[must_use]
+pub fn for_upstream(
+    client: &[Header],
+    upstream: &Upstream,
+    path: &str,
+    ours: Vec<Header>,
+    content_length: Option<usize>,
+) -> Vec<Header> {
+    let (authority, prefix) = place(&upstream.url);
+    let mut head: Vec<Header> = Vec::with_capacity(client.len());
+    // Pseudo-headers go first.
+    for (name, value) in client.iter().filter(|(name, _)| name.starts_with(':')) {
+        let value = match name.as_str() {
+            ":path" => format!("{prefix}{path}"),
+            ":authority" if !authority.is_empty() => authority.to_owned(),
+            _ => value.clone(),
+        };
+        head.push((name.clone(), value));
+    }
+    let envoys = client.iter().filter(|(name, _)| is_envoys(name) && ours.value(name).is_none());
+    head.extend(envoys.cloned());
+    head.extend(ours);
+    let target =
+        if upstream.cluster.is_empty() { upstream.name.clone() } else { upstream.cluster.clone() };
+    head.push((ROUTING_HEADER.to_owned(), target));
+    if let Some(length) = content_length {
+        head.push(("content-length".to_owned(), length.to_string()));
+    }
+    head
+}
+
+/// The head for the one upstream, before the body is known: it is the same for every body but for
+/// `accept`.
+#[must_use]
+pub fn for_upstream_early(client: &[Header], config: &Config) -> Option<Vec<Header>> {
+    let upstream = config.upstreams.values().next()?;
+    let path = format!("{}/chat/completions", upstream.base_path);
+    // Without credentials the exchange refuses the request once it is complete.
+    let mut ours =
+        headers::to_upstream(&headers::kept(client), &upstream.key, true).unwrap_or_default();
+    for (name, value) in &mut ours {
+        if name == "accept" {
+            "application/json, text/event-stream".clone_into(value);
+        }
+    }
+    Some(for_upstream(client, upstream, &path, ours, None))
+}
+
+/// The head for the client.
+#[must_use]
+pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
+    let mut headers = vec![(":status".to_owned(), head.status.to_string())];
+    headers.extend(head.headers);
+    if let Some(length) = content_length {
+        headers.push(("content-length".to_owned(), length.to_string()));
+    }
+    headers
+}
+
+/// What Envoy or a tracer added, and what its router acts on. Everything else is the client's, and
+/// may be a credential.
+fn is_envoys(name: &str) -> bool {
+    matches!(name, "x-request-id" | "x-forwarded-proto" | "traceparent" | "tracestate" | "b3")
+        || name.starts_with("x-envoy-")
+        || name.starts_with("x-b3-")
+}
+
+/// Authority and path of a URL.
+fn place(url: &str) -> (&str, &str) {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
+        Some(parts) => parts,
+        None => (rest, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(name: &str, value: &str) -> Header {
+        (name.to_owned(), value.to_owned())
+    }
+
+    fn client() -> Vec<Header> {
+        vec![
+            header(":method", "POST"),
+            header(":path", "/v1/messages?beta=true"),
+            header(":authority", "gateway"),
+            header("x-api-key", "sk-client"),
+            header("content-length", "17"),
+            header("x-request-id", "envoys"),
+            header("x-creole-upstream", "chosen-by-client"),
+        ]
+    }
+
+    #[test]
+    fn the_clients_headers_stay_here_and_envoys_go_on() {
+        let ours = vec![header("authorization", "Bearer k")];
+        let upstream = Upstream::named("big");
+        let head = for_upstream(&client(), &upstream, "/v1/chat/completions", ours, Some(3));
+        assert_eq!(
+            head,
+            [
+                header(":method", "POST"),
+                header(":path", "/v1/chat/completions"),
+                header(":authority", "gateway"),
+                header("x-request-id", "envoys"),
+                header("authorization", "Bearer k"),
+                header("x-creole-upstream", "big"),
+                header("content-length", "3"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_url_gives_authority_and_prefix_and_the_cluster_gives_the_route() {
+        let mut upstream = Upstream::named("big");
+        upstream.url = "https://models.example:8443/api".to_owned();
+        upstream.cluster = "blue".to_owned();
+        let head = for_upstream(&client(), &upstream, "/v1/chat/completions", Vec::new(), None);
+        assert_eq!(head.value(":authority"), Some("models.example:8443"));
+        assert_eq!(head.value(":path"), Some("/api/v1/chat/completions"));
+        assert_eq!(head.value(ROUTING_HEADER), Some("blue"));
+        assert_eq!(head.value("content-length"), None);
+    }
+}

@@ -1,0 +1,420 @@
+//! One HTTP stream of Envoy: an [`Exchange`], and where its two heads are.
+//!
+//! ```text
+//!              body complete            upstream's head             end of its body
+//!  Collecting ───────────────▶ Waiting ─────────────────▶ Answering ───────────────▶ Answering
+//!      │                          │                           │                     (ended)
+//!      └────────── an answer from here, at any of them ───────┴──▶ HandsOff
+//! ```
+//!
+//! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
+//! [`Flow::Stop`] is answered to a piece only while the head of its side is held, or while the
+//! request is collected; nothing is written outside of the callback of a piece.
+
+use std::sync::Arc;
+
+use creole::config::Config;
+use creole::error::Error;
+use creole::translate::headers::Headers;
+use creole::{
+    End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
+};
+
+use crate::action::{Action, Decision, LocalResponse, Side};
+use crate::details::{self, Break, Origin};
+use crate::{heads, observe};
+
+/// `response_code_details` of what is answered from here.
+const DETAILS: &str = "creole_reply";
+
+/// Between an error event in the middle of a stream and the reset: what is written right before a
+/// reset is lost on HTTP/2.
+const CLOSE_DELAY_MS: u64 = 200;
+
+/// From this size on, a body is trusted to become as long as its `content-length` says.
+const TRUSTED_BYTES: usize = 1 << 20;
+
+/// One HTTP stream.
+#[derive(Debug)]
+pub struct Stream {
+    exchange: Exchange,
+    config: Arc<Config>,
+    state: State,
+    /// Bytes that are kept here, for the limit of the whole VM.
+    held_bytes: usize,
+    /// When a stream that has said everything is reset.
+    close_at: Option<Millis>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Not ours, or answered from here: whatever passes is right as it is. An answer from here
+    /// passes the response callbacks again.
+    HandsOff,
+    /// The request's body is collected. `head` is the client's while it is paused.
+    Collecting { head: Vec<Header>, body: Vec<u8>, length: Option<usize> },
+    /// The upstream has the request.
+    Waiting,
+    /// The upstream answers. `head_sent`: the client has the head. `length`: of the upstream's body.
+    Answering { head_sent: bool, length: Option<usize>, received: usize },
+}
+
+impl Stream {
+    /// A stream that nothing is known of yet. `seed` must differ for each stream of all replicas.
+    #[must_use]
+    pub fn new(config: Arc<Config>, seed: u128) -> Self {
+        Self {
+            exchange: Exchange::new(Arc::clone(&config), seed, Pings::No),
+            config,
+            state: State::HandsOff,
+            held_bytes: 0,
+            close_at: None,
+        }
+    }
+
+    /// Whether callbacks of this side need what they are about.
+    #[must_use]
+    pub fn reads(&self, side: Side) -> bool {
+        match self.state {
+            State::HandsOff => false,
+            State::Collecting { .. } => true,
+            State::Waiting | State::Answering { .. } => side == Side::Response,
+        }
+    }
+
+    /// Bytes that are kept here.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// The request's head.
+    pub fn on_request_headers(
+        &mut self,
+        head: &[Header],
+        end_of_stream: bool,
+        now: Millis,
+    ) -> Decision {
+        let method = head.value(":method").unwrap_or_default();
+        let path = head.value(":path").unwrap_or_default();
+        match self.exchange.handle_request_head(method, path, head) {
+            RequestHead::PassThrough => return Decision::pass(),
+            RequestHead::Reply(reply) => return self.reply(reply, Vec::new()),
+            RequestHead::Translate => {}
+        }
+        if end_of_stream {
+            return match self.exchange.handle_request(&[], now) {
+                Err(reply) => self.reply(*reply, Vec::new()),
+                Ok(_) => self.fail(Failure::RequestIncomplete, now, Vec::new()),
+            };
+        }
+        let length = length(head);
+        let paused = self.config.settings.pause_headers;
+        let kept = if paused { head.to_vec() } else { Vec::new() };
+        self.state = State::Collecting { head: kept, body: Vec::new(), length };
+        if paused {
+            return Decision::stop(Vec::new());
+        }
+        let early = heads::for_upstream_early(head, &self.config).unwrap_or_default();
+        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
+    }
+
+    /// A piece of the request's body. `room_bytes`: how much this stream may hold.
+    pub fn on_request_body(
+        &mut self,
+        piece: Vec<u8>,
+        end_of_stream: bool,
+        room_bytes: usize,
+        now: Millis,
+    ) -> Decision {
+        let State::Collecting { body, length, .. } = &mut self.state else {
+            return Decision::pass();
+        };
+        let drained = drain(Side::Request, &piece);
+        if !append(body, piece, *length, room_bytes) {
+            return self.fail(Failure::Overloaded, now, drained);
+        }
+        self.held_bytes = body.len();
+        if body.len() > self.config.settings.request_bytes_max {
+            return self.fail(Failure::RequestTooLarge, now, drained);
+        }
+        // A body that is as long as it says is complete, even if trailers follow: once they come,
+        // nothing can be written any more.
+        if end_of_stream || length.is_some_and(|length| length == body.len()) {
+            return self.send(drained, now);
+        }
+        Decision::stop(drained)
+    }
+
+    /// Trailers of a request whose body has not ended otherwise.
+    pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
+        if matches!(self.state, State::Collecting { .. }) {
+            // Envoy has no buffer here that the body could be written to. Only a request with
+            // trailers and without a content-length gets here.
+            return self.fail(Failure::RequestIncomplete, now, Vec::new());
+        }
+        Decision::pass()
+    }
+
+    /// The request's body is complete.
+    fn send(&mut self, mut actions: Vec<Action>, now: Millis) -> Decision {
+        let State::Collecting { head, body, .. } =
+            std::mem::replace(&mut self.state, State::Waiting)
+        else {
+            return Decision::go_on(actions);
+        };
+        self.held_bytes = 0;
+        let request = match self.exchange.handle_request(&body, now) {
+            Ok(request) => request,
+            Err(reply) => return self.reply(*reply, actions),
+        };
+        drop(body);
+        actions.clear();
+        if let (false, Some(upstream)) =
+            (head.is_empty(), self.config.upstreams.get(&request.upstream))
+        {
+            let length = Some(request.body.len());
+            let head = heads::for_upstream(&head, upstream, &request.path, request.headers, length);
+            actions.push(Action::ReplaceHeaders(Side::Request, head));
+        }
+        actions.push(Action::ReplaceBody(Side::Request, request.body));
+        Decision::go_on(actions)
+    }
+
+    /// The response's head: the upstream's, or Envoy's own. An answer from here comes by as well.
+    pub fn on_response_headers(
+        &mut self,
+        head: &[Header],
+        end_of_stream: bool,
+        details: &str,
+        now: Millis,
+    ) -> Decision {
+        let status = head.value(":status").and_then(|text| text.parse().ok()).unwrap_or_default();
+        let collecting = match self.state {
+            State::HandsOff | State::Answering { .. } => return Decision::pass(),
+            State::Collecting { .. } => true,
+            State::Waiting => false,
+        };
+        match details::origin(details, status, !collecting) {
+            Origin::Envoy(failure) => return self.fail(failure, now, Vec::new()),
+            Origin::Upstream if collecting => {
+                // Only without paused heads: it did not wait for the request.
+                let failure = match status {
+                    413 => Failure::RequestTooLarge,
+                    503 => Failure::NoHealthyUpstream,
+                    _ => Failure::Unreachable("it answered before it had the request".to_owned()),
+                };
+                return self.fail(failure, now, Vec::new());
+            }
+            Origin::Upstream => {}
+        }
+        if self.exchange.handle_response_head(status, head, now) == ResponseHead::PassThrough {
+            self.state = State::HandsOff;
+            return Decision::pass();
+        }
+        self.state = State::Answering { head_sent: false, length: length(head), received: 0 };
+        if end_of_stream {
+            let mut out = Vec::new();
+            let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
+            return self.reply_with(head, out, Vec::new());
+        }
+        if self.config.settings.pause_headers {
+            return Decision::stop(Vec::new());
+        }
+        let Some(head) = self.exchange.take_head() else { return Decision::pass() };
+        self.set_head_sent();
+        let head = heads::for_client(head, None);
+        Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
+    }
+
+    /// A piece of the response's body. `room_bytes`: how much this stream may hold.
+    pub fn on_response_body(
+        &mut self,
+        piece: Vec<u8>,
+        end_of_stream: bool,
+        room_bytes: usize,
+        now: Millis,
+    ) -> Decision {
+        let State::Answering { head_sent, length, received } = &mut self.state else {
+            return Decision::pass();
+        };
+        let head_sent = *head_sent;
+        *received = received.saturating_add(piece.len());
+        let complete = end_of_stream || *length == Some(*received);
+        let mut out = Vec::new();
+        let mut head = self.exchange.handle_response_body(&piece, now, &mut out);
+        self.held_bytes =
+            if out.is_empty() { self.held_bytes.saturating_add(piece.len()) } else { 0 };
+        if self.held_bytes > room_bytes {
+            let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
+            head = head.or(late);
+        } else if complete {
+            let late = self.exchange.handle_response_end(End::Complete, now, &mut out);
+            head = head.or(late);
+        }
+        let cut = self.exchange.is_ended() && !complete;
+        if self.exchange.is_ended() {
+            self.held_bytes = 0;
+        }
+        if head_sent {
+            if cut && self.close_at.is_none() {
+                self.close_at = Some(now.saturating_add(CLOSE_DELAY_MS));
+            }
+            let silent = piece.is_empty() && out.is_empty();
+            let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));
+            return Decision::go_on(write.into_iter().collect());
+        }
+        match head {
+            Some(head) if !cut => {
+                self.set_head_sent();
+                let length = complete.then_some(out.len());
+                Decision::go_on(vec![
+                    Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
+                    Action::ReplaceBody(Side::Response, out),
+                ])
+            }
+            None if !complete && !cut => Decision::stop(drain(Side::Response, &piece)),
+            head => self.reply_with(head, out, drain(Side::Response, &piece)),
+        }
+    }
+
+    /// Trailers of a response whose body has not ended otherwise.
+    pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
+        let State::Answering { head_sent, .. } = self.state else { return Decision::pass() };
+        let mut out = Vec::new();
+        let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
+        self.held_bytes = 0;
+        if !head_sent {
+            return self.reply_with(head, out, Vec::new());
+        }
+        if out.is_empty() {
+            return Decision::pass();
+        }
+        // What is missing cannot be written any more. A stream that breaks is retried; one that
+        // ends early is believed.
+        self.state = State::HandsOff;
+        Decision::stop(vec![Action::CloseStream])
+    }
+
+    /// Time passes.
+    pub fn on_tick(&mut self, now: Millis) -> Vec<Action> {
+        if self.close_at.is_some_and(|at| at <= now) {
+            self.close_at = None;
+            return vec![Action::CloseStream];
+        }
+        if self.exchange.poll_timeout().is_none_or(|at| at > now) {
+            return Vec::new();
+        }
+        let mut out = Vec::new();
+        let head = self.exchange.handle_timeout(now, &mut out);
+        let head_sent = matches!(self.state, State::Answering { head_sent: true, .. });
+        match head {
+            Some(head) if !head_sent => self.reply_with(Some(head), out, Vec::new()).actions,
+            // Envoy gives no way to write an error event here.
+            _ if self.exchange.is_ended() => vec![Action::CloseStream],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The stream is over, well or not: counts and logs.
+    pub fn on_log(&mut self, details: &str, now: Millis) -> Vec<Action> {
+        let mut actions = Vec::new();
+        // An exchange that passed through stays open; it is nobody's business here.
+        if matches!(self.state, State::HandsOff) && !self.exchange.is_ended() {
+            return actions;
+        }
+        if !self.exchange.is_ended() {
+            // Nothing can be sent any more.
+            let mut unsent = Vec::new();
+            let complete = !matches!(self.state, State::Collecting { .. });
+            match details::broken_by(details, complete) {
+                Break::Client => self.exchange.handle_client_gone(now),
+                Break::Upstream => {
+                    self.exchange.handle_response_end(End::Aborted, now, &mut unsent);
+                }
+                Break::Timeout => {
+                    let failure =
+                        if complete { Failure::Timeout } else { Failure::RequestIncomplete };
+                    self.exchange.handle_failure(failure, now, &mut unsent);
+                }
+            }
+        }
+        let log = self.config.settings.log;
+        observe::finished(&self.exchange.report(), details, log, now, &mut actions);
+        actions
+    }
+
+    fn set_head_sent(&mut self) {
+        if let State::Answering { head_sent, .. } = &mut self.state {
+            *head_sent = true;
+        }
+    }
+
+    fn fail(&mut self, failure: Failure, now: Millis, actions: Vec<Action>) -> Decision {
+        let mut out = Vec::new();
+        let head = self.exchange.handle_failure(failure, now, &mut out);
+        self.reply_with(head, out, actions)
+    }
+
+    fn reply_with(&mut self, head: Option<Head>, body: Vec<u8>, actions: Vec<Action>) -> Decision {
+        let reply = match head {
+            Some(head) => Reply { head, body },
+            None => {
+                // The exchange ended without a word. Waiting for more would hang the client.
+                let error = Error::misbehaved("Upstream sent an empty response");
+                let report = self.exchange.report();
+                let mut body = Vec::new();
+                error.write(&mut body, &report.request_id);
+                let headers = vec![
+                    ("content-type".to_owned(), "application/json".to_owned()),
+                    ("request-id".to_owned(), report.request_id),
+                ];
+                Reply { head: Head { status: error.status, headers }, body }
+            }
+        };
+        self.reply(reply, actions)
+    }
+
+    fn reply(&mut self, reply: Reply, mut actions: Vec<Action>) -> Decision {
+        self.state = State::HandsOff;
+        self.held_bytes = 0;
+        actions.push(Action::SendLocalResponse(LocalResponse {
+            status: reply.head.status,
+            headers: reply.head.headers,
+            body: reply.body,
+            details: DETAILS,
+        }));
+        Decision::stop(actions)
+    }
+}
+
+/// Takes a piece out of Envoy's hands.
+fn drain(side: Side, piece: &[u8]) -> Vec<Action> {
+    if piece.is_empty() { Vec::new() } else { vec![Action::ReplaceBody(side, Vec::new())] }
+}
+
+/// Whether there was room for it.
+fn append(body: &mut Vec<u8>, piece: Vec<u8>, length: Option<usize>, room_bytes: usize) -> bool {
+    let size = body.len().saturating_add(piece.len());
+    if size > room_bytes {
+        return false;
+    }
+    if body.is_empty() {
+        *body = piece;
+        return true;
+    }
+    // Growing by doubling would hold up to three times the body.
+    let rest = length.filter(|_| size > TRUSTED_BYTES).unwrap_or_default().saturating_sub(size);
+    if body.capacity() < size
+        && body.try_reserve_exact(piece.len().saturating_add(rest.min(room_bytes))).is_err()
+        || body.try_reserve(piece.len()).is_err()
+    {
+        return false;
+    }
+    body.extend_from_slice(&piece);
+    true
+}
+
+fn length(head: &[Header]) -> Option<usize> {
+    head.value("content-length").and_then(|text| text.parse().ok())
+}
