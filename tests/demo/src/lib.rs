@@ -1,0 +1,152 @@
+//! The demo model: a small Chat Completions server, the default upstream of `cargo xtask run` and of
+//! the tests.
+//!
+//! It has no model inside. What it answers follows from the request alone, so that the same bytes in
+//! give the same bytes out: text that quotes the question, calls of the tools that were given with
+//! arguments that satisfy their schemas, faults on demand. `docs/demo-model.md` lists the words that
+//! choose. It refuses what the original API refuses, in its wording, so that a mistake in a translated
+//! request is seen at once.
+//!
+//! ```text
+//! request ─▶ record ─▶ check ─▶ plan (trigger, schema) ─▶ wire ─▶ Answer ─▶ sent piece by piece
+//!                        └────────── script: the next raw answers ──▲
+//! ```
+#![forbid(unsafe_code)]
+
+mod check;
+mod fault;
+mod plan;
+mod record;
+mod schema;
+mod script;
+mod server;
+mod trigger;
+mod wire;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+pub use record::{Ended, Recorded};
+pub use schema::sample;
+pub use script::{Answer, End, Piece};
+
+use server::Model;
+
+/// What can be chosen when the server is started.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The names that `GET /v1/models` lists. Every name is served.
+    pub models: Vec<String>,
+    /// The key that clients must send as `authorization: Bearer KEY`; others get 401.
+    pub key: Option<String>,
+    /// Longest tool call id that is accepted; 0 is no limit. The original API: 40.
+    pub id_length_max: usize,
+    /// How many requests are remembered for `GET /demo/requests`.
+    pub requests_max: usize,
+    /// Longer bodies are remembered by their size alone.
+    pub recorded_bytes_max: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            models: vec!["demo".to_owned(), "demo-small".to_owned()],
+            key: None,
+            id_length_max: 0,
+            requests_max: 256,
+            recorded_bytes_max: 4 << 20,
+        }
+    }
+}
+
+/// Serves on `listener` until the future is dropped.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener, options: Options) -> io::Result<()> {
+    server::serve(listener, Arc::new(Model::new(options))).await
+}
+
+/// A server on its own thread, for tests that are not asynchronous. It stops when it is dropped.
+#[derive(Debug)]
+pub struct Demo {
+    address: SocketAddr,
+    model: Arc<Model>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Demo {
+    /// Starts a server on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// No port or no thread can be had.
+    pub fn start(options: Options) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let model = Arc::new(Model::new(options));
+        let served = Arc::clone(&model);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let thread =
+            std::thread::Builder::new().name("demo model".to_owned()).spawn(move || {
+                runtime.block_on(async move {
+                    let Ok(listener) = TcpListener::from_std(listener) else { return };
+                    tokio::select! {
+                        _ = server::serve(listener, served) => {}
+                        _ = stopped => {}
+                    }
+                });
+                runtime.shutdown_background();
+            })?;
+        Ok(Self { address, model, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its base URL, without a path: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Adds answers that are sent instead of generated ones, as `POST /demo/script` does.
+    pub fn script(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.model.script.add(answers);
+    }
+
+    /// The requests that came, oldest first, as `GET /demo/requests` gives them.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.model.record.all()
+    }
+
+    /// Forgets the requests and the script.
+    pub fn clear(&self) {
+        self.model.record.clear();
+        self.model.script.clear();
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // The thread may have ended by itself.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! What the demo model answers to a request: text, reasoning, calls, and why it ended. No wire format.
+
+use serde_json::{Map, Value};
+
+use crate::schema;
+use crate::trigger::{self, Triggers};
+
+/// An answer before it has a form.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// The field (`reasoning_content` or `reasoning`) and the text.
+    pub(crate) reasoning: Option<(&'static str, String)>,
+    pub(crate) text: String,
+    pub(crate) refusal: Option<String>,
+    pub(crate) calls: Vec<Call>,
+    pub(crate) finish: &'static str,
+    pub(crate) triggers: Triggers,
+}
+
+/// One tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) arguments: String,
+    /// A custom tool, whose input is a text and not JSON.
+    pub(crate) custom: bool,
+}
+
+/// A tool of the request.
+struct Tool<'a> {
+    name: &'a str,
+    parameters: Option<&'a Value>,
+    custom: bool,
+}
+
+/// Where the conversation stands.
+struct Turn<'a> {
+    /// The message that says what is wanted.
+    task: String,
+    /// Assistant messages with calls since then.
+    tool_turns: usize,
+    /// The results that came last, each with the name of its tool.
+    results: Vec<(&'a str, String)>,
+}
+
+/// Plans the answer to a checked request. `seed` makes its ids.
+pub(crate) fn plan(body: &Map<String, Value>, seed: u64) -> Result<Plan, String> {
+    let none = Vec::new();
+    let messages = body.get("messages").and_then(Value::as_array).unwrap_or(&none);
+    let turn = turn(messages);
+    let triggers = Triggers::read(&turn.task)?;
+    let tools = tools(body);
+    let names = wanted_calls(body, &turn, &triggers, &tools);
+    let mut plan = Plan {
+        reasoning: reasoning(body, &triggers),
+        text: String::new(),
+        refusal: None,
+        calls: calls(&names, &tools, triggers.input.as_deref(), seed),
+        finish: "stop",
+        triggers,
+    };
+    if plan.triggers.refuse {
+        plan.refusal = Some("The demo model was asked to refuse.".to_owned());
+    } else if plan.calls.is_empty() {
+        plan.text = text(body, &turn, &plan.triggers);
+        cut_at_stop(&mut plan.text, body.get("stop"));
+    } else {
+        plan.finish = "tool_calls";
+        plan.text = plan.triggers.say.clone().unwrap_or_default();
+    }
+    limit(&mut plan, body);
+    Ok(plan)
+}
+
+fn turn(messages: &[Value]) -> Turn<'_> {
+    let role = |message: &Value| {
+        message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let mut task = String::new();
+    let mut tool_turns = 0_usize;
+    let mut results = Vec::new();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    let mut after_results = false;
+    for message in messages {
+        match role(message).as_str() {
+            "user" => {
+                let said = said(message);
+                // Text that comes along with tool results (reminders of a client) is no new task.
+                if !after_results || trigger::any(&said) {
+                    (task, tool_turns) = (said, 0);
+                    results.clear();
+                }
+            }
+            "assistant" => {
+                after_results = false;
+                results.clear();
+                let calls =
+                    message.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+                names = calls.filter_map(id_and_name).collect();
+                tool_turns = tool_turns.saturating_add(usize::from(!names.is_empty()));
+            }
+            "tool" => {
+                after_results = true;
+                let id = message.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
+                let name =
+                    names.iter().find(|(known, _)| *known == id).map_or("", |(_, name)| name);
+                results.push((name, said(message)));
+            }
+            _ => {}
+        }
+    }
+    Turn { task, tool_turns, results }
+}
+
+fn id_and_name(call: &Value) -> Option<(&str, &str)> {
+    let name = call.pointer("/function/name").or_else(|| call.pointer("/custom/name"))?;
+    Some((call.get("id")?.as_str()?, name.as_str()?))
+}
+
+/// The text of a message, its parts in lines of their own.
+fn said(message: &Value) -> String {
+    match message.get("content") {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+fn tools(body: &Map<String, Value>) -> Vec<Tool<'_>> {
+    let tools = body.get("tools").and_then(Value::as_array).into_iter().flatten();
+    tools
+        .filter_map(|tool| match tool.get("custom") {
+            Some(custom) => {
+                let name = custom.get("name")?.as_str()?;
+                Some(Tool { name, parameters: None, custom: true })
+            }
+            None => Some(Tool {
+                name: tool.pointer("/function/name")?.as_str()?,
+                parameters: tool.pointer("/function/parameters"),
+                custom: false,
+            }),
+        })
+        .collect()
+}
+
+/// The names of the tools that this turn calls, in order.
+fn wanted_calls<'a>(
+    body: &'a Map<String, Value>,
+    turn: &'a Turn<'_>,
+    triggers: &'a Triggers,
+    tools: &[Tool<'a>],
+) -> Vec<&'a str> {
+    let choice = body.get("tool_choice").filter(|choice| !choice.is_null());
+    if choice.is_some_and(|choice| choice == "none") || triggers.refuse {
+        return Vec::new();
+    }
+    let named = choice.and_then(|choice| {
+        choice.pointer("/function/name").or_else(|| choice.pointer("/custom/name"))?.as_str()
+    });
+    let forced = choice.is_some_and(|choice| choice == "required" || choice == "any");
+    let turns = triggers.turns.unwrap_or(1);
+    let first = tools.first().map(|tool| tool.name);
+    let base: Vec<&str> = if let Some(named) = named {
+        vec![named]
+    } else if !triggers.tools.is_empty() {
+        triggers.tools.iter().map(String::as_str).collect()
+    } else {
+        let mentioned: Vec<&str> =
+            tools.iter().map(|tool| tool.name).filter(|name| mentions(&turn.task, name)).collect();
+        let asked = triggers.parallel.is_some() || triggers.turns.is_some() || forced;
+        match mentioned.as_slice() {
+            [] if asked && triggers.parallel.is_some() => {
+                tools.iter().map(|tool| tool.name).collect()
+            }
+            [] if asked => first.into_iter().collect(),
+            _ => mentioned,
+        }
+    };
+    if turn.tool_turns >= turns && !forced && named.is_none() {
+        return Vec::new();
+    }
+    let alone = body.get("parallel_tool_calls") == Some(&Value::Bool(false));
+    let count = if alone { 1 } else { triggers.parallel.unwrap_or(base.len()) };
+    base.iter().copied().cycle().take(if base.is_empty() { 0 } else { count.min(128) }).collect()
+}
+
+/// Whether a text names a tool, as a word and exactly. Names that are common words count only in
+/// backticks: a coding agent's `Read` or `Bash` must not be called by a plain sentence.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if text.contains(&format!("`{name}`")) {
+        return true;
+    }
+    name.contains(['_', '-']) && text.split(|c| !is_name(c)).any(|word| word == name)
+}
+
+fn calls(names: &[&str], tools: &[Tool<'_>], input: Option<&str>, seed: u64) -> Vec<Call> {
+    let call = |(nth, name): (usize, &&str)| {
+        let tool = tools.iter().find(|tool| tool.name == *name);
+        let custom = tool.is_some_and(|tool| tool.custom);
+        let arguments = match (input, tool.and_then(|tool| tool.parameters)) {
+            (Some(input), _) => input.to_owned(),
+            (None, Some(schema)) => schema::sample(schema).to_string(),
+            (None, None) if custom => "example".to_owned(),
+            (None, None) => "{}".to_owned(),
+        };
+        Call { id: id("call_", seed, nth), name: (*name).to_owned(), arguments, custom }
+    };
+    names.iter().enumerate().map(call).collect()
+}
+
+/// An id of 24 letters and digits after its prefix, the same for the same seed.
+pub(crate) fn id(prefix: &str, seed: u64, nth: usize) -> String {
+    const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let mut state =
+        seed.wrapping_add(u64::try_from(nth).unwrap_or(0).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let mut id = prefix.to_owned();
+    for _ in 0..24 {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let at = usize::try_from((state >> 33) % 62).unwrap_or(0);
+        id.push(LETTERS.get(at).map_or('0', |letter| char::from(*letter)));
+    }
+    id
+}
+
+fn reasoning(body: &Map<String, Value>, triggers: &Triggers) -> Option<(&'static str, String)> {
+    let effort = body.get("reasoning_effort").and_then(Value::as_str).is_some_and(|e| e != "none");
+    let inside = |field: &str, key: &str| body.get(field).and_then(|value| value.get(key));
+    let switched = inside("thinking", "type").is_some_and(|kind| kind == "enabled")
+        || inside("chat_template_kwargs", "enable_thinking") == Some(&Value::Bool(true));
+    let field = match triggers.reason.as_deref() {
+        Some("reasoning") => "reasoning",
+        Some(_) => "reasoning_content",
+        None if effort || switched => "reasoning_content",
+        None => return None,
+    };
+    Some((field, "The user wants an answer. A short one will do.".to_owned()))
+}
+
+fn text(body: &Map<String, Value>, turn: &Turn<'_>, triggers: &Triggers) -> String {
+    if let Some(bytes) = triggers.big {
+        return "demo ".chars().cycle().take(bytes).collect();
+    }
+    if let Some(say) = &triggers.say {
+        return say.clone();
+    }
+    match body.get("response_format").and_then(|format| format.get("type")?.as_str()) {
+        Some("json_schema") => {
+            let schema = body.get("response_format").and_then(|f| f.pointer("/json_schema/schema"));
+            return schema::sample(schema.unwrap_or(&Value::Null)).to_string();
+        }
+        Some("json_object") => return r#"{"answer": "demo"}"#.to_owned(),
+        _ => {}
+    }
+    if !turn.results.is_empty() {
+        let quotes = turn.results.iter().map(|(name, result)| {
+            let name = if name.is_empty() { "tool" } else { name };
+            format!("{name} answered: {}", short(result))
+        });
+        return quotes.collect::<Vec<_>>().join("\n");
+    }
+    let mut text = format!("Hello from the demo model. You said: {}", short(&turn.task));
+    for attachment in attachments(body) {
+        text.push_str("\nYou sent: ");
+        text.push_str(&attachment);
+    }
+    text
+}
+
+/// The images, sounds and files of the last user message.
+fn attachments(body: &Map<String, Value>) -> Vec<String> {
+    let messages = body.get("messages").and_then(Value::as_array);
+    let last = messages
+        .into_iter()
+        .flatten()
+        .rev()
+        .find(|message| message.get("role").and_then(Value::as_str) == Some("user"));
+    let parts = last.and_then(|last| last.get("content")).and_then(Value::as_array);
+    let describe = |part: &Value| {
+        let kind = part.get("type")?.as_str()?;
+        let what = match kind {
+            "image_url" => part.pointer("/image_url/url")?.as_str()?,
+            "file" => {
+                let data =
+                    part.pointer("/file/file_data").or_else(|| part.pointer("/file/file_id"))?;
+                data.as_str()?
+            }
+            "input_audio" => part.pointer("/input_audio/data")?.as_str()?,
+            _ => return None,
+        };
+        let head = what.split_once(',').map_or(what, |(head, _)| head);
+        Some(format!(
+            "{kind} {} ({} characters)",
+            head.chars().take(80).collect::<String>(),
+            what.len()
+        ))
+    };
+    parts.into_iter().flatten().filter_map(describe).collect()
+}
+
+fn short(text: &str) -> String {
+    const MOST: usize = 400;
+    let mut short: String = text.chars().take(MOST).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// As the original: the answer ends before the first stop sequence.
+fn cut_at_stop(text: &mut String, stop: Option<&Value>) {
+    let stops: Vec<&str> = match stop {
+        Some(Value::String(stop)) => vec![stop],
+        Some(Value::Array(stops)) => stops.iter().filter_map(Value::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let first =
+        stops.iter().filter(|stop| !stop.is_empty()).filter_map(|stop| text.find(stop)).min();
+    if let Some(at) = first {
+        text.truncate(at);
+    }
+}
+
+/// The output limit of the request, and the finish reasons that a trigger chose.
+fn limit(plan: &mut Plan, body: &Map<String, Value>) {
+    let most =
+        ["max_completion_tokens", "max_tokens"].iter().find_map(|name| body.get(*name)?.as_u64());
+    let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+    let tokens = crate::wire::tokens(&plan.text);
+    let kept = if plan.triggers.length { tokens.len().div_ceil(2) } else { most };
+    // A limit cuts text. Calls are cut only on demand: one that ends in the middle of its JSON is a
+    // case of its own.
+    if kept < tokens.len() && plan.triggers.big.is_none() {
+        plan.text = tokens.iter().take(kept).copied().collect();
+        plan.finish = "length";
+    }
+    if plan.triggers.length {
+        plan.finish = "length";
+        if let Some(call) = plan.calls.last_mut() {
+            let half = call.arguments.chars().count().div_euclid(2);
+            call.arguments = call.arguments.chars().take(half).collect();
+        }
+    }
+    if plan.triggers.filter {
+        plan.finish = "content_filter";
+    }
+}

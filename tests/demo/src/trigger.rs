@@ -1,0 +1,170 @@
+//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/demo-model.md` explains
+//! each of them.
+
+/// What the words of one message ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Triggers {
+    /// `tool NAME`, once for each call.
+    pub(crate) tools: Vec<String>,
+    /// `input TEXT`: the arguments of the call, as they are.
+    pub(crate) input: Option<String>,
+    /// `parallel N`.
+    pub(crate) parallel: Option<usize>,
+    /// `interleave`.
+    pub(crate) interleave: bool,
+    /// `turns N`, or `Nturns`.
+    pub(crate) turns: Option<usize>,
+    /// `say TEXT`.
+    pub(crate) say: Option<String>,
+    /// `big N`.
+    pub(crate) big: Option<usize>,
+    /// `reason`, `reason reasoning`.
+    pub(crate) reason: Option<String>,
+    /// `refuse`.
+    pub(crate) refuse: bool,
+    /// `length`.
+    pub(crate) length: bool,
+    /// `filter`.
+    pub(crate) filter: bool,
+    /// `no-usage`.
+    pub(crate) no_usage: bool,
+    /// `error STATUS` or `error CODE`.
+    pub(crate) error: Option<String>,
+    /// `error-in-200`.
+    pub(crate) error_in_200: bool,
+    /// `error-mid`.
+    pub(crate) error_mid: bool,
+    /// `html`.
+    pub(crate) html: bool,
+    /// `empty`.
+    pub(crate) empty: bool,
+    /// `json-cut`.
+    pub(crate) json_cut: bool,
+    /// `unfinished`.
+    pub(crate) unfinished: bool,
+    /// `cut`.
+    pub(crate) cut: bool,
+    /// `hang`.
+    pub(crate) hang: bool,
+    /// `late MS`.
+    pub(crate) late_ms: u64,
+    /// `stall MS`.
+    pub(crate) stall_ms: u64,
+    /// `slow MS`.
+    pub(crate) slow_ms: u64,
+    /// `pieces BYTES`.
+    pub(crate) pieces: Option<usize>,
+}
+
+const PREFIX: &str = "demo:";
+
+/// Whether a text has a trigger.
+pub(crate) fn any(text: &str) -> bool {
+    text.contains(PREFIX)
+}
+
+impl Triggers {
+    /// Reads every trigger of a text. Words that are not known are refused, so that a misspelt one in a
+    /// test does not pass for a plain prompt.
+    pub(crate) fn read(text: &str) -> Result<Self, String> {
+        let mut read = Self::default();
+        for (_, after) in text.match_indices(PREFIX).filter_map(|(at, prefix)| {
+            text.get(at.saturating_add(prefix.len())..).map(|after| (at, after))
+        }) {
+            let end =
+                after.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(after.len());
+            let (word, rest) = after.split_at_checked(end).unwrap_or((after, ""));
+            read.set(word, rest)?;
+        }
+        Ok(read)
+    }
+
+    fn set(&mut self, word: &str, rest: &str) -> Result<(), String> {
+        let line = rest.lines().next().unwrap_or_default().trim();
+        let line = line.split(PREFIX).next().unwrap_or_default().trim_end();
+        let argument = line.split_whitespace().next().unwrap_or_default();
+        let number = |what: &str| -> Result<u64, String> {
+            let digits: String = argument.chars().take_while(char::is_ascii_digit).collect();
+            digits
+                .parse()
+                .map_err(|_| format!("demo:{what}: expected a number, but found {line:?}"))
+        };
+        let count = |what: &str| number(what).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        match word {
+            "tool" => self.tools.push(name(argument)),
+            "input" => self.input = Some(rest.lines().next().unwrap_or_default().trim().to_owned()),
+            "parallel" => self.parallel = Some(count(word)?),
+            "interleave" => self.interleave = true,
+            "turns" => self.turns = Some(count(word)?),
+            "say" => self.say = Some(line.to_owned()),
+            "big" => self.big = Some(count(word)?),
+            "reason" => self.reason = Some(name(argument)),
+            "refuse" => self.refuse = true,
+            "length" => self.length = true,
+            "filter" => self.filter = true,
+            "no-usage" => self.no_usage = true,
+            "error" => self.error = Some(name(argument)),
+            "error-in-200" => self.error_in_200 = true,
+            "error-mid" => self.error_mid = true,
+            "html" => self.html = true,
+            "empty" => self.empty = true,
+            "json-cut" => self.json_cut = true,
+            "unfinished" => self.unfinished = true,
+            "cut" => self.cut = true,
+            "hang" => self.hang = true,
+            "late" => self.late_ms = number(word)?,
+            "stall" => self.stall_ms = number(word)?,
+            "slow" => self.slow_ms = number(word)?,
+            "pieces" => self.pieces = Some(count(word)?),
+            turns => match turns.strip_suffix("turns").and_then(|n| n.parse().ok()) {
+                Some(turns) => self.turns = Some(turns),
+                None => return Err(format!("demo:{word}: expected a word of docs/demo-model.md")),
+            },
+        }
+        Ok(())
+    }
+}
+
+/// A name without the punctuation of the sentence around it.
+fn name(argument: &str) -> String {
+    argument
+        .trim_matches(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triggers_are_found_anywhere_in_a_sentence() {
+        let read = Triggers::read("Please `demo:tool get_weather`, demo:slow 5. And demo:3turns!");
+        let wanted = Triggers {
+            tools: vec!["get_weather".to_owned()],
+            slow_ms: 5,
+            turns: Some(3),
+            ..Triggers::default()
+        };
+        assert_eq!(read.unwrap(), wanted);
+    }
+
+    #[test]
+    fn an_input_is_the_rest_of_its_line() {
+        let read = Triggers::read("demo:tool a\ndemo:input {\"x\": \"demo:y\nmore").unwrap_err();
+        assert!(read.starts_with("demo:y:"));
+        let read = Triggers::read("demo:input {\"x\": 1\nmore").unwrap();
+        assert_eq!(read.input.as_deref(), Some("{\"x\": 1"));
+    }
+
+    #[test]
+    fn what_is_said_ends_at_the_next_trigger() {
+        let read = Triggers::read("demo:say Hello there. demo:length").unwrap();
+        assert_eq!((read.say.as_deref(), read.length), (Some("Hello there."), true));
+    }
+
+    #[test]
+    fn an_unknown_word_or_a_missing_number_is_refused() {
+        assert!(Triggers::read("demo:tols x").is_err());
+        assert!(Triggers::read("demo:stall soon").is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! A plan in the forms of Chat Completions: one JSON body, or the chunks of a stream.
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::{Call, Plan};
+
+/// What every form of one answer shares.
+pub(crate) struct Head {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) prompt_tokens: usize,
+    /// `stream_options.include_usage`.
+    pub(crate) include_usage: bool,
+}
+
+/// No clock: the same request gives the same bytes.
+const CREATED: u64 = 1_764_000_000;
+/// Longer texts are cut into larger pieces, so that megabytes stay cheap.
+const TOKENS_MAX: usize = 4096;
+
+/// A text in pieces like a model's: words with the space before them, long words in bits.
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
+    let most = text.len().div_euclid(TOKENS_MAX).saturating_add(8);
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word = rest
+            .char_indices()
+            .skip(1)
+            .find(|(at, c)| c.is_whitespace() || *at >= most)
+            .map_or(rest.len(), |(at, _)| at);
+        // A large text is not cut at every word.
+        let end = if most > 8 { floor(rest, most) } else { word };
+        let Some((token, after)) = rest.split_at_checked(end) else { break };
+        tokens.push(token);
+        rest = after;
+    }
+    tokens
+}
+
+/// The last character boundary at or before `at`.
+pub(crate) fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+/// The body of an answer that is not streamed.
+pub(crate) fn completion(plan: &Plan, head: &Head) -> String {
+    let mut message = Map::new();
+    message.insert("role".to_owned(), "assistant".into());
+    let content = if plan.text.is_empty() && (!plan.calls.is_empty() || plan.refusal.is_some()) {
+        Value::Null
+    } else {
+        plan.text.as_str().into()
+    };
+    message.insert("content".to_owned(), content);
+    message.insert("refusal".to_owned(), json!(plan.refusal));
+    if let Some((field, reasoning)) = &plan.reasoning {
+        message.insert((*field).to_owned(), reasoning.as_str().into());
+    }
+    if !plan.calls.is_empty() {
+        let calls: Vec<Value> = plan.calls.iter().map(whole_call).collect();
+        message.insert("tool_calls".to_owned(), calls.into());
+    }
+    let mut body = json!({
+        "id": head.id, "object": "chat.completion", "created": CREATED, "model": head.model,
+        "choices": [{
+            "index": 0, "message": message, "logprobs": null, "finish_reason": plan.finish
+        }],
+        "system_fingerprint": "fp_demo"
+    });
+    if let (false, Some(body)) = (plan.triggers.no_usage, body.as_object_mut()) {
+        body.insert("usage".to_owned(), usage(plan, head));
+    }
+    body.to_string()
+}
+
+fn whole_call(call: &Call) -> Value {
+    let (id, name, arguments) = (&call.id, &call.name, &call.arguments);
+    if call.custom {
+        return json!({"id": id, "type": "custom", "custom": {"name": name, "input": arguments}});
+    }
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+}
+
+/// The `data` of each event of a streamed answer, `[DONE]` included.
+pub(crate) fn chunks(plan: &Plan, head: &Head) -> Vec<String> {
+    let chunk = |delta: Value, finish: Option<&str>| {
+        let choice = json!({
+            "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish
+        });
+        outer(head, &json!([choice]), head.include_usage.then_some(Value::Null))
+    };
+    let mut chunks =
+        vec![chunk(json!({"role": "assistant", "content": "", "refusal": null}), None)];
+    if let Some((field, reasoning)) = &plan.reasoning {
+        let deltas = tokens(reasoning);
+        chunks.extend(deltas.iter().map(|token| chunk(json!({ *field: token }), None)));
+    }
+    chunks.extend(tokens(&plan.text).iter().map(|token| chunk(json!({"content": token}), None)));
+    if let Some(refusal) = &plan.refusal {
+        chunks.extend(tokens(refusal).iter().map(|token| chunk(json!({"refusal": token}), None)));
+    }
+    chunks.extend(
+        call_deltas(plan).into_iter().map(|delta| chunk(json!({ "tool_calls": [delta] }), None)),
+    );
+    chunks.push(chunk(json!({}), Some(plan.finish)));
+    if head.include_usage && !plan.triggers.no_usage {
+        chunks.push(outer(head, &json!([]), Some(usage(plan, head))));
+    }
+    chunks.push("[DONE]".to_owned());
+    chunks
+}
+
+fn outer(head: &Head, choices: &Value, usage: Option<Value>) -> String {
+    let mut chunk = json!({
+        "id": head.id, "object": "chat.completion.chunk", "created": CREATED, "model": head.model,
+        "system_fingerprint": "fp_demo", "choices": choices
+    });
+    if let (Some(usage), Some(chunk)) = (usage, chunk.as_object_mut()) {
+        chunk.insert("usage".to_owned(), usage);
+    }
+    chunk.to_string()
+}
+
+/// The entries of `tool_calls`, one for each chunk: a call is opened with its name and no arguments,
+/// which follow in bits. Interleaved calls take turns.
+fn call_deltas(plan: &Plan) -> Vec<Value> {
+    let per_call = plan.calls.iter().enumerate().map(|(index, call)| {
+        let (id, name) = (&call.id, &call.name);
+        let (kind, text) =
+            if call.custom { ("custom", "input") } else { ("function", "arguments") };
+        let open = json!({"index": index, "id": id, "type": kind, kind: {"name": name, text: ""}});
+        let bits = tokens(&call.arguments);
+        let bits = bits.iter().map(|bit| json!({"index": index, kind: {text: bit}}));
+        std::iter::once(open).chain(bits).collect::<Vec<_>>()
+    });
+    let mut per_call: Vec<_> = per_call.map(Vec::into_iter).collect();
+    if !plan.triggers.interleave {
+        return per_call.into_iter().flatten().collect();
+    }
+    let mut deltas = Vec::new();
+    loop {
+        let before = deltas.len();
+        deltas.extend(per_call.iter_mut().filter_map(Iterator::next));
+        if deltas.len() == before {
+            return deltas;
+        }
+    }
+}
+
+fn usage(plan: &Plan, head: &Head) -> Value {
+    let reasoning = plan.reasoning.as_ref().map_or(0, |(_, text)| tokens(text).len());
+    let calls = plan.calls.iter().map(|call| tokens(&call.arguments).len().saturating_add(4)).sum();
+    let refusal = plan.refusal.as_deref().map_or(0, |text| tokens(text).len());
+    let output: usize = [reasoning, tokens(&plan.text).len(), calls, refusal].iter().sum();
+    let total = head.prompt_tokens.saturating_add(output);
+    json!({
+        "prompt_tokens": head.prompt_tokens, "completion_tokens": output, "total_tokens": total,
+        "prompt_tokens_details": {"cached_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": reasoning}
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_the_text_in_order() {
+        for text in [
+            "",
+            "Hello there, wonderfully long word.",
+            "日本語のとても長い文章です",
+            &"x ".repeat(90_000),
+        ] {
+            let tokens = tokens(text);
+            assert_eq!(tokens.concat(), text);
+            assert!(tokens.iter().all(|token| !token.is_empty()));
+            assert!(tokens.len() <= 4400, "{}", tokens.len());
+        }
+        assert_eq!(tokens("Hello there, you."), ["Hello", " there,", " you."]);
+    }
+}
