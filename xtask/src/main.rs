@@ -1,2 +1,57 @@
-//! x
-fn main() {}
+//! The project's own commands. What CI and the README call is here and nowhere else.
+//!
+//! One file for each concern; a host that `run` can start is one file in `hosts`.
+#![forbid(unsafe_code)]
+
+mod build;
+mod children;
+mod hosts;
+mod http;
+mod run;
+mod setup;
+mod size;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the Messages API in front of the demo model, or of `--upstream`, until Ctrl-C.
+    Run(run::Options),
+    /// Run every test of the project.
+    Test(test::Options),
+    /// Leave the artefacts in `dist/`.
+    Build,
+    /// Print how large the artefacts are, and what makes them so.
+    Size,
+    /// Install what the other commands need into `.creole/`, and the Rust targets.
+    Setup,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Run(options) => run::run(&options),
+        Command::Test(options) => test::test(&options),
+        Command::Build => build::all().map(drop),
+        Command::Size => size::print(),
+        Command::Setup => setup::all(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The demo model over real connections.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 

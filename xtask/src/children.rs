@@ -1,0 +1,180 @@
+//! The processes that a command started: watched while it runs, and gone when it ends.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+/// How long a child may take to end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Ctrl-C and SIGTERM, noticed.
+#[derive(Clone)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Takes the signals over.
+    pub(crate) fn install() -> Result<Self> {
+        let stop = Self(Arc::default());
+        let flag = Arc::clone(&stop.0);
+        ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
+        Ok(stop)
+    }
+
+    pub(crate) fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The children, in the order in which they were started. They end in the reverse order.
+pub(crate) struct Children {
+    stop: Stop,
+    running: Vec<Running>,
+}
+
+struct Running {
+    name: &'static str,
+    log: PathBuf,
+    child: Child,
+}
+
+impl Children {
+    pub(crate) fn new(stop: Stop) -> Self {
+        Self { stop, running: Vec::new() }
+    }
+
+    /// Starts a child whose output goes to a file.
+    pub(crate) fn start(
+        &mut self,
+        name: &'static str,
+        command: &mut Command,
+        log: &Path,
+    ) -> Result<()> {
+        let out = File::create(log).with_context(|| log.display().to_string())?;
+        command.stdout(out.try_clone()?);
+        self.spawn(name, command.stderr(out), log).map(drop)
+    }
+
+    /// Starts a child that prints one line when it is ready, and gives that line.
+    pub(crate) fn start_and_read_line(
+        &mut self,
+        name: &'static str,
+        command: &mut Command,
+        log: &Path,
+    ) -> Result<String> {
+        command.stderr(File::create(log).with_context(|| log.display().to_string())?);
+        let out = self.spawn(name, command.stdout(Stdio::piped()), log)?;
+        let mut line = String::new();
+        if let Some(out) = out {
+            BufReader::new(out).read_line(&mut line)?;
+        }
+        if line.is_empty() {
+            bail!("{name} did not start:\n{}", end_of(log));
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    fn spawn(
+        &mut self,
+        name: &'static str,
+        command: &mut Command,
+        log: &Path,
+    ) -> Result<Option<ChildStdout>> {
+        let mut child =
+            command.stdin(Stdio::null()).spawn().with_context(|| format!("starting {name}"))?;
+        let out = child.stdout.take();
+        self.running.push(Running { name, log: log.to_path_buf(), child });
+        Ok(out)
+    }
+
+    /// Waits until `ready` says yes, as long as every child lives.
+    pub(crate) fn wait_until(
+        &mut self,
+        what: &str,
+        most: Duration,
+        ready: impl Fn() -> bool,
+    ) -> Result<()> {
+        let start = Instant::now();
+        while !ready() {
+            self.check()?;
+            if self.stop.asked() {
+                bail!("stopped");
+            }
+            if start.elapsed() > most {
+                bail!("{what} does not answer after {} s", most.as_secs());
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    /// Returns when it is asked to stop; fails when a child dies.
+    pub(crate) fn watch(&mut self) -> Result<()> {
+        while !self.stop.asked() {
+            // Ctrl-C reaches the children too: a death right after it is none.
+            if let Err(death) = self.check() {
+                thread::sleep(GLANCE);
+                if self.stop.asked() {
+                    break;
+                }
+                return Err(death);
+            }
+            thread::sleep(GLANCE);
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<()> {
+        for running in &mut self.running {
+            if let Some(status) = running.child.try_wait()? {
+                bail!("{} ended by itself ({status}):\n{}", running.name, end_of(&running.log));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Children {
+    fn drop(&mut self) {
+        for running in self.running.iter_mut().rev() {
+            if !matches!(running.child.try_wait(), Ok(None)) {
+                continue;
+            }
+            // The standard library only knows how to kill. A child that has ended meanwhile is fine.
+            let pid = running.child.id().to_string();
+            let _ = Command::new("kill").args(["-TERM", &pid]).status();
+            let start = Instant::now();
+            while matches!(running.child.try_wait(), Ok(None)) {
+                if start.elapsed() > PATIENCE {
+                    let _ = running.child.kill();
+                    let _ = running.child.wait();
+                }
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// The last lines of a log.
+fn end_of(log: &Path) -> String {
+    const MOST: i64 = 4096;
+    let read = || -> std::io::Result<String> {
+        let mut file = File::open(log)?;
+        if file.seek(SeekFrom::End(-MOST)).is_err() {
+            file.seek(SeekFrom::Start(0))?;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let text = read().unwrap_or_default();
+    let lines: Vec<&str> = text.lines().rev().take(12).collect();
+    lines.into_iter().rev().map(|line| format!("  {line}\n")).collect()
+}

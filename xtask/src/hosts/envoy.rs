@@ -1,0 +1,154 @@
+//! Envoy with the filter: `envoy/envoy.yaml` filled in.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::json;
+
+use super::{Plan, Started};
+use crate::children::Children;
+use crate::http::{self, Url};
+use crate::{build, setup, workspace};
+
+/// The files that are needed.
+pub(crate) struct Envoy {
+    binary: PathBuf,
+    filter: PathBuf,
+}
+
+pub(super) fn prepare() -> Result<Envoy> {
+    let binary = setup::envoy()?;
+    let filter = build::one(&build::FILTER)?;
+    Ok(Envoy { binary, filter })
+}
+
+impl Envoy {
+    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+        let admin = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
+        let template = workspace::root().join("envoy/envoy.yaml");
+        let template =
+            fs::read_to_string(&template).with_context(|| template.display().to_string())?;
+        let values = values(plan, admin, &self.filter)?;
+        let rendered = plan.folder.join("envoy.yaml");
+        fs::write(&rendered, render(&template, &values)?)?;
+        let log = plan.folder.join("envoy.log");
+        let mut command = Command::new(&self.binary);
+        command.arg("--config-path").arg(&rendered);
+        // Several runs on one machine must not share Envoy's hot restart area. One worker is one VM:
+        // enough for a trial, and quick to start.
+        command.args(["--disable-hot-restart", "--concurrency", "2"]);
+        command.args(["--log-level", "warning", "--component-log-level", "wasm:info,config:info"]);
+        children.start("Envoy", &mut command, &log)?;
+        let notes = vec![
+            format!("Envoy's own pages and counters: http://{admin}/stats?filter=creole"),
+            format!("Envoy's configuration: {}", rendered.display()),
+        ];
+        Ok(Started { log, notes })
+    }
+}
+
+fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Result<Vec<(&'static str, String)>> {
+    let Url { host, port, .. } = &plan.upstream;
+    Ok(vec![
+        ("LISTEN_ADDRESS", plan.listen.ip().to_string()),
+        ("LISTEN_PORT", plan.listen.port().to_string()),
+        ("ADMIN_ADDRESS", admin.ip().to_string()),
+        ("ADMIN_PORT", admin.port().to_string()),
+        ("UPSTREAM_HOST", host.clone()),
+        ("UPSTREAM_PORT", port.to_string()),
+        ("UPSTREAM_TLS", tls(&plan.upstream)?),
+        ("WASM_PATH", filter.display().to_string()),
+        ("SECRET_NAMES", json!(plan.secrets).to_string()),
+        ("CREOLE_CONFIG", plan.config.clone()),
+    ])
+}
+
+/// The transport socket: JSON, which is YAML too.
+fn tls(upstream: &Url) -> Result<String> {
+    if !upstream.tls {
+        return Ok("{}".to_owned());
+    }
+    Ok(json!({
+        "name": "envoy.transport_sockets.tls",
+        "typed_config": {
+            "@type":
+                "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            "sni": upstream.host,
+            // A trusted authority alone says nothing about whose certificate it is.
+            "auto_sni_san_validation": true,
+            "common_tls_context": {
+                "validation_context": {"trusted_ca": {"filename": authorities()?}}
+            }
+        }
+    })
+    .to_string())
+}
+
+/// The file with the machine's certificate authorities.
+fn authorities() -> Result<PathBuf> {
+    const USUAL: [&str; 4] = [
+        "/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem",
+    ];
+    if let Some(chosen) = std::env::var_os("SSL_CERT_FILE") {
+        return Ok(chosen.into());
+    }
+    match USUAL.iter().map(Path::new).find(|file| file.is_file()) {
+        Some(file) => Ok(file.to_path_buf()),
+        None => bail!("no certificate authorities found; name their file in SSL_CERT_FILE"),
+    }
+}
+
+/// The template with each `{{NAME}}` replaced.
+fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
+    let mut rendered = template.to_owned();
+    for (name, value) in values {
+        rendered = rendered.replace(&format!("{{{{{name}}}}}"), value);
+    }
+    // What is left of a placeholder; a value may have double braces of its own (nested JSON).
+    let named = |rest: &str| {
+        let name: String =
+            rest.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+        (!name.is_empty() && rest.get(name.len()..)?.starts_with("}}")).then_some(name)
+    };
+    match rendered.split("{{").skip(1).find_map(named) {
+        Some(name) => bail!("envoy/envoy.yaml has a placeholder {name} that has no value"),
+        None => Ok(rendered),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_placeholder_is_filled_and_a_new_one_is_noticed() {
+        let values = [("A", "{\"a\": {}}".to_owned()), ("B", "2".to_owned())];
+        assert_eq!(
+            render("x: {{A}}, {{B}} {{A}}", &values).unwrap(),
+            "x: {\"a\": {}}, 2 {\"a\": {}}"
+        );
+        let error = render("x: {{A}} {{NEW}}", &values).unwrap_err().to_string();
+        assert!(error.contains("NEW"), "{error}");
+    }
+
+    #[test]
+    fn the_template_has_a_value_for_every_placeholder() {
+        let template = fs::read_to_string(workspace::root().join("envoy/envoy.yaml")).unwrap();
+        let plan = Plan {
+            listen: (Ipv4Addr::LOCALHOST, 1).into(),
+            upstream: Url::parse("http://localhost:1/v1").unwrap(),
+            config: "{}".to_owned(),
+            secrets: vec!["KEY".to_owned()],
+            folder: PathBuf::new(),
+        };
+        let admin = (Ipv4Addr::LOCALHOST, 2).into();
+        let rendered = render(&template, &values(&plan, admin, Path::new("f.wasm")).unwrap());
+        assert!(rendered.unwrap().contains("f.wasm"));
+    }
+}

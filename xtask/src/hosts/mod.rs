@@ -1,0 +1,62 @@
+//! The hosts that `cargo xtask run` can start: one file each.
+
+mod envoy;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::ValueEnum;
+
+use crate::children::Children;
+use crate::http::Url;
+
+/// Where the translator runs.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Host {
+    /// The proxy-wasm filter in Envoy.
+    Envoy,
+}
+
+/// What a host is to serve.
+pub(crate) struct Plan {
+    pub(crate) listen: SocketAddr,
+    pub(crate) upstream: Url,
+    /// Creole's configuration, in one line.
+    pub(crate) config: String,
+    /// The environment variables that the configuration names as secrets.
+    pub(crate) secrets: Vec<String>,
+    /// The folder for rendered configurations and logs.
+    pub(crate) folder: PathBuf,
+}
+
+/// What was started.
+pub(crate) struct Started {
+    /// Its log.
+    pub(crate) log: PathBuf,
+    /// More that is worth knowing, a line each.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Host {
+    /// Installs and builds what the host needs, and gives the files.
+    pub(crate) fn prepare(self) -> Result<Prepared> {
+        match self {
+            Self::Envoy => envoy::prepare().map(Prepared::Envoy),
+        }
+    }
+}
+
+/// A host that can be started.
+pub(crate) enum Prepared {
+    Envoy(envoy::Envoy),
+}
+
+impl Prepared {
+    /// Starts it. It need not answer yet.
+    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+        match self {
+            Self::Envoy(envoy) => envoy.start(plan, children),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Enough of HTTP to see whether a server answers.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+/// The status of a GET.
+pub(crate) fn status(address: SocketAddr, path: &str) -> Result<u16> {
+    let patience = Duration::from_secs(2);
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head)?;
+    let head = String::from_utf8_lossy(&head);
+    let status = head.strip_prefix("HTTP/1.1 ").with_context(|| format!("not HTTP: {head:?}"))?;
+    Ok(status.parse()?)
+}
+
+/// The address with a free port in place of port 0.
+pub(crate) fn with_port(address: SocketAddr) -> Result<SocketAddr> {
+    let listener = TcpListener::bind(address);
+    match listener {
+        Ok(listener) => Ok(listener.local_addr()?),
+        Err(error) => {
+            bail!("{address} cannot be listened on ({error}); choose another with --listen")
+        }
+    }
+}
+
+/// An upstream's URL in its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub(crate) tls: bool,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    /// Without a slash at its end: `/v1`.
+    pub(crate) path: String,
+}
+
+impl Url {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let (tls, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+            (Some(rest), _) => (true, rest),
+            (None, Some(rest)) => (false, rest),
+            (None, None) => bail!("{text}: expected http://… or https://…"),
+        };
+        let (authority, path) = match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
+            Some((authority, path)) => (authority, path),
+            None => (rest, ""),
+        };
+        if authority.contains('@') || path.contains(['?', '#']) {
+            bail!("{text}: expected no credentials, query or fragment");
+        }
+        let (host, port) = match authority.rsplit_once(':') {
+            // The last colon of `[::1]` is inside the address.
+            Some((host, port)) if !port.ends_with(']') => {
+                (host, port.parse().with_context(|| format!("{text}: bad port {port:?}"))?)
+            }
+            _ => (authority, if tls { 443 } else { 80 }),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        if host.is_empty() {
+            bail!("{text}: expected a host");
+        }
+        Ok(Self { tls, host, port, path: path.trim_end_matches('/').to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, tls: bool, host: &str, port: u16, path: &str) {
+        let wanted = Url { tls, host: host.to_owned(), port, path: path.to_owned() };
+        assert_eq!(Url::parse(text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn urls_are_read_with_the_defaults_of_their_scheme() {
+        check("https://api.example.com/v1/", true, "api.example.com", 443, "/v1");
+        check("http://localhost:11434/v1", false, "localhost", 11434, "/v1");
+        check("http://[::1]:8000", false, "::1", 8000, "");
+        check("http://[::1]", false, "::1", 80, "");
+    }
+
+    #[test]
+    fn what_is_not_a_base_url_is_refused() {
+        for text in ["api.example.com", "http://", "http://a:b/", "http://u@a/", "http://a/?x=1"] {
+            assert!(Url::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `cargo xtask run`: a host in front of the demo model, or of a real upstream.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::children::{Children, Stop};
+use crate::hosts::{Host, Plan};
+use crate::http::{self, Url};
+use crate::workspace::{self, step};
+
+/// What can be chosen.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Where the translator runs.
+    #[arg(long, value_enum, default_value_t = Host::Envoy)]
+    host: Host,
+    /// The base URL of a Chat Completions server, such as http://localhost:11434/v1; without it the
+    /// demo model answers.
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Where clients connect; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
+    listen: SocketAddr,
+    /// The upstream's profile, such as openai, vllm or ollama.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
+    /// Creole's configuration, a JSON file.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Serves until it is stopped.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = Stop::install()?;
+    let listen = http::with_port(options.listen)?;
+    let mut document = match &options.config {
+        Some(path) => {
+            let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            serde_json::from_str(&text).with_context(|| path.display().to_string())?
+        }
+        None => Map::new(),
+    };
+    // A bad URL is said before anything is installed or built.
+    let given = upstream_url(options.upstream.as_deref(), &document)?;
+    let folder = workspace::own().join("run");
+    fs::create_dir_all(&folder)?;
+    let prepared = options.host.prepare()?;
+    let mut children = Children::new(stop.clone());
+    let demo_log = folder.join("demo.log");
+    let demo = given.is_none();
+    let upstream = match given {
+        Some(upstream) => upstream,
+        None => {
+            let arguments = ["--bin", "creole-demo"];
+            let binary = step("building the demo model", || {
+                workspace::build("creole-demo", &arguments, "")
+            })?;
+            let url = children.start_and_read_line(
+                "the demo model",
+                &mut Command::new(binary),
+                &demo_log,
+            )?;
+            Url::parse(&url)?
+        }
+    };
+    configure(&mut document, &upstream, options.profile.as_deref())?;
+    let secrets = secrets(&document);
+    for name in &secrets {
+        if std::env::var_os(name).is_none() {
+            bail!("the configuration names the secret {name}: set this environment variable");
+        }
+    }
+    let config = Value::Object(document).to_string();
+    let plan = Plan { listen, upstream, config, secrets, folder };
+    eprintln!("· starting");
+    let started = prepared.start(&plan, &mut children)?;
+    // Compiling the filter takes Envoy a second or two, more on a busy machine.
+    children
+        .wait_until("the host", Duration::from_secs(60), || http::status(listen, "/").is_ok())?;
+    let mut logs = vec![started.log];
+    if demo {
+        logs.push(demo_log);
+    }
+    print(listen, demo, &plan.upstream, &logs, &started.notes);
+    children.watch()?;
+    eprintln!("stopping");
+    Ok(())
+}
+
+fn print(listen: SocketAddr, demo: bool, upstream: &Url, logs: &[PathBuf], notes: &[String]) {
+    let (model, key) = if demo { ("demo", "demo") } else { ("MODEL", "$OPENAI_API_KEY") };
+    let scheme = if upstream.tls { "https" } else { "http" };
+    let Url { host, port, path, .. } = upstream;
+    let behind = if demo { "the demo model, " } else { "" };
+    println!(
+        "\nCreole answers at http://{listen} in front of {behind}{scheme}://{host}:{port}{path}\n"
+    );
+    println!("Try it:\n");
+    println!("  curl -N http://{listen}/v1/messages \\");
+    println!("    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \\");
+    println!("    -H \"x-api-key: {key}\" -d '{{");
+    println!("      \"model\": \"{model}\", \"max_tokens\": 100, \"stream\": true,");
+    println!("      \"messages\": [{{\"role\": \"user\", \"content\": \"Hi\"}}]}}'\n");
+    println!("Claude Code:\n");
+    println!(
+        "  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} claude\n"
+    );
+    for log in logs {
+        println!("Log: {}", log.display());
+    }
+    for note in notes {
+        println!("{note}");
+    }
+    println!("Ctrl-C stops everything.");
+}
+
+/// The upstream's own part of the configuration, which is made where it is missing.
+fn own_upstream(document: &mut Map<String, Value>) -> Result<&mut Map<String, Value>> {
+    let upstreams = document.entry("upstreams").or_insert_with(|| Map::new().into());
+    let upstreams = upstreams.as_object_mut().context("upstreams: expected an object")?;
+    if upstreams.len() > 1 {
+        bail!(
+            "cargo xtask run serves one upstream, and the configuration has {}: start the host with a \
+             configuration of your own (for Envoy, made from envoy/envoy.yaml)",
+            upstreams.len()
+        );
+    }
+    let name = upstreams.keys().next().cloned().unwrap_or_else(|| "default".to_owned());
+    let upstream = upstreams.entry(name).or_insert_with(|| Map::new().into());
+    upstream.as_object_mut().context("upstreams: expected an object in it")
+}
+
+/// Where the upstream is: the option, else the configuration, else nowhere.
+fn upstream_url(option: Option<&str>, document: &Map<String, Value>) -> Result<Option<Url>> {
+    if let Some(url) = option {
+        return Url::parse(url).map(Some);
+    }
+    let mut copy = document.clone();
+    let upstream = own_upstream(&mut copy)?;
+    let Some(url) = upstream.get("url").and_then(Value::as_str).filter(|url| !url.is_empty())
+    else {
+        return Ok(None);
+    };
+    Url::parse(url).map(Some)
+}
+
+/// Puts the upstream and the profile into the configuration.
+fn configure(
+    document: &mut Map<String, Value>,
+    upstream: &Url,
+    profile: Option<&str>,
+) -> Result<()> {
+    let own = own_upstream(document)?;
+    let scheme = if upstream.tls { "https" } else { "http" };
+    let host = if upstream.host.contains(':') {
+        format!("[{}]", upstream.host)
+    } else {
+        upstream.host.clone()
+    };
+    let usual = if upstream.tls { 443 } else { 80 };
+    let port = if upstream.port == usual { String::new() } else { format!(":{}", upstream.port) };
+    own.insert("url".to_owned(), format!("{scheme}://{host}{port}").into());
+    if !upstream.path.is_empty() {
+        own.insert("base_path".to_owned(), upstream.path.as_str().into());
+    }
+    if let Some(profile) = profile {
+        own.insert("profile".to_owned(), profile.into());
+    }
+    Ok(())
+}
+
+/// The names in `key: {secret: NAME}`.
+fn secrets(document: &Map<String, Value>) -> Vec<String> {
+    let upstreams = document.get("upstreams").and_then(Value::as_object);
+    let upstreams = upstreams.into_iter().flat_map(Map::values);
+    let names = upstreams.filter_map(|upstream| upstream.pointer("/key/secret")?.as_str());
+    names.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn document(value: &Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn the_option_becomes_the_only_upstream() {
+        let mut made = Map::new();
+        let url = Url::parse("https://api.example.com/v1").unwrap();
+        configure(&mut made, &url, Some("openai")).unwrap();
+        let wanted = json!({"upstreams": {"default": {
+            "url": "https://api.example.com", "base_path": "/v1", "profile": "openai"}}});
+        assert_eq!(Value::Object(made), wanted);
+    }
+
+    #[test]
+    fn an_upstream_of_the_configuration_keeps_its_name_and_key() {
+        let mut made = document(&json!({"strict": true, "upstreams": {"big": {
+            "url": "http://vllm:8000", "base_path": "/api", "key": {"secret": "KEY"}}}}));
+        let url = upstream_url(None, &made).unwrap().unwrap();
+        configure(&mut made, &url, None).unwrap();
+        assert_eq!(made["upstreams"]["big"]["url"], "http://vllm:8000");
+        assert_eq!(made["upstreams"]["big"]["base_path"], "/api");
+        assert_eq!(secrets(&made), ["KEY"]);
+    }
+
+    #[test]
+    fn several_upstreams_are_refused() {
+        let several = document(&json!({"upstreams": {"a": {}, "b": {}}}));
+        assert!(upstream_url(None, &several).unwrap_err().to_string().contains("has 2"));
+        assert!(upstream_url(None, &Map::new()).unwrap().is_none());
+    }
+}

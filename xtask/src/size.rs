@@ -1,0 +1,148 @@
+//! How large the artefacts are: raw, gzipped, and what they consist of.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+
+use anyhow::Result;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
+
+use crate::build;
+
+/// How many functions are listed.
+const FUNCTIONS: usize = 15;
+
+/// Builds and prints.
+pub(crate) fn print() -> Result<()> {
+    for path in build::all()? {
+        let bytes = fs::read(&path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let parts = Parts::read(&bytes)?;
+        let named = parts.sections.get("name").copied().unwrap_or(0);
+        println!("{name}");
+        println!("  {:>9} bytes raw", bytes.len());
+        println!(
+            "  {:>9} bytes raw, without the names of functions",
+            bytes.len().saturating_sub(named)
+        );
+        println!("  {:>9} bytes gzipped (level 9)", gzipped(&bytes)?);
+        println!("sections");
+        let mut sections: Vec<_> = parts.sections.iter().collect();
+        sections.sort_by(|a, b| b.1.cmp(a.1));
+        for (section, size) in sections {
+            println!("  {size:>9} {section}");
+        }
+        println!("largest functions");
+        for (function, size) in parts.functions.iter().take(FUNCTIONS) {
+            println!("  {size:>9} {function}");
+        }
+    }
+    Ok(())
+}
+
+fn gzipped(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
+#[derive(Default)]
+struct Parts {
+    sections: BTreeMap<String, usize>,
+    /// Largest first.
+    functions: Vec<(String, usize)>,
+}
+
+impl Parts {
+    fn read(bytes: &[u8]) -> Result<Self> {
+        let mut parts = Self::default();
+        let mut imported = 0_usize;
+        let mut bodies = Vec::new();
+        let mut names = BTreeMap::new();
+        for payload in Parser::new(0).parse_all(bytes) {
+            let payload = payload?;
+            if let Some((id, range)) = payload.as_section() {
+                let name = match &payload {
+                    Payload::CustomSection(custom) => custom.name().to_owned(),
+                    _ => section(id).to_owned(),
+                };
+                parts.sections.insert(name, range.len());
+            }
+            match payload {
+                Payload::ImportSection(imports) => {
+                    for import in imports.into_imports() {
+                        imported = imported
+                            .saturating_add(usize::from(matches!(import?.ty, TypeRef::Func(_))));
+                    }
+                }
+                Payload::CodeSectionEntry(body) => bodies.push(body.range().len()),
+                Payload::CustomSection(custom) => {
+                    let KnownCustom::Name(subsections) = custom.as_known() else { continue };
+                    for subsection in subsections {
+                        let Name::Function(map) = subsection? else { continue };
+                        for naming in map {
+                            let naming = naming?;
+                            names.insert(naming.index, naming.name.to_owned());
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        parts.functions = bodies
+            .into_iter()
+            .enumerate()
+            .map(|(nth, size)| {
+                let index = nth.saturating_add(imported);
+                let name = u32::try_from(index).ok().and_then(|index| names.get(&index));
+                (name.cloned().unwrap_or_else(|| format!("function {index}")), size)
+            })
+            .collect();
+        parts.functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        Ok(parts)
+    }
+}
+
+fn section(id: u8) -> &'static str {
+    const NAMES: [&str; 14] = [
+        "custom",
+        "type",
+        "import",
+        "function",
+        "table",
+        "memory",
+        "global",
+        "export",
+        "start",
+        "element",
+        "code",
+        "data",
+        "data count",
+        "tag",
+    ];
+    NAMES.get(usize::from(id)).unwrap_or(&"unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_are_counted_and_functions_named() {
+        // (func $f nop), with a name section.
+        let module = [
+            b"\0asm\x01\0\0\0".as_slice(),
+            b"\x01\x04\x01\x60\0\0",
+            b"\x03\x02\x01\0",
+            b"\x0a\x05\x01\x03\0\x01\x0b",
+            b"\0\x0b\x04name\x01\x04\x01\0\x01f",
+        ]
+        .concat();
+        let parts = Parts::read(&module).unwrap();
+        assert_eq!(parts.functions, [("f".to_owned(), 3)]);
+        assert_eq!(parts.sections.get("code"), Some(&5));
+        assert!(parts.sections.contains_key("name"));
+    }
+}

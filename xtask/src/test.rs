@@ -1,0 +1,212 @@
+//! `cargo xtask test`: every check of the project, in order.
+//!
+//! A stage is a row in [`stages`]. The closing line, `N passed, N failed`, adds up what the stages print
+//! as `test result:` lines; a stage that fails without one counts as one failure.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use crate::{build, setup, workspace};
+
+/// What can be chosen.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Only the stages whose name contains one of these words.
+    #[arg(value_name = "WORD")]
+    only: Vec<String>,
+}
+
+/// One check.
+struct Stage {
+    name: &'static str,
+    work: Work,
+}
+
+enum Work {
+    /// cargo with these arguments. Rows after `Artefacts` get its variables.
+    Cargo(&'static [&'static str]),
+    /// Builds and installs what tests of real hosts use: see [`artefacts`].
+    Artefacts,
+}
+
+/// A variable for the tests, and the file that it names.
+type Variables = Vec<(&'static str, OsString)>;
+
+/// In order: what is quick and fails often comes first. Every package of the workspace must have a row
+/// with `-p PACKAGE`; tests that start real hosts come after `artefacts`.
+fn stages() -> Vec<Stage> {
+    let rows = [
+        ("format", Work::Cargo(&["fmt", "--all", "--check"])),
+        (
+            "lints",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        ("core", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole"])),
+        ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
+        ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
+        ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
+        ("artefacts", Work::Artefacts),
+    ];
+    rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
+}
+
+/// What one stage gave.
+struct Outcome {
+    name: &'static str,
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    good: bool,
+    seconds: f64,
+}
+
+/// Runs the stages, all of them even after a failure.
+pub(crate) fn test(options: &Options) -> Result<()> {
+    let stages = stages();
+    every_package_has_a_stage(&stages)?;
+    let wanted = |stage: &Stage| {
+        options.only.is_empty()
+            || options.only.iter().any(|word| stage.name.contains(word.as_str()))
+    };
+    // Stages that use the artefacts come after them; so they are built when such a stage is chosen.
+    let last = stages.iter().rposition(wanted);
+    let mut variables = Variables::new();
+    let mut outcomes = Vec::new();
+    for (at, stage) in stages.iter().enumerate() {
+        let needed = matches!(stage.work, Work::Artefacts) && last.is_some_and(|last| at < last);
+        if wanted(stage) || needed {
+            println!("\n== {}", stage.name);
+            outcomes.push(run(stage, &mut variables));
+        }
+    }
+    if outcomes.is_empty() {
+        bail!("no stage has such a name");
+    }
+    summary(&outcomes);
+    if outcomes.iter().all(|outcome| outcome.good) {
+        Ok(())
+    } else {
+        bail!("not every stage passed")
+    }
+}
+
+fn summary(outcomes: &[Outcome]) {
+    println!(
+        "\n{:<14} {:>6} {:>8} {:>8} {:>8} {:>9}",
+        "stage", "", "passed", "failed", "ignored", "seconds"
+    );
+    for outcome in outcomes {
+        let Outcome { name, passed, failed, ignored, seconds, .. } = outcome;
+        let word = if outcome.good { "ok" } else { "FAILED" };
+        println!("{name:<14} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1}");
+    }
+    let passed: u64 = outcomes.iter().map(|outcome| outcome.passed).sum();
+    let failed: u64 = outcomes.iter().map(|outcome| outcome.failed).sum();
+    let seconds: f64 = outcomes.iter().map(|outcome| outcome.seconds).sum();
+    println!("{:<14} {:>6} {passed:>8} {failed:>8} {:>8} {seconds:>9.1}\n", "all", "", "");
+    println!("{passed} passed, {failed} failed");
+}
+
+fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
+    let start = Instant::now();
+    let mut outcome =
+        Outcome { name: stage.name, passed: 0, failed: 0, ignored: 0, good: false, seconds: 0.0 };
+    let done = match stage.work {
+        Work::Cargo(arguments) => {
+            let mut command = workspace::cargo(arguments);
+            count(command.envs(variables.iter().cloned()), &mut outcome)
+        }
+        Work::Artefacts => artefacts().map(|ready| *variables = ready),
+    };
+    if let Err(error) = &done {
+        println!("{error:#}");
+    }
+    outcome.good = done.is_ok() && outcome.failed == 0;
+    if !outcome.good && outcome.failed == 0 {
+        outcome.failed = 1;
+    }
+    outcome.seconds = start.elapsed().as_secs_f64();
+    outcome
+}
+
+/// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`
+/// (the demo model's binary).
+fn artefacts() -> Result<Variables> {
+    let envoy = setup::envoy()?;
+    let filter = build::one(&build::FILTER)?;
+    let demo = workspace::build("creole-demo", &["--bin", "creole-demo"], "")?;
+    Ok(vec![
+        ("CREOLE_ENVOY", envoy.into()),
+        ("CREOLE_WASM", filter.into()),
+        ("CREOLE_DEMO", demo.into()),
+    ])
+}
+
+/// Runs a command, shows what it prints, and counts the tests in it.
+fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).split(b'\n')) {
+        let line = line?;
+        let mut out = std::io::stdout().lock();
+        out.write_all(&line)?;
+        out.write_all(b"\n")?;
+        if let Some([passed, failed, ignored]) = counts(&String::from_utf8_lossy(&line)) {
+            outcome.passed = outcome.passed.saturating_add(passed);
+            outcome.failed = outcome.failed.saturating_add(failed);
+            outcome.ignored = outcome.ignored.saturating_add(ignored);
+        }
+    }
+    let status = child.wait()?;
+    if status.success() { Ok(()) } else { bail!("{status}") }
+}
+
+/// `test result: ok. 3 passed; 0 failed; 1 ignored; …`
+fn counts(line: &str) -> Option<[u64; 3]> {
+    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let count = |word: &str| {
+        let part = counts.split("; ").find(|part| part.ends_with(word));
+        part.and_then(|part| part.split(' ').next()?.parse().ok()).unwrap_or(0)
+    };
+    Some([count("passed"), count("failed"), count("ignored")])
+}
+
+/// A package whose tests no stage runs would look tested.
+fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
+    let covered = |package: &str| {
+        stages.iter().any(|stage| match stage.work {
+            Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
+            Work::Artefacts => false,
+        })
+    };
+    let missing: Vec<String> =
+        workspace::packages()?.into_iter().filter(|package| !covered(package)).collect();
+    if !missing.is_empty() {
+        bail!("no stage in xtask/src/test.rs runs the tests of {}", missing.join(", "));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counts_of_a_test_run_are_read() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
+        assert_eq!(counts(line), Some([12, 3, 1]));
+        assert_eq!(counts("test a ... ok"), None);
+    }
+}

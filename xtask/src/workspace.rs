@@ -1,0 +1,82 @@
+//! Where things are, and how cargo is called.
+
+use std::ffi::OsStr;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+/// The folder of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
+
+/// What is installed for this project alone: Envoy, logs.
+pub(crate) fn own() -> PathBuf {
+    root().join(".creole")
+}
+
+/// `cargo`, the one that started this program, in the workspace's folder.
+pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).stdin(Stdio::null()).args(arguments);
+    // What cargo tells the program that it runs is not meant for a cargo below it.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
+/// Builds, and gives the files of the package that the compiler names, by their ending.
+pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
+    let json = "--message-format=json-render-diagnostics";
+    let mut command = cargo(["build", "-p", package, json]);
+    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
+    let mut found = None;
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
+        let this = message.pointer("/target/name").and_then(Value::as_str);
+        if this.is_none_or(|name| name.replace('_', "-") != package) {
+            continue;
+        }
+        let files = message.get("filenames").and_then(Value::as_array).into_iter().flatten();
+        let executable = message.get("executable").into_iter();
+        let files = files.chain(executable).filter_map(Value::as_str);
+        found = files
+            .map(PathBuf::from)
+            .rfind(|file| file.extension().unwrap_or_default() == ending)
+            .or(found);
+    }
+    if !child.wait()?.success() {
+        bail!("{package} does not build");
+    }
+    found.with_context(|| format!("cargo named no file for {package}"))
+}
+
+/// The names of the workspace's packages.
+pub(crate) fn packages() -> Result<Vec<String>> {
+    let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
+    let read: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = read.get("packages").and_then(Value::as_array).into_iter().flatten();
+    let names = packages.filter_map(|package| package.get("name")?.as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Says what is being done, and how long it took.
+pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    eprintln!("· {what}");
+    let start = Instant::now();
+    let done = work().with_context(|| what.to_owned())?;
+    let seconds = start.elapsed().as_secs_f64();
+    if seconds >= 1.0 {
+        eprintln!("  {seconds:.1} s");
+    }
+    Ok(done)
+}
