@@ -49,7 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     };
     // A bad URL is said before anything is installed or built.
     let given = upstream_url(options.upstream.as_deref(), &document)?;
-    let folder = workspace::own().join("run");
+    // One folder for each port: several hosts can run side by side.
+    let folder = workspace::own().join("run").join(listen.port().to_string());
     fs::create_dir_all(&folder)?;
     let prepared = options.host.prepare()?;
     let mut children = Children::new(stop.clone());

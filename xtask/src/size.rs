@@ -34,6 +34,12 @@ pub(crate) fn print() -> Result<()> {
         for (section, size) in sections {
             println!("  {size:>9} {section}");
         }
+        println!("code by module");
+        let mut modules: Vec<_> = parts.modules().into_iter().collect();
+        modules.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+        for (module, size) in modules.iter().take(FUNCTIONS) {
+            println!("  {size:>9} {module}");
+        }
         println!("largest functions");
         for (function, size) in parts.functions.iter().take(FUNCTIONS) {
             println!("  {size:>9} {function}");
@@ -84,7 +90,8 @@ impl Parts {
                         let Name::Function(map) = subsection? else { continue };
                         for naming in map {
                             let naming = naming?;
-                            names.insert(naming.index, naming.name.to_owned());
+                            let name = format!("{:#}", rustc_demangle::demangle(naming.name));
+                            names.insert(naming.index, name);
                         }
                     }
                 }
@@ -103,6 +110,28 @@ impl Parts {
         parts.functions.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(parts)
     }
+}
+
+impl Parts {
+    /// The bytes of code by module: the crate, and for our own the module in it.
+    fn modules(&self) -> BTreeMap<String, usize> {
+        let mut modules: BTreeMap<String, usize> = BTreeMap::new();
+        for (function, size) in &self.functions {
+            let total = modules.entry(module(function)).or_default();
+            *total = total.saturating_add(*size);
+        }
+        modules
+    }
+}
+
+/// `<creole::profile::_::<impl Deserialize for …` belongs to `creole::profile`.
+fn module(function: &str) -> String {
+    let path = function.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let path = path.strip_prefix("mut ").or_else(|| path.strip_prefix("dyn ")).unwrap_or(path);
+    let end = path.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | ':'));
+    let path = path.get(..end.unwrap_or(path.len())).unwrap_or_default();
+    let depth = if path.starts_with("creole") { 2 } else { 1 };
+    path.split("::").filter(|part| !part.is_empty()).take(depth).collect::<Vec<_>>().join("::")
 }
 
 fn section(id: u8) -> &'static str {
@@ -128,6 +157,13 @@ fn section(id: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_belongs_to_the_module_of_its_type() {
+        assert_eq!(module("<creole::profile::_::<impl X for Y>::f"), "creole::profile");
+        assert_eq!(module("<&mut serde_json::de::Deserializer<R> as T>::f"), "serde_json");
+        assert_eq!(module("dlmalloc"), "dlmalloc");
+    }
 
     #[test]
     fn sections_are_counted_and_functions_named() {

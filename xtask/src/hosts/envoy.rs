@@ -31,7 +31,7 @@ impl Envoy {
         let template = workspace::root().join("envoy/envoy.yaml");
         let template =
             fs::read_to_string(&template).with_context(|| template.display().to_string())?;
-        let values = values(plan, admin, &self.filter)?;
+        let values = values(plan, admin, &self.filter);
         let rendered = plan.folder.join("envoy.yaml");
         fs::write(&rendered, render(&template, &values)?)?;
         let log = plan.folder.join("envoy.log");
@@ -50,58 +50,48 @@ impl Envoy {
     }
 }
 
-fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Result<Vec<(&'static str, String)>> {
+fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Vec<(&'static str, String)> {
     let Url { host, port, .. } = &plan.upstream;
-    Ok(vec![
+    vec![
         ("LISTEN_ADDRESS", plan.listen.ip().to_string()),
         ("LISTEN_PORT", plan.listen.port().to_string()),
         ("ADMIN_ADDRESS", admin.ip().to_string()),
         ("ADMIN_PORT", admin.port().to_string()),
         ("UPSTREAM_HOST", host.clone()),
         ("UPSTREAM_PORT", port.to_string()),
-        ("UPSTREAM_TLS", tls(&plan.upstream)?),
+        ("UPSTREAM_TRANSPORT", transport(&plan.upstream)),
         ("WASM_PATH", filter.display().to_string()),
         ("SECRET_NAMES", json!(plan.secrets).to_string()),
         ("CREOLE_CONFIG", plan.config.clone()),
-    ])
+    ]
 }
 
 /// The transport socket: JSON, which is YAML too.
-fn tls(upstream: &Url) -> Result<String> {
+fn transport(upstream: &Url) -> String {
+    const TYPES: &str = "type.googleapis.com/envoy.extensions.transport_sockets";
     if !upstream.tls {
-        return Ok("{}".to_owned());
+        let config = json!({"@type": format!("{TYPES}.raw_buffer.v3.RawBuffer")});
+        let socket = json!({
+            "name": "envoy.transport_sockets.raw_buffer", "typed_config": config
+        });
+        return socket.to_string();
     }
-    Ok(json!({
+    // As other programs read it: an authority of one's own, such as a company's proxy.
+    let trusted = match std::env::var("SSL_CERT_FILE") {
+        Ok(chosen) => json!({"trusted_ca": {"filename": chosen}}),
+        Err(_) => json!({"system_root_certs": {}}),
+    };
+    json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
-            "@type":
-                "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            "@type": format!("{TYPES}.tls.v3.UpstreamTlsContext"),
             "sni": upstream.host,
             // A trusted authority alone says nothing about whose certificate it is.
             "auto_sni_san_validation": true,
-            "common_tls_context": {
-                "validation_context": {"trusted_ca": {"filename": authorities()?}}
-            }
+            "common_tls_context": {"validation_context": trusted}
         }
     })
-    .to_string())
-}
-
-/// The file with the machine's certificate authorities.
-fn authorities() -> Result<PathBuf> {
-    const USUAL: [&str; 4] = [
-        "/etc/ssl/certs/ca-certificates.crt",
-        "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/ssl/ca-bundle.pem",
-        "/etc/ssl/cert.pem",
-    ];
-    if let Some(chosen) = std::env::var_os("SSL_CERT_FILE") {
-        return Ok(chosen.into());
-    }
-    match USUAL.iter().map(Path::new).find(|file| file.is_file()) {
-        Some(file) => Ok(file.to_path_buf()),
-        None => bail!("no certificate authorities found; name their file in SSL_CERT_FILE"),
-    }
+    .to_string()
 }
 
 /// The template with each `{{NAME}}` replaced.
@@ -148,7 +138,7 @@ mod tests {
             folder: PathBuf::new(),
         };
         let admin = (Ipv4Addr::LOCALHOST, 2).into();
-        let rendered = render(&template, &values(&plan, admin, Path::new("f.wasm")).unwrap());
+        let rendered = render(&template, &values(&plan, admin, Path::new("f.wasm")));
         assert!(rendered.unwrap().contains("f.wasm"));
     }
 }
