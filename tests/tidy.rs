@@ -1,0 +1,351 @@
+//! The written rules of the project, enforced: CONTRIBUTING.md says them in words.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What a module of `src/` may import from others, bottom first; `module::part` allows that part alone.
+/// A module that is not here is not allowed yet: give it a row.
+const MAY_IMPORT: &[(&str, &[&str])] = &[
+    ("json", &[]),
+    ("ids", &[]),
+    ("profile", &[]),
+    ("error", &["json"]),
+    ("asked", &["profile"]),
+    ("config", &["profile"]),
+    ("warning", &["error"]),
+    ("report", &["error", "warning"]),
+    ("tool_schema", &["json"]),
+    ("openai", &["json"]),
+    ("anthropic", &["error", "json", "warning"]),
+    ("conversation", &["anthropic", "config", "error", "ids", "json", "profile", "warning"]),
+    (
+        "translate",
+        &[
+            "anthropic",
+            "asked",
+            "config",
+            "conversation",
+            "error",
+            "ids",
+            "json",
+            "openai",
+            "profile",
+            "tool_schema",
+            "warning",
+        ],
+    ),
+    (
+        "stream",
+        &[
+            "asked",
+            "config",
+            "error",
+            "ids",
+            "json",
+            "openai",
+            "profile",
+            "report",
+            "tool_schema",
+            "translate::error",
+            "translate::response",
+            "translate::signature",
+            "translate::stop_reason",
+            "translate::tool_id",
+            "translate::usage",
+            "warning",
+        ],
+    ),
+    (
+        "exchange",
+        &[
+            "anthropic",
+            "asked",
+            "config",
+            "conversation",
+            "error",
+            "ids",
+            "json",
+            "openai",
+            "profile",
+            "report",
+            "stream",
+            "tool_schema",
+            "translate",
+            "warning",
+        ],
+    ),
+];
+
+/// Longer files hide what is in them: the house wants another room.
+const LINES_MAX: usize = 600;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The files of the project below a folder, by their path from the root.
+fn files(folder: &str) -> Vec<PathBuf> {
+    const SKIPPED: [&str; 7] =
+        [".creole", ".git", "dist", "node_modules", "target", "__pycache__", "Cargo.lock"];
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(root()).unwrap().to_path_buf());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn with_ending(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files = files(folder);
+    files.retain(|path| path.extension().is_some_and(|extension| extension == ending));
+    files
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(root().join(path))
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[track_caller]
+fn none(what: &str, found: &[String]) {
+    assert!(found.is_empty(), "{what}:\n  {}", found.join("\n  "));
+}
+
+/// The code of a file before its unit tests, without comments.
+fn code(path: &Path) -> String {
+    let text = read(path);
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn is_test(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
+}
+
+/// `src/stream/sse.rs` is in `stream`, `src/error.rs` is `error`.
+fn module(path: &Path) -> String {
+    let inside = path.strip_prefix("src").unwrap();
+    let first = inside.components().next().unwrap().as_os_str();
+    first.to_str().unwrap().trim_end_matches(".rs").to_owned()
+}
+
+/// Every path that begins with `crate::`, with the braces of imports spread out, two names deep.
+fn imports(code: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        let tree: String = after.chars().filter(|c| !c.is_whitespace()).collect();
+        spread(&tree, "", &mut found);
+    }
+    found
+}
+
+/// Reads one import tree and gives what follows it.
+fn spread<'a>(tree: &'a str, before: &str, found: &mut BTreeSet<String>) -> &'a str {
+    if let Some(mut inside) = tree.strip_prefix('{') {
+        loop {
+            inside = spread(inside, before, found);
+            match inside.strip_prefix(',') {
+                Some(next) if !next.starts_with('}') => inside = next,
+                Some(next) => return next.strip_prefix('}').unwrap_or(next),
+                None => return inside.strip_prefix('}').unwrap_or(inside),
+            }
+        }
+    }
+    let end = tree.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(tree.len());
+    let (name, rest) = tree.split_at(end);
+    let path = match (before, name) {
+        (_, "self") => before.to_owned(),
+        ("", _) => name.to_owned(),
+        _ => format!("{before}::{name}"),
+    };
+    match rest.strip_prefix("::") {
+        Some(deeper) => spread(deeper, &path, found),
+        None => {
+            found.insert(path.split("::").take(2).collect::<Vec<_>>().join("::"));
+            rest
+        }
+    }
+}
+
+#[test]
+fn import_trees_are_spread_out() {
+    let code = "use crate::a::{self, b::{c, d}, e}; use crate::{f, g::h}; x(crate::i::j::k());";
+    let wanted = ["a", "a::b", "a::e", "f", "g::h", "i::j"];
+    assert_eq!(imports(code), wanted.map(str::to_owned).into());
+}
+
+#[test]
+fn modules_import_only_what_is_below_them() {
+    let mut wrong = Vec::new();
+    let here: BTreeSet<String> = with_ending("src", "rs").iter().map(|path| module(path)).collect();
+    for path in with_ending("src", "rs") {
+        let module = module(&path);
+        if module == "lib" || is_test(&path) {
+            continue;
+        }
+        let Some((_, allowed)) = MAY_IMPORT.iter().find(|(name, _)| *name == module) else {
+            wrong.push(format!("{}: the module has no row in MAY_IMPORT", path.display()));
+            continue;
+        };
+        for import in imports(&code(&path)) {
+            let first = import.split("::").next().unwrap();
+            // What is not a module is a type of lib.rs, such as `crate::Millis`.
+            let own = first == module || !here.contains(first);
+            if !own && !allowed.contains(&first) && !allowed.contains(&import.as_str()) {
+                wrong.push(format!("{}: {import}", path.display()));
+            }
+        }
+    }
+    none("imports against the direction of docs/architecture.md", &wrong);
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let mut sources = with_ending("src", "rs");
+    for member in ["envoy", "cloudflare", "wit", "gateway", "xtask", "tests/demo"] {
+        if root().join(member).is_dir() {
+            sources.extend(with_ending(member, "rs"));
+        }
+    }
+    let long = sources.into_iter().filter_map(|path| {
+        let lines = read(&path).lines().count();
+        (lines > LINES_MAX).then(|| format!("{}: {lines} lines", path.display()))
+    });
+    none(&format!("files of more than {LINES_MAX} lines"), &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn no_code_is_left_to_be_written() {
+    let words = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX:", "#[ignore]"];
+    let mut found = Vec::new();
+    for path in with_ending("", "rs") {
+        // This file has the words to look for.
+        if path.ends_with("tests/tidy.rs") {
+            continue;
+        }
+        let text = read(&path);
+        for (number, line) in text.lines().enumerate() {
+            if let Some(word) = words.iter().find(|word| line.contains(*word)) {
+                found.push(format!("{}:{}: {word}", path.display(), number + 1));
+            }
+        }
+    }
+    none("left over", &found);
+}
+
+#[test]
+fn no_file_names_a_path_of_one_machine() {
+    // In pieces, so that this file is none of them.
+    let places =
+        [["/ho", "me/"], ["/ro", "ot/"], ["/wo", "rk/"], ["/Use", "rs/"]].map(|it| it.concat());
+    let starts = [' ', '"', '\'', '`', '(', '=', ':'];
+    let mut found = Vec::new();
+    for path in files("") {
+        let Ok(text) = String::from_utf8(fs::read(root().join(&path)).unwrap()) else { continue };
+        for (number, line) in text.lines().enumerate() {
+            let named = places.iter().any(|place| {
+                let mut parts: Vec<&str> = line.split(place.as_str()).collect();
+                parts.pop();
+                parts.iter().any(|before| before.is_empty() || before.ends_with(starts))
+            });
+            if named && !path.starts_with("tests/fixtures") {
+                found.push(format!("{}:{}", path.display(), number + 1));
+            }
+        }
+    }
+    none("paths of one machine", &found);
+}
+
+/// The names in backticks and the targets of links in a document, outside of code blocks.
+fn names(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let prose = text.split("\n```").step_by(2);
+    let mut spans = Vec::new();
+    let mut links = Vec::new();
+    for part in prose {
+        spans.extend(part.split('`').skip(1).step_by(2));
+        links.extend(part.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+    }
+    (spans, links)
+}
+
+#[test]
+fn documents_name_only_paths_that_exist() {
+    let made = ["dist/", ".creole/", "target/"];
+    let top: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut wrong = Vec::new();
+    for document in with_ending("", "md") {
+        let text = read(&document);
+        let folder = root().join(&document).parent().unwrap().to_path_buf();
+        let (spans, links) = names(&text);
+        for span in spans {
+            let plain = span.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/".contains(&b));
+            let first = span.split('/').next().unwrap_or_default();
+            let inside = span.contains('/') && top.iter().any(|name| name == first);
+            let file = [".rs", ".md", ".toml", ".yaml"].iter().any(|ending| span.ends_with(ending));
+            let wanted = plain && (inside || (file && span.contains('/')));
+            let exists = root().join(span).exists() || folder.join(span).exists();
+            if wanted && !exists && !made.iter().any(|made| span.starts_with(made)) {
+                wrong.push(format!("{}: {span}", document.display()));
+            }
+        }
+        for link in links {
+            let target = link.split('#').next().unwrap_or_default();
+            let elsewhere =
+                target.is_empty() || target.contains("://") || target.starts_with("mailto:");
+            if !elsewhere && !folder.join(target).exists() {
+                wrong.push(format!("{}: link to {target}", document.display()));
+            }
+        }
+    }
+    none("documents name what does not exist", &wrong);
+}
+
+#[test]
+fn every_document_can_be_found_from_the_readme() {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![root().join("README.md")];
+    while let Some(document) = open.pop() {
+        let Ok(document) = document.canonicalize() else { continue };
+        let folder = document.parent().unwrap().to_path_buf();
+        if !reached.insert(document.clone()) {
+            continue;
+        }
+        // A link to a folder leads to every document in it.
+        if document.is_dir() {
+            open.extend(fs::read_dir(&document).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        if document.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(&document).unwrap();
+            let (_, links) = names(&text);
+            open.extend(links.iter().map(|link| folder.join(link.split('#').next().unwrap())));
+        }
+    }
+    let docs = with_ending("docs", "md").into_iter();
+    let lost = docs.filter(|path| !reached.contains(&root().join(path).canonicalize().unwrap()));
+    let lost: Vec<String> = lost.map(|path| path.display().to_string()).collect();
+    none("no link leads from README.md to", &lost);
+}
