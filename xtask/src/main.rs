@@ -41,14 +41,15 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Run(options) => run::run(&options),
+        Command::Run(options) => run::run(&options).map(|()| true),
         Command::Test(options) => test::test(&options),
-        Command::Build => build::all().map(drop),
-        Command::Size => size::print(),
-        Command::Setup => setup::all(),
+        Command::Build => build::all().map(|_| true),
+        Command::Size => size::print().map(|()| true),
+        Command::Setup => setup::all().map(|()| true),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
