@@ -5,6 +5,7 @@
 pub mod anthropic;
 pub mod asked;
 pub mod config;
+pub mod conversation;
 pub mod error;
 mod exchange;
 pub mod ids;

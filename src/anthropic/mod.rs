@@ -1,3 +1,16 @@
-//! The wire types of the Messages API, as they are read; no logic.
+//! The wire types of a Messages request, and how they are read; no decisions.
+//!
+//! The body is read once, from left to right, into borrowed structs: texts stay as the client
+//! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean
+//! the same. A member that is not known is counted, because clients add members with each release.
 
+pub mod block;
+pub mod request;
+mod source;
 pub mod tool;
+
+pub use block::{
+    Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
+};
+pub use request::{Message, Request, Role, Thinking, ThinkingMode};
+pub use source::path_at;

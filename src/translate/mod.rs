@@ -1,4 +1,20 @@
-//! Whole bodies to whole bodies (being built).
+//! Whole bodies to whole bodies.
+//!
+//! A request goes through three phases: it is read once (`anthropic`), its history is repaired
+//! (`turns`, `conversation`), and the body for the upstream is written straight into its buffer
+//! (`messages`, `parts`), shaped by the upstream's profile.
+
+mod count;
+mod effort;
+mod messages;
+mod parts;
+mod request;
+mod server_history;
+mod surrogates;
+mod thinking;
+mod tool_input;
+mod turns;
+
 pub mod error;
 pub mod headers;
 pub mod models;
@@ -7,8 +23,8 @@ pub mod tool_id;
 pub mod tools;
 
 use crate::asked::Asked;
-use crate::config::Config;
-use crate::error::Error;
+use crate::config::{Config, CountTokens};
+use crate::error::{Error, Fault, Kind};
 use crate::warning::Warnings;
 use headers::Header;
 
@@ -44,18 +60,22 @@ pub enum Translated {
 /// # Errors
 /// The request cannot be served.
 pub fn request(
-    _body: &str,
-    _config: &Config,
-    _headers: &[Header],
-    _warnings: &mut Warnings,
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    Err(Error::misbehaved("not built"))
+    request::translate(&surrogates::without_halves(body), config, headers, warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
 ///
 /// # Errors
 /// The body is not a Messages request, or counting is switched off.
-pub fn count_tokens(_body: &str, _config: &Config) -> Result<u64, Error> {
-    Err(Error::misbehaved("not built"))
+pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
+    if config.settings.count_tokens == CountTokens::Off {
+        let message = "count_tokens: this is switched off in this gateway";
+        return Err(Error::new(Fault::Client, Kind::NotFound, message));
+    }
+    request::count_tokens(&surrogates::without_halves(body), config)
 }

@@ -1,0 +1,463 @@
+//! The body of `POST /v1/messages`.
+
+use super::block::{Block, Place, Text};
+use super::source::{Read, Source, bad_tag, expected, missing, read_body, required};
+use super::tool::{ToolChoice, ToolDefinition};
+use crate::error::Error;
+use crate::json::{self, Kind, Str};
+use crate::warning::Warnings;
+
+/// A request.
+#[derive(Debug, Default)]
+pub struct Request<'a> {
+    /// `model`
+    pub model: Str<'a>,
+    /// `max_tokens`; token counts have none.
+    pub max_tokens: Option<u64>,
+    /// `messages`
+    pub messages: Vec<Message<'a>>,
+    /// `system`, one text for each block.
+    pub system: Vec<Text<'a>>,
+    /// `stream`
+    pub stream: bool,
+    /// `stop_sequences`
+    pub stop_sequences: Vec<Str<'a>>,
+    /// `temperature`, as it was written.
+    pub temperature: Option<&'a str>,
+    /// `top_p`, as it was written.
+    pub top_p: Option<&'a str>,
+    /// `top_k`
+    pub top_k: Option<u64>,
+    /// `tools`
+    pub tools: Vec<ToolDefinition<'a>>,
+    /// The same as they were written, for counting.
+    pub tool_texts: Vec<&'a str>,
+    /// `tool_choice`
+    pub tool_choice: Option<ToolChoice<'a>>,
+    /// Whether `tool_choice` makes the model call a tool.
+    pub tool_forced: bool,
+    /// `thinking`
+    pub thinking: Option<Thinking>,
+    /// `output_config.effort`
+    pub effort: Option<Str<'a>>,
+    /// The schema of `output_config.format`, else of `output_format`.
+    pub output_schema: Option<&'a str>,
+    /// Whether there is an `output_config.task_budget`.
+    pub task_budget: bool,
+    /// `metadata.user_id`
+    pub user_id: Option<Str<'a>>,
+    /// `service_tier`
+    pub service_tier: Option<Str<'a>>,
+    /// `speed`
+    pub speed: Option<Str<'a>>,
+    /// Whether there is an `inference_geo`.
+    pub inference_geo: bool,
+    /// Whether there is a `container`.
+    pub container: bool,
+    /// `context_management`, as it was written.
+    pub context_management: Option<&'a str>,
+    /// Whether there is a `compaction`.
+    pub compaction: bool,
+    /// Whether `mcp_servers` names any.
+    pub mcp_servers: bool,
+    /// Whether there are `fallbacks`.
+    pub fallbacks: bool,
+    /// Whether there is a `fallback_credit_token`.
+    pub fallback_credit_token: bool,
+    /// Whether `billing_policy.bill_to` is the user's own profile.
+    pub bill_to_user: bool,
+    /// Whether there is a `thread`.
+    pub thread: bool,
+}
+
+/// One message.
+#[derive(Debug)]
+pub struct Message<'a> {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said; a string is one text.
+    pub content: Vec<Block<'a>>,
+    /// `clear_at: "next_user_message"`: it is only shown until the user speaks again.
+    pub until_next_user: bool,
+    /// `output_config.effort` of a system message.
+    pub effort: Option<Str<'a>>,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// `user`
+    User,
+    /// `assistant`
+    Assistant,
+    /// `system`
+    System,
+}
+
+/// `thinking`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thinking {
+    /// `type`
+    pub mode: ThinkingMode,
+    /// `display: "omitted"`
+    pub omitted: bool,
+}
+
+/// `thinking.type`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThinkingMode {
+    /// `adaptive`
+    Adaptive,
+    /// `enabled`, with `budget_tokens`
+    Enabled(u64),
+    /// `disabled`
+    Disabled,
+    /// `between_tools`
+    BetweenTools,
+}
+
+impl<'a> Request<'a> {
+    /// Reads the body of a request. A request for a token count has no `max_tokens`.
+    ///
+    /// # Errors
+    /// The body is not JSON or not a Messages request; the message begins with the path of what is
+    /// wrong.
+    pub fn read(
+        body: &'a str,
+        depth_max: u32,
+        counting: bool,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let request = read_body(body, depth_max, warnings, Self::read_members)?;
+        if !counting && request.max_tokens.is_none() {
+            return Err(missing("max_tokens").into());
+        }
+        Ok(request)
+    }
+
+    fn read_members(source: &mut Source<'a, '_>) -> Read<Self> {
+        let mut request = Self::default();
+        let (mut model, mut messages, mut old_format) = (None, None, None);
+        source.object(|source, key| {
+            match key {
+                "model" => model = Some(source.string()?),
+                "messages" => messages = Some(source.messages()?),
+                "output_format" => old_format = Some(source.output_format()?),
+                _ => return request.read_member(source, key),
+            }
+            Ok(true)
+        })?;
+        request.model = required(model, "model")?;
+        request.messages = required(messages, "messages")?;
+        request.output_schema = request.output_schema.or(old_format);
+        Ok(request)
+    }
+
+    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+        match key {
+            "max_tokens" => self.max_tokens = Some(source.whole_number()?),
+            "system" => self.system = source.system()?,
+            "stream" => self.stream = source.reader.bool()?,
+            "stop_sequences" => source.array(|source| {
+                self.stop_sequences.push(source.string()?);
+                Ok(())
+            })?,
+            "temperature" => self.temperature = Some(source.reader.number()?),
+            "top_p" => self.top_p = Some(source.reader.number()?),
+            "top_k" => self.top_k = Some(source.whole_number()?),
+            "tools" => source.array(|source| self.read_tool(source))?,
+            "tool_choice" => {
+                let ahead = source.reader.clone();
+                let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
+                self.tool_choice = Some(ToolChoice::read(reader, warnings)?);
+                let tag = Source { body: source.body, reader: ahead, warnings }.tag()?;
+                self.tool_forced = tag == "any" || tag == "tool";
+            }
+            "thinking" => self.thinking = Some(source.thinking_config()?),
+            "output_config" => self.read_output_config(source)?,
+            "metadata" => source.object(|source, key| {
+                if key == "user_id" {
+                    self.user_id = Some(source.string()?);
+                }
+                Ok(key == "user_id")
+            })?,
+            "service_tier" => self.service_tier = Some(source.string()?),
+            "speed" => self.speed = Some(source.string()?),
+            "inference_geo" => self.inference_geo = source.ignore(Kind::String)?,
+            "container" => {
+                source.raw()?;
+                self.container = true;
+            }
+            "context_management" => {
+                self.context_management = Some(source.raw_of(Kind::Object)?);
+            }
+            "compaction" => self.compaction = source.ignore(Kind::Object)?,
+            "mcp_servers" => source.array(|source| {
+                self.mcp_servers = source.ignore(Kind::Object)?;
+                Ok(())
+            })?,
+            "fallbacks" => {
+                source.raw()?;
+                self.fallbacks = true;
+            }
+            "fallback_credit_token" => {
+                source.raw()?;
+                self.fallback_credit_token = true;
+            }
+            "billing_policy" => source.object(|source, key| {
+                match key {
+                    "type" => return source.ignore(Kind::String),
+                    "bill_to" => self.bill_to_user = source.string()? == "user_profile",
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?,
+            "thread" => self.thread = source.ignore(Kind::Object)?,
+            "cache_control" => return source.cache_control(),
+            "diagnostics" => return source.ignore(Kind::Object),
+            // The SDKs turn these into headers before they send the request.
+            "betas" | "user_profile_id" | "workspace_id" => {
+                source.raw()?;
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn read_tool(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+        let path = format!("tools[{}]", self.tools.len());
+        source.reader.kind()?;
+        let start = source.reader.offset();
+        let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
+        self.tools.push(ToolDefinition::read(reader, &path, warnings)?);
+        let text = source.body.get(start..source.reader.offset());
+        self.tool_texts.push(text.unwrap_or_default());
+        Ok(())
+    }
+
+    fn read_output_config(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+        source.object(|source, key| {
+            match key {
+                "effort" => self.effort = Some(source.string()?),
+                "format" => self.output_schema = Some(source.output_format()?),
+                "task_budget" => self.task_budget = source.ignore(Kind::Object)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })
+    }
+}
+
+impl<'a> Source<'a, '_> {
+    /// `system`: a string or an array of text blocks.
+    fn system(&mut self) -> Read<Vec<Text<'a>>> {
+        if self.reader.kind()? != Kind::Array {
+            let blocks = self.content(Place::Message)?;
+            return Ok(blocks.into_iter().filter_map(into_text).collect());
+        }
+        let mut texts = Vec::new();
+        self.array(|source| {
+            let tag = source.tag()?;
+            if tag != "text" {
+                return Err(bad_tag(tag, "'text'").into());
+            }
+            texts.extend(into_text(source.block(Place::Message)?));
+            Ok(())
+        })?;
+        Ok(texts)
+    }
+
+    fn messages(&mut self) -> Read<Vec<Message<'a>>> {
+        let mut messages = Vec::new();
+        self.array(|source| {
+            messages.push(source.message()?);
+            Ok(())
+        })?;
+        Ok(messages)
+    }
+
+    fn message(&mut self) -> Read<Message<'a>> {
+        let (mut role, mut content, mut effort, mut until_next_user) = (None, None, None, false);
+        self.object(|source, key| {
+            match key {
+                "role" => role = Some(source.role()?),
+                "content" => content = Some(source.content(Place::Message)?),
+                "clear_at" => until_next_user = source.string()? == "next_user_message",
+                "output_config" => source.object(|source, key| {
+                    if key == "effort" {
+                        effort = Some(source.string()?);
+                    }
+                    Ok(key == "effort")
+                })?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let role = required(role, "role")?;
+        let content = match content {
+            Some(content) => content,
+            // A system message may be there only for its effort.
+            None if role == Role::System => Vec::new(),
+            None => return Err(missing("content").into()),
+        };
+        Ok(Message { role, content, until_next_user, effort })
+    }
+
+    fn role(&mut self) -> Read<Role> {
+        match self.reader.clone().string()?.decode().as_ref() {
+            "user" => self.raw().map(|_| Role::User),
+            "assistant" => self.raw().map(|_| Role::Assistant),
+            "system" => self.raw().map(|_| Role::System),
+            _ => Err(json::Error::value("Input should be 'user', 'assistant' or 'system'").into()),
+        }
+    }
+
+    fn thinking_config(&mut self) -> Read<Thinking> {
+        let tag = self.tag()?;
+        let (mut budget, mut omitted) = (None, false);
+        let start = self.reader.clone();
+        self.object(|source, key| {
+            match key {
+                "type" => return source.ignore(Kind::String),
+                "budget_tokens" => budget = Some(source.whole_number()?),
+                "display" => omitted = source.string()? == "omitted",
+                "block_binding" => return source.ignore(Kind::Object),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let mode = match tag.decode().as_ref() {
+            "adaptive" => ThinkingMode::Adaptive,
+            "enabled" => ThinkingMode::Enabled(required(budget, "budget_tokens")?),
+            "disabled" => ThinkingMode::Disabled,
+            "between_tools" => ThinkingMode::BetweenTools,
+            _ => {
+                self.reader = start;
+                let known = "'adaptive', 'between_tools', 'disabled', 'enabled'";
+                return Err(bad_tag(tag, known).into());
+            }
+        };
+        Ok(Thinking { mode, omitted })
+    }
+
+    /// `{"type": "json_schema", "schema": …}`; gives the schema.
+    fn output_format(&mut self) -> Read<&'a str> {
+        let tag = self.tag()?;
+        if tag != "json_schema" {
+            return Err(bad_tag(tag, "'json_schema'").into());
+        }
+        let mut schema = None;
+        self.object(|source, key| {
+            match key {
+                "type" => return source.ignore(Kind::String),
+                "schema" => match source.reader.kind()? {
+                    Kind::Object => schema = Some(source.raw()?),
+                    found => return Err(expected("an object", found).into()),
+                },
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        required(schema, "schema")
+    }
+}
+
+fn into_text(block: Block<'_>) -> Option<Text<'_>> {
+    match block {
+        Block::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(body: &str) -> String {
+        let mut warnings = Warnings::new(false);
+        Request::read(body, 128, false, &mut warnings).unwrap_err().message
+    }
+
+    #[test]
+    fn a_wrong_body_is_refused_with_its_path() {
+        let message = |content: &str| {
+            format!(
+                r#"{{"model":"m","max_tokens":1,"messages":[{{"role":"user","content":{content}}}]}}"#
+            )
+        };
+        for (body, expected) in [
+            ("", "The request body is not valid JSON: expected a value at byte 0"),
+            ("[]", "The request body is not valid JSON: expected an object, but found an array"),
+            (r#"{"model":"m","#, "The request body is not valid JSON: expected a key at byte 13"),
+            (r#"{"messages":[],"max_tokens":1}"#, "model: Field required"),
+            (r#"{"model":"m","max_tokens":1}"#, "messages: Field required"),
+            (r#"{"model":"m","messages":[]}"#, "max_tokens: Field required"),
+            (r#"{"model":null,"messages":[],"max_tokens":1}"#, "model: Field required"),
+            (r#"{"max_tokens":-1}"#, "max_tokens: Input should be greater than or equal to 0"),
+            (r#"{"max_tokens":1.5}"#, "max_tokens: Input should be a valid integer"),
+            (r#"{"max_tokens":"5"}"#, "max_tokens: Input should be a valid integer"),
+            (r#"{"stream":"yes"}"#, "stream: expected a boolean, but found a string"),
+            (r#"{"messages":{}}"#, "messages: expected an array, but found an object"),
+            (r#"{"messages":["x"]}"#, "messages[0]: expected an object, but found a string"),
+            (r#"{"messages":[{"content":"x"}]}"#, "messages[0].role: Field required"),
+            (r#"{"messages":[{"role":"user"}]}"#, "messages[0].content: Field required"),
+            (
+                r#"{"messages":[{"role":"tool","content":"x"}]}"#,
+                "messages[0].role: Input should be 'user', 'assistant' or 'system'",
+            ),
+            (
+                &message("7"),
+                "messages[0].content: expected a string or an array, but found a number",
+            ),
+            (&message(r#"[{"text":"x"}]"#), "messages[0].content[0].type: Field required"),
+            (&message(r#"[{"type":"text"}]"#), "messages[0].content[0].text: Field required"),
+            (
+                &message(r#"[{"text":[],"type":"text"}]"#),
+                "messages[0].content[0].text: expected a string, but found an array",
+            ),
+            (
+                &message(
+                    r#"[{"type":"tool_result","tool_use_id":"t","content":[{"type":"image","source":{"type":"base64","data":5}}]}]"#,
+                ),
+                "messages[0].content[0].content[0].source.data: expected a string, but found a number",
+            ),
+            (r#"{"thinking":{"type":"enabled"}}"#, "thinking.budget_tokens: Field required"),
+            (
+                r#"{"thinking":{"type":"on"}}"#,
+                "thinking: Input tag 'on' found using 'type' does not match any of the expected tags: 'adaptive', 'between_tools', 'disabled', 'enabled'",
+            ),
+            (
+                r#"{"system":[{"type":"image"}]}"#,
+                "system[0]: Input tag 'image' found using 'type' does not match any of the expected tags: 'text'",
+            ),
+        ] {
+            assert_eq!(error(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_block_may_come_last() {
+        let body = r#"{"max_tokens":1,"messages":[{"content":[{"content":[{"text":"a","type":"text"}],"is_error":true,"tool_use_id":"t","type":"tool_result"}],"role":"user"}],"model":"m"}"#;
+        let request = Request::read(body, 128, false, &mut Warnings::new(false)).unwrap();
+        let [Message { role: Role::User, content, .. }] = &request.messages[..] else { panic!() };
+        let [Block::ToolResult(result)] = &content[..] else { panic!() };
+        assert!(result.is_error && result.id == "t");
+        assert!(matches!(&result.content[..], [Block::Text(text)] if text.text == "a"));
+    }
+
+    #[test]
+    fn members_of_other_blocks_are_unknown_fields() {
+        let body = r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","tool_use_id":"t"}],"x":1}],"novel":{}}"#;
+        let mut warnings = Warnings::new(false);
+        Request::read(body, 128, false, &mut warnings).unwrap();
+        assert_eq!(
+            warnings.header().unwrap(),
+            "unknown_field:tool_use_id,unknown_field:x,unknown_field:novel"
+        );
+        let strict = Request::read(body, 128, false, &mut Warnings::new(true)).unwrap_err();
+        assert_eq!(
+            strict.message,
+            "messages[0].content[0].tool_use_id: Extra inputs are not permitted"
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! The cursor over a request's body, with what all its parts need: unknown members are counted, and
+//! an error names its path.
+//!
+//! Nobody carries paths around while reading. The place of an error is known as an offset, and the
+//! path to an offset is found by walking the body once more, which only happens for errors.
+
+use crate::error::Error;
+use crate::json::{self, Kind, Reader, Str};
+use crate::warning::Warnings;
+
+/// Why reading stopped.
+pub(super) enum Fail {
+    /// The reader stands where the error is.
+    Here(json::Error),
+    /// The path is in the message already.
+    Told(Error),
+}
+
+impl From<json::Error> for Fail {
+    fn from(error: json::Error) -> Self {
+        Self::Here(error)
+    }
+}
+
+impl From<Error> for Fail {
+    fn from(error: Error) -> Self {
+        Self::Told(error)
+    }
+}
+
+pub(super) type Read<T> = Result<T, Fail>;
+
+/// A body that is being read.
+pub(super) struct Source<'a, 'w> {
+    pub(super) body: &'a str,
+    pub(super) reader: Reader<'a>,
+    pub(super) warnings: &'w mut Warnings,
+}
+
+/// Reads the whole of `body` with `read`, and gives errors their paths.
+pub(super) fn read_body<'a, T>(
+    body: &'a str,
+    depth_max: u32,
+    warnings: &mut Warnings,
+    read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
+) -> Result<T, Error> {
+    let mut source = Source { body, reader: Reader::new(body, depth_max), warnings };
+    let result = read(&mut source).and_then(|value| {
+        source.reader.end()?;
+        Ok(value)
+    });
+    match result {
+        Ok(value) => Ok(value),
+        Err(Fail::Told(error)) => Err(error),
+        Err(Fail::Here(error)) if error.is_syntax() => Err(error.into()),
+        Err(Fail::Here(error)) => {
+            let path = path_at(body, source.reader.offset());
+            match (path.as_str(), error.path()) {
+                ("", "") => Err(Error::invalid(format!(
+                    "The request body is not valid JSON: {}",
+                    error.reason()
+                ))),
+                ("", _) => Err(error.into()),
+                (path, _) => Err(error.in_key(path).into()),
+            }
+        }
+    }
+}
+
+impl<'a> Source<'a, '_> {
+    /// Reads an object. `member` is called with the name of each member that is not null; it reads
+    /// the value, or says that it does not know the name.
+    pub(super) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
+        self.reader.kind()?;
+        let start = self.reader.offset();
+        self.reader.begin_object()?;
+        while let Some(key) = self.reader.next_key()? {
+            if self.reader.null()? {
+                continue;
+            }
+            let key = key.decode();
+            if !member(self, &key)? {
+                self.reader.skip()?;
+                self.unknown_field(start, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the member `key` of the object that starts at `start`.
+    fn unknown_field(&mut self, start: usize, key: &str) -> Read<()> {
+        let path = if self.warnings.strict() { path_at(self.body, start) } else { String::new() };
+        Ok(self.warnings.unknown_field(&path, key)?)
+    }
+
+    /// Reads an array, calling `element` for each.
+    pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        self.reader.begin_array()?;
+        while self.reader.next_element()? {
+            element(self)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn string(&mut self) -> Read<Str<'a>> {
+        Ok(self.reader.string()?)
+    }
+
+    /// Any value, as it was written.
+    pub(super) fn raw(&mut self) -> Read<&'a str> {
+        Ok(self.reader.skip()?)
+    }
+
+    /// A value of one kind, as it was written.
+    pub(super) fn raw_of(&mut self, kind: Kind) -> Read<&'a str> {
+        let found = self.reader.kind()?;
+        if found != kind {
+            return Err(expected(kind.name(), found).into());
+        }
+        self.raw()
+    }
+
+    /// Checks that a value that is not used has its type.
+    pub(super) fn ignore(&mut self, kind: Kind) -> Read<bool> {
+        self.raw_of(kind)?;
+        Ok(true)
+    }
+
+    /// A whole number that is not negative, with the real API's words about others.
+    pub(super) fn whole_number(&mut self) -> Read<u64> {
+        let is_number = self.reader.kind()? == Kind::Number;
+        let text = if is_number { self.reader.clone().number()? } else { "" };
+        match text.parse() {
+            Ok(number) => {
+                self.reader.number()?;
+                Ok(number)
+            }
+            Err(_) if text.starts_with('-') && text.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
+                Err(json::Error::value("Input should be greater than or equal to 0").into())
+            }
+            Err(_) => Err(json::Error::value("Input should be a valid integer").into()),
+        }
+    }
+
+    /// The `type` of the object that comes next, wherever it stands in it: some clients write it
+    /// last. Nothing is consumed.
+    pub(super) fn tag(&mut self) -> Read<Str<'a>> {
+        if self.reader.kind()? != Kind::Object {
+            self.reader.begin_object()?;
+        }
+        let mut ahead = self.reader.clone();
+        ahead.begin_object()?;
+        while let Some(key) = ahead.next_key()? {
+            if key == "type" {
+                return Ok(ahead.string().map_err(|error| error.in_key("type"))?);
+            }
+            ahead.skip()?;
+        }
+        Err(missing("type").into())
+    }
+
+    /// `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h"}`.
+    pub(super) fn cache_control(&mut self) -> Read<bool> {
+        self.object(|source, key| match key {
+            "type" | "ttl" => source.ignore(Kind::String),
+            _ => Ok(false),
+        })?;
+        Ok(true)
+    }
+}
+
+/// `PATH.key: Field required`, to be given where the reader stands at the object.
+pub(super) fn missing(key: &str) -> json::Error {
+    json::Error::value("Field required").in_key(key)
+}
+
+/// The member `key`, which must be there.
+pub(super) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
+    value.ok_or_else(|| missing(key).into())
+}
+
+pub(super) fn expected(what: &str, found: Kind) -> json::Error {
+    json::Error::value(format!("expected {what}, but found {}", found.name()))
+}
+
+/// The real API's words for a `type` that it does not know. The tag is cut: it can be anything.
+pub(super) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
+    let tag: String = tag.decode().chars().take(64).collect();
+    json::Error::value(format!(
+        "Input tag '{tag}' found using 'type' does not match any of the expected tags: {known}"
+    ))
+}
+
+/// The path of the innermost value that contains `offset`, as a client would write it:
+/// `messages[3].content[0]`. Empty for the whole body.
+#[must_use]
+pub fn path_at(body: &str, offset: usize) -> String {
+    let mut path = String::new();
+    let mut reader = Reader::new(body, u32::MAX);
+    while let Some((step, inner)) = step_towards(&mut reader, offset) {
+        if !(path.is_empty() || step.starts_with('[')) {
+            path.push('.');
+        }
+        path.push_str(&step);
+        reader = inner;
+    }
+    path
+}
+
+/// The member or element of the next value that contains `offset`, and a reader that stands at it.
+fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, Reader<'a>)> {
+    let object = match reader.kind().ok()? {
+        Kind::Object => {
+            reader.begin_object().ok()?;
+            true
+        }
+        Kind::Array => {
+            reader.begin_array().ok()?;
+            false
+        }
+        _ => return None,
+    };
+    let mut index = 0usize;
+    loop {
+        let step = if object {
+            reader.next_key().ok()??.decode().into_owned()
+        } else if reader.next_element().ok()? {
+            format!("[{index}]")
+        } else {
+            return None;
+        };
+        reader.kind().ok()?;
+        if reader.offset() > offset {
+            return None;
+        }
+        let inner = reader.clone();
+        // Where the rest of the body is broken, the error that is looked for came before that.
+        if reader.skip().is_err() || offset <= reader.offset() {
+            return Some((step, inner));
+        }
+        index = index.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_has_the_path_of_its_innermost_value() {
+        let body = r#" {"a": [1, {"b c": "x", "d": [ ]}], "e": {} } "#;
+        let at = |needle: &str| path_at(body, body.find(needle).unwrap());
+        assert_eq!(at("{\"a\""), "");
+        assert_eq!(at("[1"), "a");
+        assert_eq!(at("1,"), "a[0]");
+        assert_eq!(at("{\"b c\""), "a[1]");
+        assert_eq!(at("\"x\""), "a[1].b c");
+        assert_eq!(at("[ ]"), "a[1].d");
+        assert_eq!(at("{} }"), "e");
+        assert_eq!(path_at(body, 9999), "");
+        assert_eq!(path_at("{\"a\": [1, {\"b\": tru", 16), "a[1].b");
+    }
+}

@@ -1,0 +1,153 @@
+//! The history as turns: what both protocols mean by it, before either one's form.
+//!
+//! A turn is everything that one side says until the other one speaks. Tool results stand apart
+//! from the rest of a user's turn, because Chat Completions wants them first and as messages of
+//! their own. Nothing in here knows of profiles or upstreams.
+
+pub mod pairs;
+pub mod rules;
+
+use crate::anthropic::{Block, ToolResult, ToolUse};
+use crate::json::Str;
+
+/// Everything that one side says until the other one speaks.
+#[derive(Debug)]
+pub enum Turn<'a> {
+    /// The user's, with the results of the calls in the turn before.
+    User(User<'a>),
+    /// The assistant's.
+    Assistant(Vec<Block<'a>>),
+    /// The texts of a system message in the middle that stays where it is.
+    System(Vec<Str<'a>>),
+}
+
+/// A turn of the user.
+#[derive(Debug, Default)]
+pub struct User<'a> {
+    /// Tool results.
+    pub results: Vec<ToolResult<'a>>,
+    /// Everything else.
+    pub items: Vec<Item<'a>>,
+}
+
+/// A part of a user's turn that is not a tool result.
+#[derive(Debug)]
+pub enum Item<'a> {
+    /// As the client wrote it.
+    Block(Block<'a>),
+    /// The texts of a system message that stood here.
+    System(Vec<Str<'a>>),
+    /// The summary of what was compacted.
+    Summary(Str<'a>),
+    /// A tool result to which there is no call.
+    Orphan(ToolResult<'a>),
+    /// The system prompt, for models that have no role for it.
+    SystemPrompt,
+}
+
+/// The turns of a conversation; neighbours of the same side become one.
+#[derive(Debug, Default)]
+pub struct Turns<'a> {
+    turns: Vec<Turn<'a>>,
+}
+
+impl<'a> Turns<'a> {
+    /// Adds a tool result to the user's turn.
+    pub fn result(&mut self, result: ToolResult<'a>) {
+        match self.turns.last_mut() {
+            Some(Turn::User(user)) => user.results.push(result),
+            _ => {
+                let user = User { results: vec![result], items: Vec::new() };
+                self.turns.push(Turn::User(user));
+            }
+        }
+    }
+
+    /// Adds anything else to the user's turn.
+    pub fn item(&mut self, item: Item<'a>) {
+        match self.turns.last_mut() {
+            Some(Turn::User(user)) => user.items.push(item),
+            _ => {
+                let user = User { results: Vec::new(), items: vec![item] };
+                self.turns.push(Turn::User(user));
+            }
+        }
+    }
+
+    /// Adds a block to the assistant's turn.
+    pub fn block(&mut self, block: Block<'a>) {
+        match self.turns.last_mut() {
+            Some(Turn::Assistant(blocks)) => blocks.push(block),
+            _ => self.turns.push(Turn::Assistant(vec![block])),
+        }
+    }
+
+    /// Adds a system message that stays where it is.
+    pub fn system(&mut self, texts: Vec<Str<'a>>) {
+        match self.turns.last_mut() {
+            Some(Turn::System(known)) => known.extend(texts),
+            _ => self.turns.push(Turn::System(texts)),
+        }
+    }
+
+    /// All turns, without the texts that say nothing.
+    #[must_use]
+    pub fn finish(self) -> Vec<Turn<'a>> {
+        let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
+        for mut turn in self.turns {
+            if !drop_blank_texts(&mut turn) {
+                continue;
+            }
+            match (turns.last_mut(), turn) {
+                (Some(Turn::User(known)), Turn::User(user)) => {
+                    known.results.extend(user.results);
+                    known.items.extend(user.items);
+                }
+                (Some(Turn::Assistant(known)), Turn::Assistant(blocks)) => known.extend(blocks),
+                (Some(Turn::System(known)), Turn::System(texts)) => known.extend(texts),
+                (_, turn) => turns.push(turn),
+            }
+        }
+        turns
+    }
+}
+
+/// Drops texts that are empty, and blank ones beside others. Says whether anything is left.
+fn drop_blank_texts(turn: &mut Turn<'_>) -> bool {
+    match turn {
+        Turn::User(User { results, items }) => {
+            let blank = |item: &Item<'_>| matches!(item, Item::Block(block) if is_blank(block));
+            let only_blanks = results.is_empty() && items.iter().all(blank);
+            items.retain(|item| match item {
+                Item::Block(block) => keeps(block, only_blanks),
+                _ => true,
+            });
+            !(results.is_empty() && items.is_empty())
+        }
+        Turn::Assistant(blocks) => {
+            let only_blanks = blocks.iter().all(is_blank);
+            blocks.retain(|block| keeps(block, only_blanks));
+            !blocks.is_empty()
+        }
+        Turn::System(texts) => !texts.is_empty(),
+    }
+}
+
+fn is_blank(block: &Block<'_>) -> bool {
+    matches!(block, Block::Text(text) if text.text.is_blank())
+}
+
+fn keeps(block: &Block<'_>, only_blanks: bool) -> bool {
+    match block {
+        Block::Text(text) => !text.text.is_empty() && (only_blanks || !text.text.is_blank()),
+        _ => true,
+    }
+}
+
+/// The tool calls among the blocks of the assistant.
+pub fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b ToolUse<'a>> {
+    blocks.iter().filter_map(|block| match block {
+        Block::ToolUse(call) => Some(call),
+        _ => None,
+    })
+}

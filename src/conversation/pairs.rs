@@ -1,0 +1,314 @@
+//! Tool calls and their results, one of each: what chat templates and the real APIs insist on, and
+//! what clients break when they cut, merge or resume a conversation.
+//!
+//! After [`repair`], each call is answered exactly once, in the user's turn that directly follows:
+//!
+//! | found | done | warning |
+//! |---|---|---|
+//! | the result in the turn that follows | nothing | |
+//! | two of them there | the last one is kept | `tool_result_duplicate` |
+//! | the result in another turn | it is moved | `tool_result_moved` |
+//! | no result | a result that says so | `tool_result_missing` |
+//! | a result without a call | it becomes a text of the user | `tool_result_orphan` |
+//! | two calls with one id in one turn | the first one is kept | `tool_use_duplicate` |
+//!
+//! A history that is right stays as it is. [`check`] refuses what [`repair`] would change, in the
+//! real API's words, which clients match on.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Item, Turn, User, calls};
+use crate::anthropic::{Block, Message, Role, Text, ToolResult};
+use crate::error::Error;
+use crate::json::Str;
+use crate::warning::Warnings;
+
+/// What a model is told about a call whose result is not in the history.
+const MISSING: &str = "Tool result is missing.";
+
+/// The results with one id.
+#[derive(Default)]
+struct Found<'a> {
+    /// The turn in which each one was, rising, and the result until it is used.
+    results: Vec<(usize, Option<ToolResult<'a>>)>,
+    /// All before this one are used.
+    used: usize,
+    /// The turns that call with this id, rising.
+    callers: Vec<usize>,
+}
+
+/// Makes every call have its one result. See the module's documentation.
+#[must_use]
+pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
+    let mut found: BTreeMap<Cow<'a, str>, Found<'a>> = BTreeMap::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
+        match turn {
+            Turn::User(user) => {
+                for result in std::mem::take(&mut user.results) {
+                    let known = found.entry(result.id.decode()).or_default();
+                    known.results.push((at, Some(result)));
+                }
+            }
+            Turn::Assistant(blocks) => {
+                drop_repeated_calls(blocks, warnings);
+                for call in calls(blocks) {
+                    found.entry(call.id.decode()).or_default().callers.push(at);
+                }
+            }
+            Turn::System(_) => {}
+        }
+    }
+    let mut answers: Vec<Vec<ToolResult<'a>>> = Vec::with_capacity(turns.len());
+    for (at, turn) in turns.iter().enumerate() {
+        let mut results = Vec::new();
+        if let Turn::Assistant(blocks) = turn {
+            let answering = answering_turn(&turns, at);
+            for call in calls(blocks) {
+                let found = found.get_mut(&call.id.decode());
+                let result = found.and_then(|found| found.take(at, answering, warnings));
+                results.push(result.unwrap_or_else(|| {
+                    warnings.add("tool_result_missing");
+                    missing(call.id)
+                }));
+            }
+        }
+        answers.push(results);
+    }
+    let mut orphans: BTreeMap<usize, Vec<Item<'a>>> = BTreeMap::new();
+    for (at, result) in found.into_values().flat_map(|found| found.results) {
+        if let Some(result) = result {
+            warnings.add("tool_result_orphan");
+            orphans.entry(at).or_default().push(Item::Orphan(result));
+        }
+    }
+    assemble(turns, answers, orphans)
+}
+
+fn drop_repeated_calls(blocks: &mut Vec<Block<'_>>, warnings: &mut Warnings) {
+    if calls(blocks).nth(1).is_none() {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    blocks.retain(|block| match block {
+        Block::ToolUse(call) if !seen.insert(call.id.decode()) => {
+            warnings.add("tool_use_duplicate");
+            false
+        }
+        _ => true,
+    });
+}
+
+/// The user's turn that answers the assistant's turn `at`, system messages between them aside.
+fn answering_turn(turns: &[Turn<'_>], at: usize) -> Option<usize> {
+    let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
+    match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
+        Some((next, Turn::User(_))) => Some(next),
+        _ => None,
+    }
+}
+
+fn missing(id: Str<'_>) -> ToolResult<'_> {
+    let text = Text { text: Str::plain(MISSING), cached: false, cited: false };
+    ToolResult { id, content: vec![Block::Text(text)], is_error: true }
+}
+
+impl<'a> Found<'a> {
+    /// The result of the call in the turn `at`.
+    fn take(
+        &mut self,
+        at: usize,
+        answering: Option<usize>,
+        warnings: &mut Warnings,
+    ) -> Option<ToolResult<'a>> {
+        // A later call with the same id has the first claim on what follows it.
+        let next_call = self.callers.partition_point(|caller| *caller <= at);
+        let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
+        let after = self.results.partition_point(|(turn, _)| *turn <= at);
+        let mut taken = None;
+        for (turn, result) in self.results.iter_mut().skip(after) {
+            if Some(*turn) == answering {
+                let Some(result) = result.take() else { continue };
+                if taken.replace(result).is_some() {
+                    warnings.add("tool_result_duplicate");
+                }
+                continue;
+            }
+            if taken.is_some() || *turn >= next_call {
+                break;
+            }
+            taken = result.take();
+            if taken.is_some() {
+                warnings.add("tool_result_moved");
+                break;
+            }
+        }
+        if taken.is_some() {
+            return taken;
+        }
+        while self.results.get(self.used).is_some_and(|(_, result)| result.is_none()) {
+            self.used = self.used.saturating_add(1);
+        }
+        let (turn, result) = self.results.get_mut(self.used)?;
+        if *turn >= at {
+            return None;
+        }
+        warnings.add("tool_result_moved");
+        result.take()
+    }
+}
+
+/// Puts the answers into the turns after the calls, and the orphans where they were.
+fn assemble<'a>(
+    turns: Vec<Turn<'a>>,
+    answers: Vec<Vec<ToolResult<'a>>>,
+    mut orphans: BTreeMap<usize, Vec<Item<'a>>>,
+) -> Vec<Turn<'a>> {
+    let mut whole = Vec::with_capacity(turns.len());
+    // Results that wait for their turn, and system messages that must not stand before them.
+    let mut waiting = Vec::new();
+    let mut held = Vec::new();
+    for ((at, turn), results) in turns.into_iter().enumerate().zip(answers) {
+        match turn {
+            Turn::User(User { items, .. }) => {
+                let mut all = orphans.remove(&at).unwrap_or_default();
+                all.extend(items);
+                let user = User { results: std::mem::take(&mut waiting), items: all };
+                if !(user.results.is_empty() && user.items.is_empty()) {
+                    whole.push(Turn::User(user));
+                }
+                whole.append(&mut held);
+            }
+            Turn::System(_) if !waiting.is_empty() => held.push(turn),
+            Turn::System(_) => whole.push(turn),
+            Turn::Assistant(blocks) => {
+                flush(&mut whole, &mut waiting, &mut held);
+                match whole.last_mut() {
+                    // All that stood between was moved.
+                    Some(Turn::Assistant(known)) => known.extend(blocks),
+                    _ => whole.push(Turn::Assistant(blocks)),
+                }
+                waiting = results;
+            }
+        }
+    }
+    flush(&mut whole, &mut waiting, &mut held);
+    whole
+}
+
+fn flush<'a>(
+    whole: &mut Vec<Turn<'a>>,
+    waiting: &mut Vec<ToolResult<'a>>,
+    held: &mut Vec<Turn<'a>>,
+) {
+    if !waiting.is_empty() {
+        let results = std::mem::take(waiting);
+        whole.push(Turn::User(User { results, items: Vec::new() }));
+    }
+    whole.append(held);
+}
+
+/// Puts results into the order of the calls, which is what templates render. Clients give them in
+/// the order in which the tools were done.
+pub fn order(turns: &mut [Turn<'_>]) {
+    let mut position: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
+    for turn in turns {
+        match turn {
+            Turn::Assistant(blocks) => {
+                position.clear();
+                for (at, call) in calls(blocks).enumerate() {
+                    position.entry(call.id.decode()).or_insert(at);
+                }
+            }
+            Turn::User(user) if user.results.len() > 1 => {
+                let last = usize::MAX;
+                user.results.sort_by_key(|result| {
+                    position.get(&result.id.decode()).copied().unwrap_or(last)
+                });
+            }
+            Turn::User(_) | Turn::System(_) => {}
+        }
+    }
+}
+
+/// Refuses a history whose calls and results do not fit.
+///
+/// # Errors
+/// In the real API's words.
+pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
+    let mut ids = BTreeSet::new();
+    // The calls that the user's next blocks must answer, and the message they are in.
+    let mut open: Vec<Cow<'_, str>> = Vec::new();
+    let mut known: BTreeSet<Cow<'_, str>> = BTreeSet::new();
+    let mut answered: BTreeSet<Cow<'_, str>> = BTreeSet::new();
+    let mut caller = 0usize;
+    // Whether results may still come: they are the first blocks of the user's turn.
+    let mut answering = false;
+    let mut speaker = Role::System;
+    for (at, message) in messages.iter().enumerate() {
+        if message.role != speaker && message.role != Role::System {
+            if speaker == Role::User {
+                check_answered(caller, &open, &answered)?;
+                open.clear();
+                known.clear();
+                answered.clear();
+            }
+            answering = message.role == Role::User;
+            speaker = message.role;
+        }
+        for (number, block) in message.content.iter().enumerate() {
+            let path = || format!("messages.{at}.content.{number}");
+            match block {
+                Block::ToolUse(call) => {
+                    let id = call.id.decode();
+                    if !ids.insert(id.clone()) {
+                        let rule = "`tool_use` ids must be unique";
+                        return Err(Error::invalid(format!("{}: {rule}", path())));
+                    }
+                    known.insert(id.clone());
+                    open.push(id);
+                    caller = at;
+                }
+                Block::ToolResult(result) => {
+                    let id = result.id.decode();
+                    if !known.contains(&id) {
+                        return Err(Error::invalid(format!(
+                            "{}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. \
+                             Each `tool_result` block must have a corresponding `tool_use` block \
+                             in the previous message.",
+                            path()
+                        )));
+                    }
+                    if answering && !answered.insert(id.clone()) {
+                        return Err(Error::invalid(format!(
+                            "{}: each tool_use must have a single result. Found multiple \
+                             `tool_result` blocks with id: {id}",
+                            path()
+                        )));
+                    }
+                }
+                _ if message.role == Role::User => answering = false,
+                _ => {}
+            }
+        }
+    }
+    check_answered(caller, &open, &answered)
+}
+
+fn check_answered(
+    caller: usize,
+    open: &[Cow<'_, str>],
+    answered: &BTreeSet<Cow<'_, str>>,
+) -> Result<(), Error> {
+    let ids: Vec<&str> =
+        open.iter().filter(|id| !answered.contains(*id)).map(Cow::as_ref).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "messages.{caller}: `tool_use` ids were found without `tool_result` blocks immediately \
+         after: {}. Each `tool_use` block must have a corresponding `tool_result` block in the \
+         next message.",
+        ids.join(", ")
+    )))
+}

@@ -1,0 +1,126 @@
+//! The real API's rules for a conversation, beside those for tool calls (`pairs`). They are only
+//! enforced in strict mode; otherwise a request is made to fit.
+
+use crate::anthropic::{Block, Message, Request, Role, ThinkingMode};
+use crate::error::Error;
+
+/// Most messages in a request.
+const MESSAGES_MAX: usize = 100_000;
+
+/// What no upstream can answer, strict or not.
+///
+/// # Errors
+/// In the real API's words.
+pub fn check_always(request: &Request<'_>) -> Result<(), Error> {
+    if request.model.is_empty() {
+        return Err(Error::invalid("model: String should have at least 1 character"));
+    }
+    if request.messages.is_empty() {
+        return Err(Error::invalid("messages: at least one message is required"));
+    }
+    if request.messages.len() > MESSAGES_MAX {
+        return Err(Error::invalid(format!(
+            "messages: at most {MESSAGES_MAX} messages are allowed, but found {}",
+            request.messages.len()
+        )));
+    }
+    if let Some(at) = request.stop_sequences.iter().position(|stop| stop.is_blank()) {
+        return Err(Error::invalid(format!(
+            "stop_sequences[{at}]: each stop sequence must contain non-whitespace"
+        )));
+    }
+    Ok(())
+}
+
+/// What the real API refuses.
+///
+/// # Errors
+/// In the real API's words.
+pub fn check_strictly(request: &Request<'_>) -> Result<(), Error> {
+    let messages = &request.messages;
+    if messages.first().is_some_and(|message| message.role != Role::User) {
+        return Err(Error::invalid("messages: first message must use the \"user\" role"));
+    }
+    let last = messages.len().saturating_sub(1);
+    for (at, message) in messages.iter().enumerate() {
+        check_texts(at, message, at == last)?;
+        check_ids(at, message)?;
+    }
+    check_thinking(request)
+}
+
+fn check_texts(at: usize, message: &Message<'_>, is_last: bool) -> Result<(), Error> {
+    let of_assistant = message.role == Role::Assistant;
+    if message.content.is_empty() {
+        // A system message can be there only for its effort.
+        if (is_last && of_assistant) || message.role == Role::System {
+            return Ok(());
+        }
+        return Err(Error::invalid(format!(
+            "messages.{at}: all messages must have non-empty content except for the optional \
+             final assistant message"
+        )));
+    }
+    let texts = || {
+        message.content.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(&text.text),
+            _ => None,
+        })
+    };
+    if texts().any(|text| text.is_empty()) {
+        return Err(Error::invalid("messages: text content blocks must be non-empty"));
+    }
+    if texts().count() == message.content.len() && texts().all(|text| text.is_blank()) {
+        return Err(Error::invalid(
+            "messages: text content blocks must contain non-whitespace text",
+        ));
+    }
+    let ends_in_space = |text: &str| text.ends_with(char::is_whitespace);
+    if let (true, true, Some(Block::Text(text))) = (is_last, of_assistant, message.content.last())
+        && ends_in_space(&text.text.decode())
+    {
+        return Err(Error::invalid(
+            "messages: final assistant content cannot end with trailing whitespace",
+        ));
+    }
+    Ok(())
+}
+
+fn check_ids(at: usize, message: &Message<'_>) -> Result<(), Error> {
+    for (number, block) in message.content.iter().enumerate() {
+        let (id, member) = match block {
+            Block::ToolUse(call) => (call.id, "tool_use.id"),
+            Block::ToolResult(result) => (result.id, "tool_result.tool_use_id"),
+            _ => continue,
+        };
+        let id = id.decode();
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if id.is_empty() || !id.bytes().all(allowed) {
+            return Err(Error::invalid(format!(
+                "messages.{at}.content.{number}.{member}: String should match pattern \
+                 '^[a-zA-Z0-9_-]+$'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
+    let Some(ThinkingMode::Enabled(budget)) = request.thinking.map(|thinking| thinking.mode) else {
+        return Ok(());
+    };
+    if budget < 1024 {
+        return Err(Error::invalid(
+            "thinking.budget_tokens: Input should be greater than or equal to 1024",
+        ));
+    }
+    if request.max_tokens.is_some_and(|most| most <= budget) {
+        return Err(Error::invalid("`max_tokens` must be greater than `thinking.budget_tokens`"));
+    }
+    if request.tool_forced {
+        return Err(Error::invalid(
+            "Thinking may not be enabled when tool_choice forces tool use.",
+        ));
+    }
+    Ok(())
+}

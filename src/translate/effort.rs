@@ -1,0 +1,127 @@
+//! How hard the model thinks, and whether (mapping A.8, the request half).
+
+use crate::anthropic::{Request, ThinkingMode};
+use crate::asked;
+use crate::config;
+use crate::error::Error;
+use crate::json::{Str, Writer};
+use crate::profile::{Effort, Profile, ThinkingSwitch};
+use crate::warning::Warnings;
+
+/// What the upstream is told about thinking.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Effective {
+    effort: Option<Effort>,
+    switch: Option<bool>,
+    budget: Option<u64>,
+}
+
+impl Effective {
+    /// Decides. `later` is the effort that the last system message in the middle asks for.
+    pub(super) fn new(
+        request: &Request<'_>,
+        later: Option<Str<'_>>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mode = request.thinking.map(|thinking| thinking.mode);
+        let has_none = profile.reasoning_effort_values.contains(&Effort::None);
+        if let Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools) = mode {
+            let none = has_none || profile.thinking_switch == ThinkingSwitch::EffortNone;
+            let effort = none.then_some(Effort::None);
+            return Ok(Self { effort, switch: Some(false), budget: None });
+        }
+        let word = later.or(request.effort);
+        let mut wanted = word.and_then(effort_of);
+        if word.is_some() && wanted.is_none() {
+            warnings.dropped("output_config.effort")?;
+        }
+        let mut budget = None;
+        if let Some(ThinkingMode::Enabled(tokens)) = mode {
+            budget = profile.thinking_budget.then_some(tokens);
+            wanted = wanted.or(Some(match tokens {
+                4096.. => Effort::High,
+                2048.. => Effort::Medium,
+                _ => Effort::Low,
+            }));
+        }
+        let effort = wanted.and_then(|wanted| nearest(wanted, &profile.reasoning_effort_values));
+        Ok(Self { effort, switch: mode.map(|_| true), budget })
+    }
+
+    pub(super) fn write(&self, profile: &Profile, json: &mut Writer<'_>) {
+        if let Some(effort) = self.effort {
+            json.key("reasoning_effort").text(effort.word());
+        }
+        if let Some(on) = self.switch {
+            match profile.thinking_switch {
+                // Where effort is the switch, it was written above.
+                ThinkingSwitch::None | ThinkingSwitch::EffortNone => {}
+                ThinkingSwitch::ThinkingType => {
+                    let word = if on { "enabled" } else { "disabled" };
+                    json.key("thinking").begin_object().key("type").text(word).end_object();
+                }
+                ThinkingSwitch::ChatTemplateKwargs => {
+                    json.key("chat_template_kwargs").begin_object();
+                    json.key("enable_thinking").bool(on).end_object();
+                }
+                ThinkingSwitch::EnableThinking => {
+                    json.key("enable_thinking").bool(on);
+                }
+            }
+        }
+        if let Some(tokens) = self.budget {
+            json.key("thinking_budget_tokens").u64(tokens);
+        }
+    }
+}
+
+fn effort_of(word: Str<'_>) -> Option<Effort> {
+    let all = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
+    all.into_iter().find(|effort| word == effort.word())
+}
+
+/// The value that the upstream takes: the wanted one, else the next lower one, else the lowest that
+/// still thinks.
+fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
+    let thinking = || values.iter().copied().filter(|value| *value != Effort::None);
+    thinking().filter(|value| *value <= wanted).max().or_else(|| thinking().min())
+}
+
+/// What the client is shown of the reasoning.
+pub(super) fn shown(request: &Request<'_>, reasoning: config::Reasoning) -> asked::Thinking {
+    let wanted = matches!(
+        request.thinking.map(|thinking| thinking.mode),
+        Some(ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
+    );
+    let omitted = request.thinking.is_some_and(|thinking| thinking.omitted);
+    match reasoning {
+        config::Reasoning::Never => asked::Thinking::Hidden,
+        config::Reasoning::OnRequest if !wanted => asked::Thinking::Hidden,
+        config::Reasoning::OnRequest | config::Reasoning::Always if omitted => {
+            asked::Thinking::Omitted
+        }
+        config::Reasoning::OnRequest | config::Reasoning::Always => asked::Thinking::Shown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_effort_that_is_not_there_becomes_the_next_lower_one() {
+        use Effort::{High, Low, Max, Medium, Minimal, None, Xhigh};
+        for (wanted, values, expected) in [
+            (Xhigh, &[None, Minimal, Low, Medium, High, Xhigh, Max][..], Some(Xhigh)),
+            (Xhigh, &[Low, High, Max], Some(High)),
+            (Max, &[Low, Medium, High], Some(High)),
+            (Medium, &[Low, High, Max], Some(Low)),
+            (Low, &[None, High], Some(High)),
+            (Low, &[None], Option::None),
+            (High, &[], Option::None),
+        ] {
+            assert_eq!(nearest(wanted, values), expected, "{wanted:?} {values:?}");
+        }
+    }
+}

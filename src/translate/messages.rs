@@ -1,0 +1,612 @@
+//! Turns to the `messages` of Chat Completions (mapping A.3 and A.4, step 3).
+//!
+//! ```text
+//!  assistant  text, reasoning, tool calls     1 assistant message
+//!  user       tool results                    n tool messages, directly after it
+//!             images of the results           1 user message
+//!             everything else                   with both
+//! ```
+
+use super::parts::{self, Parts, begin_text, end_text, push};
+use super::server_history;
+use super::thinking::Reasoning;
+use super::tool_id::Outgoing;
+use super::tool_input;
+use super::tools::ToolSet;
+use crate::anthropic::{Block, DocumentSource, Text, ToolResult, ToolUse, path_at};
+use crate::conversation::{Item, Turn, User, calls};
+use crate::error::Error;
+use crate::json::{Str, Writer, compact, escape, escape_compact};
+use crate::profile::{
+    EmptyAssistantContent, Profile, SystemRole, TextAfterToolResults, ToolContentParts,
+};
+use crate::warning::Warnings;
+
+/// Most cache breakpoints that an upstream takes in one request.
+const BREAKPOINTS_MAX: usize = 4;
+
+/// The system prompt.
+#[derive(Debug, Default)]
+pub(super) struct SystemPrompt<'a> {
+    pub(super) texts: Vec<Text<'a>>,
+    /// The schema that the answer must have, for upstreams that know no other way.
+    pub(super) schema: Option<&'a str>,
+}
+
+/// Writes the messages of one request.
+pub(super) struct Messages<'r, 'a> {
+    pub(super) parts: Parts<'r, 'a>,
+    pub(super) tools: &'r ToolSet<'a>,
+    pub(super) ids: Outgoing,
+    pub(super) warnings: &'r mut Warnings,
+    pub(super) system: SystemPrompt<'a>,
+    /// How many breakpoints are still passed over, so that the last ones are written.
+    passed_over: usize,
+    /// Results whose images wait for the user message, and their ids.
+    attached: Vec<(String, ToolResult<'a>)>,
+}
+
+impl<'r, 'a> Messages<'r, 'a> {
+    pub(super) fn new(
+        parts: Parts<'r, 'a>,
+        tools: &'r ToolSet<'a>,
+        system: SystemPrompt<'a>,
+        warnings: &'r mut Warnings,
+    ) -> Self {
+        let ids = Outgoing::new(parts.profile.id_style, parts.profile.max_id_length);
+        Self { parts, tools, ids, warnings, system, passed_over: 0, attached: Vec::new() }
+    }
+
+    /// Writes all messages, as an array.
+    ///
+    /// # Errors
+    /// A block that this upstream cannot take and that must not be lost.
+    pub(super) fn write(
+        mut self,
+        mut turns: Vec<Turn<'a>>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
+        json.begin_array();
+        let role = match self.profile().system_role {
+            _ if self.system.texts.is_empty() && self.system.schema.is_none() => None,
+            SystemRole::System => Some("system"),
+            SystemRole::Developer => Some("developer"),
+            SystemRole::User => {
+                put_before_first_user(&mut turns);
+                None
+            }
+        };
+        if let Some(role) = role {
+            json.begin_object().key("role").text(role);
+            self.system_content(json.key("content"));
+            json.end_object();
+        }
+        let mut turns = turns.into_iter().peekable();
+        while let Some(turn) = turns.next() {
+            match turn {
+                Turn::System(texts) => {
+                    json.begin_object().key("role").text("system").key("content");
+                    string(json, |out| push_joined(out, texts));
+                    json.end_object();
+                }
+                Turn::Assistant(blocks) => {
+                    let next = match turns.peek_mut() {
+                        Some(Turn::User(user)) => Some(user),
+                        _ => None,
+                    };
+                    self.assistant(&blocks, next, json)?;
+                }
+                Turn::User(user) => self.user(user, json)?,
+            }
+        }
+        json.end_array();
+        Ok(())
+    }
+
+    fn profile(&self) -> &'r Profile {
+        self.parts.profile
+    }
+
+    fn breakpoints(&self, turns: &[Turn<'_>]) -> usize {
+        if !self.profile().cache_breakpoints {
+            return 0;
+        }
+        let users = turns.iter().filter_map(|turn| match turn {
+            Turn::User(user) => Some(user),
+            _ => None,
+        });
+        let items = users.flat_map(|user| &user.items).filter(|item| is_cached(item)).count();
+        let system = self.system.texts.iter().filter(|text| text.cached).count();
+        items.saturating_add(system)
+    }
+
+    /// Whether a breakpoint is written for something that the client wants cached.
+    fn breakpoint(&mut self, cached: bool) -> bool {
+        if !cached || !self.profile().cache_breakpoints {
+            return false;
+        }
+        let due = self.passed_over == 0;
+        self.passed_over = self.passed_over.saturating_sub(1);
+        due
+    }
+
+    fn system_content(&mut self, json: &mut Writer<'_>) {
+        let cached = self.system.texts.iter().any(|text| text.cached);
+        if !(cached && self.profile().cache_breakpoints) {
+            return string(json, |out| push_system(out, &self.system));
+        }
+        json.begin_array();
+        for text in std::mem::take(&mut self.system.texts) {
+            begin_text(json);
+            push(json.out(), text.text);
+            let due = self.breakpoint(text.cached);
+            end_text(json, due);
+        }
+        if self.system.schema.is_some() {
+            begin_text(json);
+            push_system(json.out(), &self.system);
+            end_text(json, false);
+        }
+        json.end_array();
+    }
+
+    fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
+        let User { results, items } = user;
+        let merge =
+            self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool;
+        let (merged, items) = if merge && !results.is_empty() {
+            items.into_iter().partition(|item| self.is_text(item))
+        } else {
+            (Vec::new(), items)
+        };
+        let last = results.len().saturating_sub(1);
+        for (at, result) in results.into_iter().enumerate() {
+            self.tool(result, if at == last { &merged } else { &[] }, json)?;
+        }
+        self.user_message(items, json)
+    }
+
+    /// A result and, for upstreams that want no user message after it, the user's own words.
+    fn tool(
+        &mut self,
+        result: ToolResult<'a>,
+        words: &[Item<'a>],
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let id = self.ids.id(&result.id.decode(), "");
+        let mut attached = Vec::new();
+        parts::attachments(&result.content, self.profile(), &mut |block| attached.push(block));
+        let in_parts = self.profile().tool_content_parts == ToolContentParts::Images
+            && !attached.is_empty()
+            && attached.iter().all(|block| matches!(block, Block::Image(_)));
+        json.begin_object().key("role").text("tool");
+        json.key("tool_call_id").text(&id).key("content");
+        if in_parts {
+            json.begin_array();
+            let before = json.out().len();
+            begin_text(json);
+            let start = json.out().len();
+            self.push_tool_text(json.out(), &result, "", words)?;
+            if json.out().len() > start {
+                end_text(json, false);
+            } else {
+                json.out().truncate(before);
+            }
+            for image in attached {
+                self.parts.write_attachment(json, image, false)?;
+            }
+            json.end_array().end_object();
+            return Ok(());
+        }
+        let empty = match attached.first() {
+            Some(Block::Image(_)) => "[image attached below]",
+            Some(_) => "[document attached below]",
+            None => self.profile().empty_tool_content.as_str(),
+        };
+        let waits = !attached.is_empty();
+        json.value().out().push(b'"');
+        self.push_tool_text(json.out(), &result, empty, words)?;
+        json.out().push(b'"');
+        json.end_object();
+        if waits {
+            self.attached.push((id, result));
+        }
+        Ok(())
+    }
+
+    fn push_tool_text(
+        &self,
+        out: &mut Vec<u8>,
+        result: &ToolResult<'_>,
+        empty: &str,
+        words: &[Item<'_>],
+    ) -> Result<(), Error> {
+        let start = out.len();
+        if result.is_error && !says_error(&result.content) {
+            escape(out, "Error: ");
+        }
+        let labelled = out.len();
+        self.parts.push_lines(out, &result.content)?;
+        if out.len() == labelled {
+            escape(out, empty);
+        }
+        for item in words {
+            if out.len() > start {
+                escape(out, "\n\n");
+            }
+            self.push_item(out, item)?;
+        }
+        Ok(())
+    }
+
+    fn user_message(&mut self, items: Vec<Item<'a>>, json: &mut Writer<'_>) -> Result<(), Error> {
+        let attached = std::mem::take(&mut self.attached);
+        let Some(first) = items.first() else {
+            if !attached.is_empty() {
+                begin_user(json).begin_array();
+                self.write_attached(&attached, json)?;
+                json.end_array().end_object();
+            }
+            return Ok(());
+        };
+        let joined = items.len() == 1
+            || self.profile().alternating_roles
+            || matches!(first, Item::SystemPrompt);
+        let is_plain = |item: &Item<'_>| {
+            self.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
+        };
+        begin_user(json);
+        if joined && attached.is_empty() && items.iter().all(is_plain) {
+            json.value().out().push(b'"');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    escape(json.out(), "\n\n");
+                }
+                self.push_item(json.out(), item)?;
+            }
+            json.out().push(b'"');
+        } else {
+            json.begin_array();
+            self.write_attached(&attached, json)?;
+            for item in &items {
+                self.write_item(item, json)?;
+            }
+            json.end_array();
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn write_attached(
+        &self,
+        attached: &[(String, ToolResult<'_>)],
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        for (id, result) in attached {
+            let mut blocks = Vec::new();
+            parts::attachments(&result.content, self.profile(), &mut |block| blocks.push(block));
+            for block in blocks {
+                let what = if matches!(block, Block::Image(_)) { "Image" } else { "Document" };
+                begin_text(json);
+                escape(json.out(), &format!("{what} from tool result {id}:"));
+                end_text(json, false);
+                self.parts.write_attachment(json, block, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_text(&self, item: &Item<'_>) -> bool {
+        match item {
+            Item::Block(block) => parts::is_text(block, self.profile()),
+            Item::Orphan(result) => {
+                result.content.iter().all(|block| parts::is_text(block, self.profile()))
+            }
+            Item::System(_) | Item::Summary(_) | Item::SystemPrompt => true,
+        }
+    }
+
+    /// Appends what an item says in words, as the inside of a JSON string.
+    fn push_item(&self, out: &mut Vec<u8>, item: &Item<'_>) -> Result<(), Error> {
+        match item {
+            Item::Block(block) => self.parts.push_text(out, block)?,
+            Item::System(texts) => {
+                escape(out, "<system-message>\n");
+                push_joined(out, texts.iter().copied());
+                escape(out, "\n</system-message>");
+            }
+            Item::Summary(summary) => {
+                escape(out, "<summary>");
+                push(out, *summary);
+                escape(out, "</summary>");
+            }
+            Item::Orphan(result) => {
+                escape(out, "[Tool result without a call: ");
+                self.parts.push_lines(out, &result.content)?;
+                escape(out, "]");
+            }
+            Item::SystemPrompt => push_system(out, &self.system),
+        }
+        Ok(())
+    }
+
+    fn write_item(&mut self, item: &Item<'_>, json: &mut Writer<'_>) -> Result<(), Error> {
+        let due = self.breakpoint(is_cached(item));
+        if let Item::Block(block) = item
+            && !self.is_text(item)
+        {
+            if let Block::Document(document) = block
+                && let DocumentSource::Content(inner) = &document.source
+            {
+                return self.parts.write_document(json, document, inner, due);
+            }
+            return self.parts.write_attachment(json, block, due);
+        }
+        begin_text(json);
+        self.push_item(json.out(), item)?;
+        end_text(json, due);
+        if let Item::Orphan(result) = item {
+            let mut blocks = Vec::new();
+            parts::attachments(&result.content, self.profile(), &mut |block| blocks.push(block));
+            for block in blocks {
+                self.parts.write_attachment(json, block, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
+    /// is followed by its result here.
+    fn assistant(
+        &mut self,
+        blocks: &[Block<'a>],
+        next: Option<&mut User<'a>>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let all: Vec<&ToolUse<'a>> = calls(blocks).collect();
+        let Some((last, others)) = all
+            .split_last()
+            .filter(|(_, others)| self.profile().single_tool_call && !others.is_empty())
+        else {
+            return self.assistant_message(blocks, &all, json);
+        };
+        let mut content = blocks;
+        let mut next = next;
+        for call in others {
+            self.assistant_message(content, &[call], json)?;
+            content = &[];
+            let Some(user) = &mut next else { continue };
+            if let Some(at) = user.results.iter().position(|result| result.id == call.id) {
+                let result = user.results.remove(at);
+                self.tool(result, &[], json)?;
+            }
+        }
+        self.assistant_message(content, &[last], json)
+    }
+
+    fn assistant_message(
+        &mut self,
+        blocks: &[Block<'a>],
+        calls: &[&ToolUse<'a>],
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let reasoning = Reasoning::of(blocks);
+        json.begin_object().key("role").text("assistant");
+        self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
+        reasoning.write(self.profile(), !calls.is_empty(), json);
+        if !calls.is_empty() {
+            json.key("tool_calls").begin_array();
+            for call in calls {
+                self.tool_call(call, &reasoning, json)?;
+            }
+            json.end_array();
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn assistant_content(
+        &self,
+        blocks: &[Block<'a>],
+        reasoning: &Reasoning<'a>,
+        has_calls: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let before = json.out().len();
+        json.key("content");
+        if reasoning.is_content() {
+            json.begin_array();
+            reasoning.write_parts(json);
+            let from = json.out().len();
+            begin_text(json);
+            let start = json.out().len();
+            self.push_assistant_text(json.out(), blocks)?;
+            if json.out().len() > start {
+                end_text(json, false);
+            } else {
+                json.out().truncate(from);
+            }
+            json.end_array();
+            return Ok(());
+        }
+        json.value().out().push(b'"');
+        let start = json.out().len();
+        self.push_assistant_text(json.out(), blocks)?;
+        json.out().push(b'"');
+        if json.out().len() > start.saturating_add(1) {
+            return Ok(());
+        }
+        json.out().truncate(before);
+        match self.profile().empty_assistant_content {
+            EmptyAssistantContent::Null if has_calls => {
+                json.key("content").null();
+            }
+            EmptyAssistantContent::Absent if has_calls => {}
+            // Without calls a message must have a content.
+            _ => {
+                json.key("content").text("");
+            }
+        }
+        Ok(())
+    }
+
+    /// Texts are joined without a gap, which is how the stream was cut into blocks.
+    fn push_assistant_text(&self, out: &mut Vec<u8>, blocks: &[Block<'a>]) -> Result<(), Error> {
+        let start = out.len();
+        let mut own_line = false;
+        for block in blocks {
+            let is_prose = matches!(block, Block::Text(_));
+            if matches!(block, Block::ToolUse(_) | Block::Thinking { .. }) {
+                continue;
+            }
+            let before = out.len();
+            if before > start && (own_line || !is_prose) {
+                escape(out, "\n");
+            }
+            let from = out.len();
+            match block {
+                Block::ServerToolUse { name, input } => {
+                    server_history::push_call(out, *name, input);
+                }
+                Block::ServerToolResult { content, .. } => {
+                    server_history::push_result(out, content);
+                }
+                block => {
+                    if let Block::Document(document) = block
+                        && let DocumentSource::Base64 { .. } = document.source
+                    {
+                        let path = parts_path(self.parts.body, document.at);
+                        return Err(Error::unsupported(&path));
+                    }
+                    self.parts.push_text(out, block)?;
+                }
+            }
+            if out.len() == from {
+                out.truncate(before);
+            } else {
+                own_line = !is_prose;
+            }
+        }
+        Ok(())
+    }
+
+    fn tool_call(
+        &mut self,
+        call: &ToolUse<'a>,
+        reasoning: &Reasoning<'a>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let name = call.name.decode();
+        let toolset = call.toolset.map(|toolset| toolset.decode());
+        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref()).into_owned();
+        let client_id = call.id.decode();
+        let id = self.ids.id(&client_id, &outgoing);
+        json.begin_object().key("id").text(&id).key("type").text("function");
+        json.key("function").begin_object().key("name").text(&outgoing);
+        json.key("arguments");
+        if call.input.starts_with('{') {
+            let stripped =
+                tool_input::without_echoed_id(call.input, call.id, self.tools.schema_of(&name));
+            let input = stripped.as_deref().unwrap_or(call.input);
+            string(json, |out| escape_compact(out, input));
+        } else {
+            self.bad_input(call)?;
+            json.text("{}");
+        }
+        json.end_object();
+        let signature = reasoning.signature_of(&id).or_else(|| reasoning.signature_of(&client_id));
+        if let Some(signature) = signature {
+            json.key("extra_content").begin_object().key("google").begin_object();
+            json.key("thought_signature").text(signature).end_object().end_object();
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn bad_input(&mut self, call: &ToolUse<'_>) -> Result<(), Error> {
+        if self.warnings.strict() {
+            let found = crate::json::Reader::new(call.input, 128).kind()?;
+            return Err(Error::invalid(format!(
+                "{}.input: expected an object, but found {}",
+                path_at(self.parts.body, call.at),
+                found.name()
+            )));
+        }
+        self.warnings.add("tool_input_not_object");
+        Ok(())
+    }
+}
+
+fn parts_path(body: &str, at: usize) -> String {
+    format!("{}.source", path_at(body, at))
+}
+
+fn begin_user<'j, 'o>(json: &'j mut Writer<'o>) -> &'j mut Writer<'o> {
+    json.begin_object().key("role").text("user").key("content")
+}
+
+/// Puts the system prompt before the first words of the user.
+fn put_before_first_user(turns: &mut Vec<Turn<'_>>) {
+    match turns.first_mut() {
+        Some(Turn::User(user)) => user.items.insert(0, Item::SystemPrompt),
+        _ => {
+            let user = User { results: Vec::new(), items: vec![Item::SystemPrompt] };
+            turns.insert(0, Turn::User(user));
+        }
+    }
+}
+
+fn is_cached(item: &Item<'_>) -> bool {
+    match item {
+        Item::Block(Block::Text(text)) => text.cached,
+        Item::Block(Block::Image(image)) => image.cached,
+        Item::Block(Block::Document(document)) => document.cached,
+        _ => false,
+    }
+}
+
+/// Whether a result begins with the word "error", whatever its case.
+fn says_error(content: &[Block<'_>]) -> bool {
+    let Some(Block::Text(text)) = content.first() else { return false };
+    let start = text.text.raw().as_bytes().first_chunk::<5>();
+    start.is_some_and(|start| start.eq_ignore_ascii_case(b"error"))
+}
+
+fn string(json: &mut Writer<'_>, write: impl FnOnce(&mut Vec<u8>)) {
+    let out = json.value().out();
+    out.push(b'"');
+    write(out);
+    out.push(b'"');
+}
+
+fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {
+    for (at, text) in texts.into_iter().enumerate() {
+        if at > 0 {
+            escape(out, "\n\n");
+        }
+        push(out, text);
+    }
+}
+
+fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
+    let start = out.len();
+    push_joined(out, system.texts.iter().map(|text| text.text));
+    if let Some(schema) = system.schema {
+        if out.len() > start {
+            escape(out, "\n\n");
+        }
+        escape(
+            out,
+            "Answer with one JSON object that matches this JSON Schema, and nothing else:\n",
+        );
+        escape_compact(out, schema);
+    }
+}
+
+/// How many bytes a JSON value has without white space.
+pub(super) fn compact_len(json: &str, scratch: &mut Vec<u8>) -> usize {
+    scratch.clear();
+    compact(scratch, json);
+    scratch.len()
+}

@@ -1,0 +1,209 @@
+//! Tools that ran at Anthropic, in the history: to another model they are a text of the assistant.
+//!
+//! Results come in many shapes, and new ones with each tool. What can be read in them is found by
+//! name, wherever it stands: titles and addresses, outputs, texts, error codes. Encrypted parts and
+//! base64 are not for reading.
+
+use crate::json::{Kind, Reader, Str, escape, escape_compact};
+
+/// Appends `[NAME INPUT]`, as the inside of a JSON string.
+pub(super) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
+    out.push(b'[');
+    out.extend_from_slice(name.raw().as_bytes());
+    out.push(b' ');
+    escape_compact(out, input);
+    out.push(b']');
+}
+
+/// Appends what can be read of a result, as the inside of a JSON string, in lines.
+pub(super) fn push_result(out: &mut Vec<u8>, content: &str) {
+    let mut lines = Lines { start: out.len(), out };
+    let mut reader = Reader::new(content, 128);
+    // The content was read once before, so that it is JSON; nothing is lost by stopping early.
+    let _ = lines.value(&mut reader);
+}
+
+/// The names of the tools that a tool search found.
+pub(super) fn tool_names<'a>(content: &'a str, mut each: impl FnMut(Str<'a>)) {
+    let mut reader = Reader::new(content, 128);
+    let _ = walk_names(&mut reader, &mut each);
+}
+
+fn walk_names<'a>(
+    reader: &mut Reader<'a>,
+    each: &mut impl FnMut(Str<'a>),
+) -> Result<(), crate::json::Error> {
+    match reader.kind()? {
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                walk_names(reader, each)?;
+            }
+        }
+        Kind::Object => {
+            reader.begin_object()?;
+            while let Some(key) = reader.next_key()? {
+                if key == "tool_name" && reader.kind()? == Kind::String {
+                    each(reader.string()?);
+                } else {
+                    walk_names(reader, each)?;
+                }
+            }
+        }
+        _ => {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+struct Lines<'o> {
+    out: &'o mut Vec<u8>,
+    start: usize,
+}
+
+impl Lines<'_> {
+    /// Values are nested as deeply as the reader allows (128), so the recursion has an end.
+    fn value(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
+        match reader.kind()? {
+            Kind::String => {
+                let text = reader.string()?;
+                self.line(text);
+            }
+            Kind::Array => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    self.value(reader)?;
+                }
+            }
+            Kind::Object => self.object(reader)?,
+            Kind::Number | Kind::Bool | Kind::Null => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
+        // The address goes after the title, whichever comes first.
+        let (mut title, mut url, mut data) = (None, None, None);
+        let mut base64 = false;
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let kind = reader.kind()?;
+            match (key.decode().as_ref(), kind) {
+                ("title", Kind::String) => title = Some(reader.string()?),
+                ("url", Kind::String) => url = Some(reader.string()?),
+                ("data", Kind::String) => data = Some(reader.string()?),
+                ("type", Kind::String) => base64 = reader.string()? == "base64",
+                ("text" | "stdout" | "stderr" | "content" | "lines" | "tool_references", _)
+                | ("source", Kind::Object) => self.value(reader)?,
+                ("error_code" | "error_message", Kind::String) => {
+                    let text = reader.string()?;
+                    self.begin_line("error: ");
+                    self.out.extend_from_slice(text.raw().as_bytes());
+                }
+                ("return_code", Kind::Number) => {
+                    let code = reader.number()?;
+                    if code != "0" {
+                        self.begin_line("return code: ");
+                        self.out.extend_from_slice(code.as_bytes());
+                    }
+                }
+                ("tool_name", Kind::String) => {
+                    let name = reader.string()?;
+                    self.begin_line("Tool loaded: ");
+                    self.out.extend_from_slice(name.raw().as_bytes());
+                }
+                ("file_id", Kind::String) => {
+                    let id = reader.string()?;
+                    self.begin_line("file: ");
+                    self.out.extend_from_slice(id.raw().as_bytes());
+                }
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        match (title, url) {
+            (Some(title), Some(url)) => {
+                self.line(title);
+                self.out.push(b' ');
+                self.out.extend_from_slice(url.raw().as_bytes());
+            }
+            (Some(one), None) | (None, Some(one)) => self.line(one),
+            (None, None) => {}
+        }
+        if let Some(data) = data.filter(|_| !base64) {
+            self.line(data);
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, text: Str<'_>) {
+        if !text.is_empty() {
+            self.begin_line("");
+            self.out.extend_from_slice(text.raw().as_bytes());
+        }
+    }
+
+    fn begin_line(&mut self, label: &str) {
+        if self.out.len() > self.start {
+            self.out.extend_from_slice(b"\\n");
+        }
+        escape(self.out, label);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(content: &str) -> String {
+        let mut out = b"before".to_vec();
+        push_result(&mut out, content);
+        String::from_utf8(out).unwrap().strip_prefix("before").unwrap().to_owned()
+    }
+
+    #[test]
+    fn what_can_be_read_is_kept_and_what_is_encrypted_is_not() {
+        for (content, expected) in [
+            (
+                r#"[{"type":"web_search_result","url":"https://a","title":"A","encrypted_content":"E"},{"type":"web_search_result","title":"B \"b\"","url":"https://b","page_age":null}]"#,
+                r#"A https://a\nB \"b\" https://b"#,
+            ),
+            (
+                r#"{"type":"web_search_tool_result_error","error_code":"max_uses_exceeded"}"#,
+                "error: max_uses_exceeded",
+            ),
+            (
+                r#"{"type":"web_fetch_result","url":"https://a","content":{"type":"document","title":"T","source":{"type":"text","media_type":"text/plain","data":"D"}}}"#,
+                r"D\nT\nhttps://a",
+            ),
+            (
+                r#"{"type":"web_fetch_result","url":"u","content":{"type":"document","source":{"data":"JVBE","type":"base64"}}}"#,
+                "u",
+            ),
+            (
+                r#"{"type":"bash_code_execution_result","stdout":"out\n","stderr":"","return_code":2,"content":[{"type":"bash_code_execution_output","file_id":"f1"}]}"#,
+                r"out\n\nreturn code: 2\nfile: f1",
+            ),
+            (r#"{"type":"advisor_redacted_result","encrypted_content":"E"}"#, ""),
+            (r#"{"type":"advisor_result","text":"Do it"}"#, "Do it"),
+            (r#""plain""#, "plain"),
+            (r#"[{"type":"text","text":"x"}]"#, "x"),
+            (
+                r#"{"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"a"}]}"#,
+                "Tool loaded: a",
+            ),
+            (
+                r#"{"type":"text_editor_code_execution_str_replace_result","lines":["-a","+b"],"old_start":1}"#,
+                r"-a\n+b",
+            ),
+            ("", ""),
+            ("7", ""),
+        ] {
+            assert_eq!(result(content), expected, "{content}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Reasoning in the history, on its way back to the model it came from (mapping A.8).
+//!
+//! What the client holds is a thinking block; where its reasoning came from is in the signature.
+
+use crate::anthropic::Block;
+use crate::json::{Reader, Str, Writer, escape};
+use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
+use crate::translate::signature::{Field, Signature};
+use crate::warning::Warnings;
+
+/// The reasoning of one turn of the assistant.
+#[derive(Debug, Default)]
+pub(super) struct Reasoning<'a> {
+    field: Option<Field>,
+    texts: Vec<Shown<'a>>,
+    /// JSON of the upstream's own items.
+    items: Vec<String>,
+    /// Call id and signature, for upstreams that sign each call.
+    call_signatures: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+enum Shown<'a> {
+    Raw(Str<'a>),
+    Decoded(String),
+}
+
+/// Whether a thinking block is reasoning that the upstream can have back.
+pub(super) fn returns(
+    thinking: Str<'_>,
+    signature: Str<'_>,
+    profile: &Profile,
+    warnings: &mut Warnings,
+) -> bool {
+    if profile.reasoning_history == ReasoningHistory::Never {
+        return false;
+    }
+    let Some(signature) = Signature::decode(&signature.decode()) else {
+        return profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
+    };
+    let unchanged = is_unchanged(&signature, &thinking.decode());
+    if !unchanged {
+        warnings.add("thinking_modified");
+    }
+    unchanged
+}
+
+/// A block whose text was hidden or cut carries the whole text in its signature.
+fn is_unchanged(signature: &Signature, shown: &str) -> bool {
+    (shown.is_empty() && signature.full_text.is_some()) || signature.matches(shown)
+}
+
+impl<'a> Reasoning<'a> {
+    /// Collects that of blocks for which [`returns`] is true.
+    pub(super) fn of(blocks: &[Block<'a>]) -> Self {
+        let mut reasoning = Self::default();
+        for block in blocks {
+            if let Block::Thinking { thinking, signature } = block {
+                reasoning.add(*thinking, &signature.decode());
+            }
+        }
+        reasoning
+    }
+
+    fn add(&mut self, thinking: Str<'a>, signature: &str) {
+        let Some(signature) = Signature::decode(signature) else {
+            self.texts.push(Shown::Raw(thinking));
+            return;
+        };
+        self.field.get_or_insert(signature.field);
+        self.call_signatures.extend(signature.call_signatures);
+        match signature.full_text {
+            Some(text) => self.texts.push(Shown::Decoded(text)),
+            None if thinking.is_empty() => {}
+            None => self.texts.push(Shown::Raw(thinking)),
+        }
+        self.items.extend(signature.opaque);
+    }
+
+    /// Whether it stands in the content, as parts (Mistral).
+    pub(super) fn is_content(&self) -> bool {
+        self.field == Some(Field::Parts) && !(self.texts.is_empty() && self.items.is_empty())
+    }
+
+    /// The signature of the call with this id.
+    pub(super) fn signature_of(&self, id: &str) -> Option<&str> {
+        let found = self.call_signatures.iter().find(|(known, _)| known == id);
+        found.map(|(_, signature)| signature.as_str())
+    }
+
+    /// Writes its members of an assistant message.
+    pub(super) fn write(&self, profile: &Profile, has_calls: bool, json: &mut Writer<'_>) {
+        let required =
+            has_calls && profile.reasoning_history == ReasoningHistory::RequiredOnToolCalls;
+        let field = self.field.unwrap_or(Field::ReasoningContent);
+        if field == Field::ReasoningDetails && !self.items.is_empty() {
+            json.key("reasoning_details").begin_array();
+            self.write_items(json);
+            json.end_array();
+        } else if field != Field::Parts && !self.texts.is_empty() {
+            self.write_text(json.key(match field {
+                Field::ReasoningText => "reasoning_text",
+                // OpenRouter takes `reasoning` where it has no items.
+                Field::Reasoning | Field::ReasoningDetails => "reasoning",
+                Field::ReasoningContent | Field::Parts => "reasoning_content",
+            }));
+        } else if required {
+            json.key("reasoning_content").text("");
+        }
+    }
+
+    /// Writes its parts of the content.
+    pub(super) fn write_parts(&self, json: &mut Writer<'_>) {
+        if !self.items.is_empty() {
+            return self.write_items(json);
+        }
+        json.begin_object().key("type").text("thinking");
+        json.key("thinking").begin_array().begin_object();
+        json.key("type").text("text");
+        self.write_text(json.key("text"));
+        json.end_object().end_array().end_object();
+    }
+
+    /// The elements of all arrays of items.
+    fn write_items(&self, json: &mut Writer<'_>) {
+        for items in &self.items {
+            let mut reader = Reader::new(items, 128);
+            if reader.begin_array().is_err() {
+                continue;
+            }
+            while let Ok(true) = reader.next_element() {
+                let Ok(item) = reader.skip() else { break };
+                json.raw(item);
+            }
+        }
+    }
+
+    fn write_text(&self, json: &mut Writer<'_>) {
+        let out = json.value().out();
+        out.push(b'"');
+        for text in &self.texts {
+            match text {
+                Shown::Raw(text) => out.extend_from_slice(text.raw().as_bytes()),
+                Shown::Decoded(text) => escape(out, text),
+            }
+        }
+        out.push(b'"');
+    }
+}

@@ -1,0 +1,77 @@
+//! n8n writes the id of a call into the input that it sends back: `{"query": "x", "id":
+//! "toolu_…"}`. A model that imitates its history would begin to send ids of its own.
+
+use crate::json::{Kind, Reader, Str, Writer};
+
+/// The input without a member `id` that is the id of the call, where the tool's schema has no such
+/// property; nothing where there is nothing to leave out.
+pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
+    if !input.contains("\"id\"") || has_property(schema?, "id") {
+        return None;
+    }
+    let mut found = false;
+    let mut out = Vec::with_capacity(input.len());
+    let mut json = Writer::new(&mut out);
+    let mut reader = Reader::new(input, 128);
+    reader.begin_object().ok()?;
+    json.begin_object();
+    while let Some(key) = reader.next_key().ok()? {
+        if key == "id" && reader.kind().ok()? == Kind::String {
+            let value = reader.string().ok()?;
+            if value == id {
+                found = true;
+            } else {
+                json.key("id").str(value);
+            }
+            continue;
+        }
+        json.str(key).out().push(b':');
+        json.raw(reader.skip().ok()?);
+    }
+    json.end_object();
+    found.then(|| String::from_utf8(out).ok()).flatten()
+}
+
+/// Whether a JSON Schema names a property.
+fn has_property(schema: &str, name: &str) -> bool {
+    let mut reader = Reader::new(schema, 128);
+    let mut search = || {
+        reader.begin_object().ok()?;
+        while let Some(key) = reader.next_key().ok()? {
+            if key == "properties" && reader.kind().ok()? == Kind::Object {
+                reader.begin_object().ok()?;
+                while let Some(property) = reader.next_key().ok()? {
+                    if property == name {
+                        return Some(());
+                    }
+                    reader.skip().ok()?;
+                }
+            } else {
+                reader.skip().ok()?;
+            }
+        }
+        None
+    };
+    search().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_echo_of_the_call_id_is_left_out() {
+        let schema = r#"{"type":"object","properties":{"q":{"properties":{"id":{}}}}}"#;
+        let with_id = r#"{"properties": {"a": {}, "id": {"type":"string"}}}"#;
+        let strip = |input, schema| without_echoed_id(input, Str::plain("toolu_1"), schema);
+        assert_eq!(
+            strip(r#"{"q": {"n": 1.10, "id": "toolu_1"}, "id": "toolu_1"}"#, Some(schema)),
+            Some(r#"{"q":{"n": 1.10, "id": "toolu_1"}}"#.to_owned())
+        );
+        assert_eq!(strip(r#"{"id":"toolu_1"}"#, Some("{}")), Some("{}".to_owned()));
+        assert_eq!(strip(r#"{"id":"toolu_2"}"#, Some(schema)), None);
+        assert_eq!(strip(r#"{"id":7,"q":"toolu_1"}"#, Some(schema)), None);
+        assert_eq!(strip(r#"{"id":"toolu_1"}"#, Some(with_id)), None);
+        assert_eq!(strip(r#"{"id":"toolu_1"}"#, None), None);
+    }
+}

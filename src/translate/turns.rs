@@ -1,0 +1,249 @@
+//! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
+//! where the upstream can take them (mapping A.4, steps 1 and 2).
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
+
+use super::{server_history, thinking};
+use crate::anthropic::tool::ToolChange;
+use crate::anthropic::{Block, DocumentSource, Message, Role, Text};
+use crate::conversation::{Item, Turn, Turns};
+use crate::error::Error;
+use crate::json::Str;
+use crate::profile::{MidSystem, Profile, ServerHistory};
+use crate::warning::Warnings;
+
+/// What the messages of a request say, beside `turns` the things that act on the whole request.
+#[derive(Debug, Default)]
+pub(super) struct History<'a> {
+    pub(super) turns: Vec<Turn<'a>>,
+    /// System messages that belong to the system prompt.
+    pub(super) system: Vec<Text<'a>>,
+    /// What became of the tools, in order.
+    pub(super) changes: Vec<ToolChange<'a>>,
+    /// Tools that a search found.
+    pub(super) activated: BTreeSet<Cow<'a, str>>,
+    /// The effort that the last system message with one asks for.
+    pub(super) effort: Option<Str<'a>>,
+    /// The ids of all calls.
+    pub(super) ids: BTreeSet<String>,
+}
+
+pub(super) struct Reading<'p, 'w, 'a> {
+    profile: &'p Profile,
+    warnings: &'w mut Warnings,
+    history: History<'a>,
+    turns: Turns<'a>,
+    begun: bool,
+}
+
+impl<'a> History<'a> {
+    /// Reads the messages.
+    ///
+    /// # Errors
+    /// Something that the user said would be lost.
+    pub(super) fn new(
+        messages: Vec<Message<'a>>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let last_user = messages.iter().rposition(|message| message.role == Role::User);
+        let mut reading = Reading {
+            profile,
+            warnings,
+            history: Self::default(),
+            turns: Turns::default(),
+            begun: false,
+        };
+        for (at, message) in messages.into_iter().enumerate() {
+            match message.role {
+                Role::System => {
+                    let over = message.until_next_user && last_user > Some(at);
+                    reading.system(at, message, over)?;
+                }
+                role => {
+                    let of_user = role == Role::User;
+                    for (number, block) in message.content.into_iter().enumerate() {
+                        let taken =
+                            if of_user { reading.user(block) } else { reading.assistant(block) };
+                        taken.map_err(|refused| refused.at(at, number, of_user))?;
+                    }
+                    reading.begun = true;
+                }
+            }
+        }
+        let Reading { mut history, turns, .. } = reading;
+        history.turns = turns.finish();
+        Ok(history)
+    }
+}
+
+/// Why a block cannot be taken.
+enum Refused {
+    /// It belongs to the other side.
+    Side(&'static str),
+    /// Its type is not known.
+    Tag(String),
+    /// It needs something that only Anthropic has.
+    Unsupported,
+    /// Strict mode.
+    Strict(Error),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Strict(error)
+    }
+}
+
+impl Refused {
+    fn at(self, message: usize, block: usize, of_user: bool) -> Error {
+        let path = format!("messages.{message}.content.{block}");
+        match self {
+            Self::Side(kind) => {
+                let side = if of_user { "assistant" } else { "user" };
+                Error::invalid(format!("{path}: `{kind}` blocks can only be in `{side}` messages"))
+            }
+            Self::Tag(tag) => Error::invalid(format!(
+                "{path}: Input tag '{tag}' found using 'type' does not match any of the expected \
+                 tags: 'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'"
+            )),
+            Self::Unsupported => {
+                Error::unsupported(&format!("messages[{message}].content[{block}]"))
+            }
+            Self::Strict(error) => error,
+        }
+    }
+}
+
+/// A `type` as it can be shown: it can be anything.
+fn shown(tag: Str<'_>) -> String {
+    tag.decode().chars().take(64).collect()
+}
+
+impl<'a> Reading<'_, '_, 'a> {
+    fn user(&mut self, block: Block<'a>) -> Result<(), Refused> {
+        match block {
+            Block::ToolResult(result) => {
+                self.activate(&result.content);
+                self.turns.result(result);
+            }
+            Block::Compaction { content, changes } => self.compaction(content, changes),
+            Block::ToolChange(change) => self.history.changes.push(change),
+            Block::ContainerUpload => return Err(Refused::Unsupported),
+            Block::Unknown(tag) => return Err(Refused::Tag(shown(tag))),
+            Block::ToolUse(_) => return Err(Refused::Side("tool_use")),
+            Block::Thinking { .. } => return Err(Refused::Side("thinking")),
+            Block::RedactedThinking => return Err(Refused::Side("redacted_thinking")),
+            Block::ServerToolUse { .. } => return Err(Refused::Side("server_tool_use")),
+            Block::ServerToolResult { .. } => return Err(Refused::Side("server_tool_result")),
+            Block::Note => {}
+            Block::Text(_)
+            | Block::Image(_)
+            | Block::Document(_)
+            | Block::SearchResult(_)
+            | Block::ToolReference(_)
+            | Block::BrowserState { .. } => {
+                self.activate(std::slice::from_ref(&block));
+                self.turns.item(Item::Block(block));
+            }
+        }
+        Ok(())
+    }
+
+    fn assistant(&mut self, block: Block<'a>) -> Result<(), Refused> {
+        match block {
+            Block::ToolUse(call) => {
+                self.history.ids.insert(call.id.decode().into_owned());
+                self.turns.block(Block::ToolUse(call));
+            }
+            Block::Thinking { thinking, signature } => {
+                if thinking::returns(thinking, signature, self.profile, self.warnings) {
+                    self.turns.block(Block::Thinking { thinking, signature });
+                }
+            }
+            Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {
+                if let Block::ServerToolResult { content, tool_search: true } = block {
+                    server_history::tool_names(content, |name| {
+                        self.history.activated.insert(name.decode());
+                    });
+                }
+                if self.profile.server_history == ServerHistory::Text {
+                    self.turns.block(block);
+                }
+            }
+            Block::Compaction { content, changes } => self.compaction(content, changes),
+            Block::ToolChange(change) => self.history.changes.push(change),
+            Block::ContainerUpload => return Err(Refused::Unsupported),
+            Block::ToolResult(_) => return Err(Refused::Side("tool_result")),
+            Block::Unknown(tag) if self.warnings.strict() => return Err(Refused::Tag(shown(tag))),
+            Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
+            // Chat Completions has no place for an image that the assistant shows.
+            Block::Image(_) => self.warnings.dropped("assistant_image")?,
+            Block::Document(document) => {
+                if let DocumentSource::Content(inner) = &document.source
+                    && inner.iter().any(|block| matches!(block, Block::Image(_)))
+                {
+                    self.warnings.dropped("assistant_image")?;
+                }
+                self.turns.block(Block::Document(document));
+            }
+            Block::RedactedThinking | Block::Note => {}
+            Block::Text(_)
+            | Block::SearchResult(_)
+            | Block::ToolReference(_)
+            | Block::BrowserState { .. } => self.turns.block(block),
+        }
+        Ok(())
+    }
+
+    fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {
+        self.history.effort = message.effort.or(self.history.effort);
+        let mut texts = VecDeque::new();
+        for (number, block) in message.content.into_iter().enumerate() {
+            match block {
+                Block::Text(text) => texts.push_back(text),
+                Block::ToolChange(change) => self.history.changes.push(change),
+                Block::Unknown(tag) => {
+                    return Err(Refused::Tag(shown(tag)).at(at, number, false));
+                }
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "messages.{at}.content.{number}: only `text` blocks, `tool_addition` and \
+                         `tool_removal` can be in `system` messages"
+                    )));
+                }
+            }
+        }
+        texts.retain(|text| !text.text.is_blank());
+        if over || texts.is_empty() {
+            return Ok(());
+        }
+        // Before anything else was said, it is the system prompt, whatever the client calls it.
+        if !self.begun || self.profile.mid_system == MidSystem::MergeToTop {
+            self.history.system.extend(texts);
+            return Ok(());
+        }
+        let texts = texts.into_iter().map(|text| text.text).collect();
+        match self.profile.mid_system {
+            MidSystem::InPlace => self.turns.system(texts),
+            MidSystem::AsUser | MidSystem::MergeToTop => self.turns.item(Item::System(texts)),
+        }
+        Ok(())
+    }
+
+    fn compaction(&mut self, content: Option<Str<'a>>, changes: Vec<ToolChange<'a>>) {
+        self.history.changes.extend(changes);
+        if let Some(summary) = content.filter(|summary| !summary.is_blank()) {
+            self.turns.item(Item::Summary(summary));
+        }
+    }
+
+    fn activate(&mut self, blocks: &[Block<'a>]) {
+        for block in blocks {
+            if let Block::ToolReference(name) = block {
+                self.history.activated.insert(name.decode());
+            }
+        }
+    }
+}
