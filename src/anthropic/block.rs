@@ -62,7 +62,7 @@ pub enum Block<'a> {
         changes: Vec<ToolChange<'a>>,
     },
     /// `tool_addition`, `tool_removal`
-    ToolChange(ToolChange<'a>),
+    ToolChange(Box<ToolChange<'a>>),
     /// `container_upload`
     ContainerUpload,
     /// `fallback`, `mcp_tool_listing`: notes of the server to itself.
@@ -220,6 +220,9 @@ impl<'a> Source<'a, '_> {
             Kind::Array => {
                 let mut blocks = Vec::new();
                 self.array(|source| {
+                    if place == Place::Message {
+                        source.place.1 = blocks.len();
+                    }
                     blocks.push(source.block(place)?);
                     Ok(())
                 })?;
@@ -543,7 +546,7 @@ impl<'a> Source<'a, '_> {
                 "tool_changes" => source.array(|source| {
                     source.tag()?;
                     if let Block::ToolChange(change) = source.tool_change()? {
-                        changes.push(change);
+                        changes.push(*change);
                     }
                     Ok(())
                 })?,
@@ -566,23 +569,19 @@ impl<'a> Source<'a, '_> {
             match key {
                 "type" => return source.ignore(Kind::String),
                 "tool" => {
-                    // The path is only worth its price when it is needed.
-                    let mut again = source.reader.clone();
+                    // Kept for references that name no tool, which is only known at the end.
+                    let (message, block) = source.place;
+                    let path = format!("messages[{message}].content[{block}].tool");
                     let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
-                    change = Some(match ToolChange::read(reader, addition, "tool", warnings) {
-                        Ok(change) => change,
-                        Err(_) => {
-                            again.kind()?;
-                            let path = super::path_at(source.body, again.offset());
-                            ToolChange::read(&mut again, addition, &path, source.warnings)?
-                        }
-                    });
+                    change = Some(ToolChange::read(reader, addition, &path, warnings)?);
                 }
                 "cache_control" => return source.cache_control(),
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        change.map(Block::ToolChange).ok_or_else(|| missing("tool").into())
+        change
+            .map(|change| Block::ToolChange(Box::new(change)))
+            .ok_or_else(|| missing("tool").into())
     }
 }

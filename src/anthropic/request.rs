@@ -34,8 +34,6 @@ pub struct Request<'a> {
     pub tool_texts: Vec<&'a str>,
     /// `tool_choice`
     pub tool_choice: Option<ToolChoice<'a>>,
-    /// Whether `tool_choice` makes the model call a tool.
-    pub tool_forced: bool,
     /// `thinking`
     pub thinking: Option<Thinking>,
     /// `output_config.effort`
@@ -167,11 +165,8 @@ impl<'a> Request<'a> {
             "top_k" => self.top_k = Some(source.whole_number()?),
             "tools" => source.array(|source| self.read_tool(source))?,
             "tool_choice" => {
-                let ahead = source.reader.clone();
                 let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
                 self.tool_choice = Some(ToolChoice::read(reader, warnings)?);
-                let tag = Source { body: source.body, reader: ahead, warnings }.tag()?;
-                self.tool_forced = tag == "any" || tag == "tool";
             }
             "thinking" => self.thinking = Some(source.thinking_config()?),
             "output_config" => self.read_output_config(source)?,
@@ -270,6 +265,7 @@ impl<'a> Source<'a, '_> {
     fn messages(&mut self) -> Read<Vec<Message<'a>>> {
         let mut messages = Vec::new();
         self.array(|source| {
+            source.place.0 = messages.len();
             messages.push(source.message()?);
             Ok(())
         })?;

@@ -35,6 +35,8 @@ pub(super) struct Source<'a, 'w> {
     pub(super) body: &'a str,
     pub(super) reader: Reader<'a>,
     pub(super) warnings: &'w mut Warnings,
+    /// The numbers of the message and of the block in it that are read.
+    pub(super) place: (usize, usize),
 }
 
 /// Reads the whole of `body` with `read`, and gives errors their paths.
@@ -44,7 +46,7 @@ pub(super) fn read_body<'a, T>(
     warnings: &mut Warnings,
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
-    let mut source = Source { body, reader: Reader::new(body, depth_max), warnings };
+    let mut source = Source { body, reader: Reader::new(body, depth_max), warnings, place: (0, 0) };
     let result = read(&mut source).and_then(|value| {
         source.reader.end()?;
         Ok(value)

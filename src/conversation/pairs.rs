@@ -246,7 +246,10 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
     let mut answering = false;
     let mut speaker = Role::System;
     for (at, message) in messages.iter().enumerate() {
-        if message.role != speaker && message.role != Role::System {
+        if message.role == Role::System {
+            // It must not stand between a call and its result.
+            check_answered(caller, &open, &answered)?;
+        } else if message.role != speaker {
             if speaker == Role::User {
                 check_answered(caller, &open, &answered)?;
                 open.clear();
@@ -279,12 +282,15 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
                             path()
                         )));
                     }
-                    if answering && !answered.insert(id.clone()) {
+                    if answered.contains(&id) {
                         return Err(Error::invalid(format!(
                             "{}: each tool_use must have a single result. Found multiple \
                              `tool_result` blocks with id: {id}",
                             path()
                         )));
+                    }
+                    if answering {
+                        answered.insert(id);
                     }
                 }
                 _ if message.role == Role::User => answering = false,

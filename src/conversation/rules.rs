@@ -1,6 +1,7 @@
 //! The real API's rules for a conversation, beside those for tool calls (`pairs`). They are only
 //! enforced in strict mode; otherwise a request is made to fit.
 
+use crate::anthropic::tool::ChoiceMode;
 use crate::anthropic::{Block, Message, Request, Role, ThinkingMode};
 use crate::error::Error;
 
@@ -117,7 +118,8 @@ fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
     if request.max_tokens.is_some_and(|most| most <= budget) {
         return Err(Error::invalid("`max_tokens` must be greater than `thinking.budget_tokens`"));
     }
-    if request.tool_forced {
+    let choice = request.tool_choice.as_ref().map(|choice| &choice.mode);
+    if matches!(choice, Some(ChoiceMode::Any | ChoiceMode::Tool(_))) {
         return Err(Error::invalid(
             "Thinking may not be enabled when tool_choice forces tool use.",
         ));

@@ -4,6 +4,7 @@
 //! (`turns`, `conversation`), and the body for the upstream is written straight into its buffer
 //! (`messages`, `parts`), shaped by the upstream's profile.
 
+mod assistant;
 mod count;
 mod effort;
 mod messages;

@@ -1,7 +1,7 @@
 //! A Messages request to a Chat Completions request: what becomes of each field (mapping A.1, A.2,
 //! A.9), and the order of the steps.
 
-use crate::anthropic::{Block, Request, Text};
+use crate::anthropic::{Block, Request, Role, Text};
 use crate::asked::Asked;
 use crate::config::{Config, InvalidToolCall, Pairing, ToolStream, Upstream};
 use crate::conversation::{Turn, calls, pairs, rules};
@@ -153,15 +153,7 @@ fn check<'c>(
         }
     }
     if warnings.strict() && headers.value("anthropic-version") == Some(NEWEST_VERSION) {
-        for (present, name) in [
-            (request.temperature.is_some(), "temperature"),
-            (request.top_p.is_some(), "top_p"),
-            (request.top_k.is_some(), "top_k"),
-        ] {
-            if present {
-                return Err(Error::invalid(format!("{name}: Extra inputs are not permitted")));
-            }
-        }
+        check_newest(request)?;
     }
     for (present, name) in [
         (request.context_management.is_some_and(edits_something), "context_management"),
@@ -188,6 +180,37 @@ fn check<'c>(
         return Err(Error::unsupported("output_config.format"));
     }
     Ok((upstream, outgoing))
+}
+
+/// What the newest version of the API has no longer.
+fn check_newest(request: &Request<'_>) -> Result<(), Error> {
+    let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
+    for (present, name) in [
+        (request.temperature.is_some(), "temperature"),
+        (request.top_p.is_some(), "top_p"),
+        (request.top_k.is_some(), "top_k"),
+    ] {
+        if present {
+            return gone(name);
+        }
+    }
+    for (at, message) in request.messages.iter().enumerate() {
+        for (number, block) in message.content.iter().enumerate() {
+            let path = format!("messages.{at}.content.{number}");
+            match (message.role, block) {
+                (Role::User, Block::Text(text)) if text.cited => {
+                    return gone(&format!("{path}.citations"));
+                }
+                (Role::Assistant, Block::Document(_)) => {
+                    return Err(Error::invalid(format!(
+                        "{path}: `document` blocks can only be in `user` messages"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether `context_management` would change what the model sees. Claude Code always asks to keep

@@ -129,7 +129,7 @@ impl<'a> Reading<'_, '_, 'a> {
                 self.turns.result(result);
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
-            Block::ToolChange(change) => self.history.changes.push(change),
+            Block::ToolChange(change) => self.history.changes.push(*change),
             Block::ContainerUpload => return Err(Refused::Unsupported),
             Block::Unknown(tag) => return Err(Refused::Tag(shown(tag))),
             Block::ToolUse(_) => return Err(Refused::Side("tool_use")),
@@ -173,7 +173,7 @@ impl<'a> Reading<'_, '_, 'a> {
                 }
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
-            Block::ToolChange(change) => self.history.changes.push(change),
+            Block::ToolChange(change) => self.history.changes.push(*change),
             Block::ContainerUpload => return Err(Refused::Unsupported),
             Block::ToolResult(_) => return Err(Refused::Side("tool_result")),
             Block::Unknown(tag) if self.warnings.strict() => return Err(Refused::Tag(shown(tag))),
@@ -203,7 +203,7 @@ impl<'a> Reading<'_, '_, 'a> {
         for (number, block) in message.content.into_iter().enumerate() {
             match block {
                 Block::Text(text) => texts.push_back(text),
-                Block::ToolChange(change) => self.history.changes.push(change),
+                Block::ToolChange(change) => self.history.changes.push(*change),
                 Block::Unknown(tag) => {
                     return Err(Refused::Tag(shown(tag)).at(at, number, false));
                 }

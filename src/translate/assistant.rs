@@ -1,0 +1,195 @@
+//! The assistant's turns: text, reasoning and tool calls in one message (mapping A.4, A.8).
+
+use super::messages::{Messages, string};
+use super::parts::{begin_text, end_text};
+use super::server_history;
+use super::thinking::Reasoning;
+use super::tool_input;
+use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
+use crate::conversation::{User, calls};
+use crate::error::Error;
+use crate::json::{Reader, Writer, escape, escape_compact};
+use crate::profile::EmptyAssistantContent;
+
+impl<'a> Messages<'_, 'a> {
+    /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
+    /// is followed by its result here.
+    pub(super) fn assistant(
+        &mut self,
+        blocks: &[Block<'a>],
+        next: Option<&mut User<'a>>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let all: Vec<&ToolUse<'a>> = calls(blocks).collect();
+        let Some((last, others)) = all
+            .split_last()
+            .filter(|(_, others)| self.profile().single_tool_call && !others.is_empty())
+        else {
+            return self.assistant_message(blocks, &all, json);
+        };
+        let mut content = blocks;
+        let mut next = next;
+        for call in others {
+            self.assistant_message(content, &[call], json)?;
+            content = &[];
+            let Some(user) = &mut next else { continue };
+            if let Some(at) = user.results.iter().position(|result| result.id == call.id) {
+                let result = user.results.remove(at);
+                self.tool(result, &[], json)?;
+            }
+        }
+        self.assistant_message(content, &[last], json)
+    }
+
+    fn assistant_message(
+        &mut self,
+        blocks: &[Block<'a>],
+        calls: &[&ToolUse<'a>],
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let reasoning = Reasoning::of(blocks);
+        json.begin_object().key("role").text("assistant");
+        self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
+        reasoning.write(self.profile(), !calls.is_empty(), json);
+        if !calls.is_empty() {
+            json.key("tool_calls").begin_array();
+            for call in calls {
+                self.tool_call(call, &reasoning, json)?;
+            }
+            json.end_array();
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn assistant_content(
+        &self,
+        blocks: &[Block<'a>],
+        reasoning: &Reasoning<'a>,
+        has_calls: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let before = json.out().len();
+        json.key("content");
+        if reasoning.is_content() {
+            json.begin_array();
+            reasoning.write_parts(json);
+            let from = json.out().len();
+            begin_text(json);
+            let start = json.out().len();
+            self.push_assistant_text(json.out(), blocks)?;
+            if json.out().len() > start {
+                end_text(json, false);
+            } else {
+                json.out().truncate(from);
+            }
+            json.end_array();
+            return Ok(());
+        }
+        json.value().out().push(b'"');
+        let start = json.out().len();
+        self.push_assistant_text(json.out(), blocks)?;
+        json.out().push(b'"');
+        if json.out().len() > start.saturating_add(1) {
+            return Ok(());
+        }
+        json.out().truncate(before);
+        match self.profile().empty_assistant_content {
+            EmptyAssistantContent::Null if has_calls => {
+                json.key("content").null();
+            }
+            EmptyAssistantContent::Absent if has_calls => {}
+            // Without calls a message must have a content.
+            _ => {
+                json.key("content").text("");
+            }
+        }
+        Ok(())
+    }
+
+    /// Texts are joined without a gap, which is how the stream was cut into blocks.
+    fn push_assistant_text(&self, out: &mut Vec<u8>, blocks: &[Block<'a>]) -> Result<(), Error> {
+        let start = out.len();
+        let mut own_line = false;
+        for block in blocks {
+            let is_prose = matches!(block, Block::Text(_));
+            if matches!(block, Block::ToolUse(_) | Block::Thinking { .. }) {
+                continue;
+            }
+            let before = out.len();
+            if before > start && (own_line || !is_prose) {
+                escape(out, "\n");
+            }
+            let from = out.len();
+            match block {
+                Block::ServerToolUse { name, input } => {
+                    server_history::push_call(out, *name, input);
+                }
+                Block::ServerToolResult { content, .. } => {
+                    server_history::push_result(out, content);
+                }
+                block => {
+                    if let Block::Document(document) = block
+                        && let DocumentSource::Base64 { .. } = document.source
+                    {
+                        let path = format!("{}.source", path_at(self.parts.body, document.at));
+                        return Err(Error::unsupported(&path));
+                    }
+                    self.parts.push_text(out, block)?;
+                }
+            }
+            if out.len() == from {
+                out.truncate(before);
+            } else {
+                own_line = !is_prose;
+            }
+        }
+        Ok(())
+    }
+
+    fn tool_call(
+        &mut self,
+        call: &ToolUse<'a>,
+        reasoning: &Reasoning<'a>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let name = call.name.decode();
+        let toolset = call.toolset.map(|toolset| toolset.decode());
+        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref()).into_owned();
+        let client_id = call.id.decode();
+        let id = self.ids.id(&client_id, &outgoing);
+        json.begin_object().key("id").text(&id).key("type").text("function");
+        json.key("function").begin_object().key("name").text(&outgoing);
+        json.key("arguments");
+        if call.input.starts_with('{') {
+            let stripped =
+                tool_input::without_echoed_id(call.input, call.id, self.tools.schema_of(&name));
+            let input = stripped.as_deref().unwrap_or(call.input);
+            string(json, |out| escape_compact(out, input));
+        } else {
+            self.bad_input(call)?;
+            json.text("{}");
+        }
+        json.end_object();
+        let signature = reasoning.signature_of(&id).or_else(|| reasoning.signature_of(&client_id));
+        if let Some(signature) = signature {
+            json.key("extra_content").begin_object().key("google").begin_object();
+            json.key("thought_signature").text(signature).end_object().end_object();
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn bad_input(&mut self, call: &ToolUse<'_>) -> Result<(), Error> {
+        if self.warnings.strict() {
+            let found = Reader::new(call.input, 128).kind()?;
+            return Err(Error::invalid(format!(
+                "{}.input: expected an object, but found {}",
+                path_at(self.parts.body, call.at),
+                found.name()
+            )));
+        }
+        self.warnings.add("tool_input_not_object");
+        Ok(())
+    }
+}

@@ -1,0 +1,234 @@
+//! Fields of the body that are not the conversation.
+
+use creole::error::Kind;
+
+use super::*;
+
+#[test]
+fn the_plain_case_is_plain() {
+    let body = sent(json!({"system": "S", "stream": true}));
+    assert_eq!(
+        body,
+        json!({
+            "model": "m",
+            "messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "q"}],
+            "max_tokens": 64,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        })
+    );
+    let mistral = sent_to("mistral", json!({}), json!({"stream": true}));
+    assert_eq!(mistral.get("stream_options"), None);
+}
+
+#[test]
+fn a_model_that_is_not_in_the_map_is_not_found() {
+    let config = Config::from_json(r#"{"models": {"claude-*": {"model": "gpt"}}}"#, |_| None);
+    let config = config.unwrap();
+    let error = try_with(&config, &whole(json!({"model": "other"}))).0.unwrap_err();
+    assert_eq!((error.kind, error.status), (Kind::NotFound, 404));
+    assert_eq!(error.message, "model: other");
+    let (body, asked) = try_with(&config, &whole(json!({"model": "claude-x"}))).0.unwrap();
+    assert_eq!((&body["model"], asked.model.as_str()), (&json!("gpt"), "claude-x"));
+}
+
+#[test]
+fn the_output_limit_has_the_upstreams_name_and_maximum() {
+    let limited = sent_to("openai", json!({"max_tokens_max": 50}), json!({}));
+    assert_eq!(limited["max_completion_tokens"], 50);
+    assert_eq!(limited.get("max_tokens"), None);
+}
+
+#[test]
+fn no_output_is_answered_at_once() {
+    let (answer, asked) =
+        try_with(&Config::default(), &whole(json!({"max_tokens": 0, "stream": true}))).0.unwrap();
+    assert_eq!(answer, json!({"answer": "", "stop_reason": "max_tokens"}));
+    assert!(asked.stream && asked.model == "m");
+}
+
+#[test]
+fn a_thread_is_refused_with_the_code_that_sdks_act_on() {
+    let request = whole(json!({"thread": {"type": "create"}}));
+    let error = try_with(&Config::default(), &request).0.unwrap_err();
+    assert_eq!((error.status, error.code), (400, Some("thread_unsupported_request")));
+}
+
+#[test]
+fn promises_that_cannot_be_kept_are_refused() {
+    for (field, value) in [
+        ("compaction", json!({"type": "summarize"})),
+        ("container", json!("c")),
+        ("container", json!({"id": "c"})),
+        ("mcp_servers", json!([{"type": "url", "name": "n", "url": "https://u"}])),
+        ("inference_geo", json!("eu")),
+    ] {
+        let message = refused(json!({field: value}));
+        assert_eq!(message, format!("{field}: this is not supported by this gateway"));
+    }
+    let policy = json!({"billing_policy": {"type": "billing_policy", "bill_to": "user_profile"}});
+    assert!(refused(policy).starts_with("billing_policy.bill_to: "));
+}
+
+#[test]
+fn what_has_no_counterpart_is_dropped_with_a_warning_or_without() {
+    for (field, value, warning) in [
+        ("fallbacks", json!("default"), "dropped:fallbacks"),
+        ("fallback_credit_token", json!("t"), "dropped:fallback_credit_token"),
+        ("speed", json!("fast"), "dropped:speed"),
+        ("speed", json!("standard"), ""),
+        ("top_k", json!(4), "dropped:top_k"),
+        (
+            "output_config",
+            json!({"task_budget": {"type": "tokens", "total": 5}}),
+            "dropped:output_config.task_budget",
+        ),
+        (
+            "context_management",
+            json!({"edits": [{"type": "clear_tool_uses_20250919"}]}),
+            "dropped:context_management",
+        ),
+        (
+            "context_management",
+            json!({"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}),
+            "",
+        ),
+        (
+            "context_management",
+            json!({"edits": [{"type": "clear_thinking_20251015", "keep": {"type": "thinking_turns", "value": 2}}]}),
+            "dropped:context_management",
+        ),
+        ("context_management", json!({}), ""),
+        ("context_management", json!({"edits": null}), ""),
+        ("diagnostics", json!({"previous_message_id": "msg_1"}), ""),
+        ("cache_control", json!({"type": "ephemeral", "ttl": "1h"}), ""),
+        ("billing_policy", json!({"type": "billing_policy", "bill_to": "self"}), ""),
+        ("service_tier", json!("auto"), ""),
+        ("service_tier", json!("standard_only"), ""),
+        ("inference_geo", json!(null), ""),
+        ("container", json!(null), ""),
+        ("mcp_servers", json!([]), ""),
+        ("thread", json!(null), ""),
+        ("betas", json!(["b"]), ""),
+        ("novel_field", json!([1]), "unknown_field:novel_field"),
+    ] {
+        assert_eq!(warned(json!({field: value})), warning, "{field}");
+        let body = sent(json!({field: value}));
+        assert_eq!(body, sent(json!({})), "{field}");
+    }
+}
+
+#[test]
+fn strict_mode_refuses_what_would_be_dropped() {
+    for (request, message) in [
+        (json!({"novel": 1}), "novel: Extra inputs are not permitted"),
+        (json!({"fallbacks": "default"}), "fallbacks: this is not supported by this gateway"),
+        (json!({"top_k": 4}), "top_k: this is not supported by this gateway"),
+    ] {
+        assert_eq!(refused_strictly(request), message);
+    }
+}
+
+#[test]
+fn tiers_and_speed_go_to_upstreams_that_have_them() {
+    let openai = |request| sent_to("openai", json!({}), request)["service_tier"].take();
+    assert_eq!(openai(json!({"service_tier": "standard_only"})), "default");
+    assert_eq!(openai(json!({"speed": "fast", "service_tier": "standard_only"})), "fast");
+    assert_eq!(openai(json!({"service_tier": "auto", "speed": "standard"})), Value::Null);
+}
+
+#[test]
+fn user_ids_are_hashed_and_sessions_are_cache_keys() {
+    let id = r#"{"device_id":"d","account_uuid":"secret","session_id":"s-1"}"#;
+    let request = json!({"metadata": {"user_id": id}});
+    let openai = sent_to("openai", json!({}), request.clone());
+    let hash = openai["safety_identifier"].as_str().unwrap();
+    assert_eq!(hash.len(), 64);
+    assert!(hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    assert_eq!(openai["prompt_cache_key"], "s-1");
+    assert!(!openai.to_string().contains("secret"));
+    let other = sent(request.clone());
+    assert_eq!((&other["user"], other.get("prompt_cache_key")), (&json!(hash), None));
+    let dropped = sent_to("default", json!({"user_id": "drop"}), request);
+    assert_eq!(dropped, sent(json!({})));
+    // A plain user id names a person, not a conversation.
+    let plain = sent_to("openai", json!({}), json!({"metadata": {"user_id": "u"}}));
+    assert_eq!(plain.get("prompt_cache_key"), None);
+    // The header wins, and a long one is hashed.
+    let config = config("openai", json!({}), json!({}));
+    let header = [("x-claude-code-session-id".to_owned(), "x".repeat(65))];
+    let mut warnings = Warnings::new(false);
+    let body = whole(json!({"metadata": {"user_id": id}}));
+    let Ok(Translated::Send { body, .. }) =
+        translate::request(&body, &config, &header, &mut warnings)
+    else {
+        panic!()
+    };
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["prompt_cache_key"].as_str().unwrap().len(), 64);
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let body = r#"{"model":"m","max_tokens":1,"temperature":1.0,"top_p":1E-1,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1.10, "b": 123456789012345678901234567890, "a": "\u00e9\/" }}]}]}"#;
+    let mut warnings = Warnings::new(false);
+    let sent = translate::request(body, &Config::default(), &[], &mut warnings).unwrap();
+    let Translated::Send { body, .. } = sent else { panic!() };
+    let body = String::from_utf8(body).unwrap();
+    assert!(body.contains(r#""temperature":1.0,"top_p":1E-1"#), "{body}");
+    let arguments =
+        r#""arguments":"{\"a\":1.10,\"b\":123456789012345678901234567890,\"a\":\"\\u00e9\\/\"}""#;
+    assert!(body.contains(arguments), "{body}");
+}
+
+#[test]
+fn sampling_is_left_out_where_the_model_has_none() {
+    let request = json!({"temperature": 0.7, "top_p": 0.9, "top_k": 40});
+    let vllm = sent_to("vllm", json!({}), request.clone());
+    assert_eq!((&vllm["temperature"], &vllm["top_k"]), (&json!(0.7), &json!(40)));
+    let none = sent_to("openai", json!({"sampling": false}), request);
+    for key in ["temperature", "top_p", "top_k"] {
+        assert_eq!(none.get(key), None);
+    }
+}
+
+#[test]
+fn stop_sequences_beyond_the_limit_are_cut_here() {
+    let request = json!({"stop_sequences": ["a!", "b!", "c!", "\n!", "e!"]});
+    let config = config("openai", json!({}), json!({}));
+    let (body, asked) = try_with(&config, &whole(request)).0.unwrap();
+    assert_eq!(body["stop"], json!(["a!", "b!", "c!", "\n!"]));
+    assert_eq!(asked.stop_here, ["e!"]);
+    assert_eq!(asked.stop_sequences.len(), 5);
+    assert_eq!(sent(json!({"stop_sequences": []})).get("stop"), None);
+    assert!(refused(json!({"stop_sequences": ["x", " \n"]})).starts_with("stop_sequences[1]: "));
+}
+
+#[test]
+fn tokens_are_counted_without_an_upstream() {
+    let body = json!({"model": "m", "messages": [user("x".repeat(36))]}).to_string();
+    assert_eq!(translate::count_tokens(&body, &Config::default()), Ok(14));
+    let off = config("default", json!({}), json!({"count_tokens": "off"}));
+    assert_eq!(translate::count_tokens(&body, &off).unwrap_err().status, 404);
+    let thread = json!({"model": "m", "messages": [user("x")], "thread": {"type": "create"}});
+    assert!(translate::count_tokens(&thread.to_string(), &Config::default()).is_err());
+}
+
+#[test]
+fn strict_mode_knows_what_the_newest_version_has_no_longer() {
+    let strict = config("default", json!({}), json!({"strict": true}));
+    let refusal = |version: &str, request: Value| {
+        let headers = [("anthropic-version".to_owned(), version.to_owned())];
+        let mut warnings = Warnings::new(true);
+        let result = translate::request(&whole(request), &strict, &headers, &mut warnings);
+        result.err().map(|error| error.message)
+    };
+    let warm = json!({"temperature": 0.5});
+    let expected = "temperature: Extra inputs are not permitted";
+    assert_eq!(refusal("2026-10-21", warm.clone()).as_deref(), Some(expected));
+    assert_eq!(refusal("2023-06-01", warm), None);
+    let cited = json!({"type": "text", "text": "a", "citations": [{"type": "char_location"}]});
+    let expected = "messages.0.content.0.citations: Extra inputs are not permitted";
+    let cited = json!({"messages": [user([cited])]});
+    assert_eq!(refusal("2026-10-21", cited).as_deref(), Some(expected));
+}

@@ -1,0 +1,168 @@
+//! Tool calls without results, results without calls, and the real API's rules.
+
+use super::*;
+
+#[test]
+fn a_missing_result_is_made_up() {
+    assert_eq!(
+        messages(json!([
+            user("q"),
+            assistant(json!([call("toolu_1"), call("toolu_2")])),
+            user(json!([result("toolu_2", "r"), text("go on")]))
+        ])),
+        json!([
+            user("q"),
+            calling(&["call_1", "call_2"]),
+            tool("call_1", "Error: Tool result is missing."),
+            tool("call_2", "r"),
+            user("go on"),
+        ])
+    );
+    let last = json!({"messages": [user("q"), assistant(json!([call("toolu_1")]))]});
+    assert_eq!(warned(last.clone()), "tool_result_missing");
+    assert_eq!(sent(last)["messages"][2], tool("call_1", "Error: Tool result is missing."));
+    let then = messages(json!([user("q"), assistant(json!([call("toolu_1")])), user("stop")]));
+    assert_eq!(then[2]["role"], "tool");
+    assert_eq!(then[3], user("stop"));
+}
+
+#[test]
+fn a_result_elsewhere_is_moved() {
+    let later = json!({"messages": [
+        user("q"), assistant(json!([call("toolu_1")])), user("hm"), assistant("wait"), user(json!([result("toolu_1", "r")])),
+    ]});
+    assert_eq!(warned(later.clone()), "tool_result_moved,prefill");
+    assert_eq!(
+        sent(later)["messages"],
+        json!([
+            user("q"),
+            calling(&["call_1"]),
+            tool("call_1", "r"),
+            user("hm"),
+            assistant("wait")
+        ])
+    );
+    let split = messages(json!([
+        user("q"),
+        assistant(json!([call("toolu_1")])),
+        assistant(json!([call("toolu_2")])),
+        user(json!([result("toolu_1", "a")])),
+        user(json!([result("toolu_2", "b")])),
+    ]));
+    assert_eq!(
+        split,
+        json!([
+            user("q"),
+            calling(&["call_1", "call_2"]),
+            tool("call_1", "a"),
+            tool("call_2", "b")
+        ])
+    );
+}
+
+#[test]
+fn orphans_become_words_and_the_last_of_two_results_counts() {
+    let orphan =
+        json!({"messages": [user("q"), user(json!([result("toolu_9", [text("lost"), image()])]))]});
+    assert_eq!(warned(orphan.clone()), "tool_result_orphan");
+    assert_eq!(
+        sent(orphan)["messages"],
+        json!([user(json!([text("[Tool result without a call: lost]"), image_part(), text("q")]))])
+    );
+    let twice = json!({"messages": [assistant(json!([call("toolu_1")])), user(json!([result("toolu_1", "a"), result("toolu_1", "b")]))]});
+    assert_eq!(warned(twice.clone()), "tool_result_duplicate");
+    assert_eq!(sent(twice)["messages"], json!([calling(&["call_1"]), tool("call_1", "b")]));
+}
+
+#[test]
+fn ids_that_repeat_belong_to_the_call_before_them() {
+    let history = json!([
+        user("q"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", "a")])),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", "b")])),
+    ]);
+    assert_eq!(warned(json!({"messages": history})), "");
+    let sent = messages(history);
+    assert_eq!((&sent[2]["content"], &sent[4]["content"]), (&json!("a"), &json!("b")));
+}
+
+#[test]
+fn strict_mode_and_reject_say_what_the_real_api_says() {
+    let pair = |second: Value| {
+        json!([user("q"), assistant(json!([call("t1"), call("t2")])), user(second)])
+    };
+    let reject = config("default", json!({}), json!({"guards": {"pairing": "reject"}}));
+    for (history, message) in [
+        (
+            pair(json!("no")),
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: t1, t2. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+        ),
+        (
+            pair(json!([result("t1", "a"), text("first"), result("t2", "b")])),
+            "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: t2. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+        ),
+        (
+            pair(json!([result("t1", "a"), result("t2", "b"), result("t3", "c")])),
+            "messages.2.content.2: unexpected `tool_use_id` found in `tool_result` blocks: t3. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.",
+        ),
+        (
+            pair(json!([result("t1", "a"), result("t2", "b"), result("t1", "c")])),
+            "messages.2.content.2: each tool_use must have a single result. Found multiple `tool_result` blocks with id: t1",
+        ),
+        (
+            json!([
+                user("q"),
+                assistant(json!([call("t1"), call("t1")])),
+                user(json!([result("t1", "a")]))
+            ]),
+            "messages.1.content.1: `tool_use` ids must be unique",
+        ),
+    ] {
+        assert_eq!(refused_strictly(json!({"messages": history})), message);
+        let error = try_with(&reject, &whole(json!({"messages": history}))).0.unwrap_err();
+        assert_eq!(error.message, message);
+    }
+    let good = json!({"messages": pair(json!([result("t2", "a"), result("t1", "b"), text("c")]))});
+    assert!(try_with(&reject, &whole(good)).0.is_ok());
+}
+
+#[test]
+fn strict_mode_enforces_the_rules_of_the_conversation() {
+    for (request, message) in [
+        (json!({"messages": []}), "messages: at least one message is required"),
+        (
+            json!({"messages": [assistant("a"), user("b")]}),
+            "messages: first message must use the \"user\" role",
+        ),
+        (
+            json!({"messages": [user(json!([])), assistant("a")]}),
+            "messages.0: all messages must have non-empty content except for the optional final assistant message",
+        ),
+        (json!({"messages": [user("")]}), "messages: text content blocks must be non-empty"),
+        (
+            json!({"messages": [user(" \n")]}),
+            "messages: text content blocks must contain non-whitespace text",
+        ),
+        (
+            json!({"messages": [user("q"), assistant("a ")]}),
+            "messages: final assistant content cannot end with trailing whitespace",
+        ),
+        (
+            json!({"messages": [user("q"), assistant(json!([call("a.b")])), user(json!([result("a.b", "r")]))]}),
+            "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+        ),
+        (
+            json!({"max_tokens": 1024, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
+            "`max_tokens` must be greater than `thinking.budget_tokens`",
+        ),
+        (
+            json!({"max_tokens": 4096, "thinking": {"type": "enabled", "budget_tokens": 1024},
+                   "tools": [{"name": "w", "input_schema": {"type": "object", "properties": {}}}], "tool_choice": {"type": "any"}}),
+            "Thinking may not be enabled when tool_choice forces tool use.",
+        ),
+    ] {
+        assert_eq!(refused_strictly(request), message);
+    }
+}

@@ -1,0 +1,152 @@
+//! What holds for every request.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Blocks and messages that clients could send, right and wrong ones.
+fn any_history() -> impl Strategy<Value = Vec<Value>> {
+    let id = prop_oneof![Just("toolu_a"), Just("toolu_b"), Just("toolu_c"), Just("bad id\u{e9}")];
+    let of_user = prop_oneof![
+        3 => id.clone().prop_map(|id| result(id, "r")),
+        1 => id.clone().prop_map(|id| result(id, [image(), text("x")])),
+        2 => ".{0,6}".prop_map(|words| text(&words)),
+        1 => Just(image()),
+        1 => Just(json!({"type": "compaction", "content": "S"})),
+    ];
+    let of_assistant = prop_oneof![
+        3 => id.prop_map(call),
+        2 => ".{0,6}".prop_map(|words| text(&words)),
+        1 => Just(json!({"type": "thinking", "thinking": "t", "signature": "s"})),
+        1 => Just(json!({"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}})),
+    ];
+    let message = prop_oneof![
+        4 => prop::collection::vec(of_user, 0..4).prop_map(user),
+        4 => prop::collection::vec(of_assistant, 0..4).prop_map(assistant),
+        1 => Just(json!({"role": "system", "content": "note"})),
+    ];
+    prop::collection::vec(message, 1..9)
+}
+
+/// A conversation in which every call has its result, in the order of the calls.
+fn right_history() -> impl Strategy<Value = Vec<Value>> {
+    prop::collection::vec((0usize..4, any::<bool>()), 1..6).prop_map(|turns| {
+        let mut history = vec![user("begin")];
+        let mut number = 0;
+        for (count, speaks) in turns {
+            let ids: Vec<String> = (0..count).map(|at| format!("toolu_{}", number + at)).collect();
+            number += count;
+            let mut said: Vec<Value> = ids.iter().map(|id| call(id)).collect();
+            if speaks || said.is_empty() {
+                said.insert(0, text("I say"));
+            }
+            history.push(assistant(said));
+            let mut back: Vec<Value> = ids.iter().map(|id| result(id, "r")).collect();
+            if speaks || back.is_empty() {
+                back.push(text("you say"));
+            }
+            history.push(user(back));
+        }
+        history
+    })
+}
+
+/// The rule of Chat Completions, checked without any of Creole's code: calls are answered at once,
+/// each exactly once, and nothing else is a tool message.
+fn check_pairs(messages: &Value) -> Result<(), String> {
+    let mut open: Vec<String> = Vec::new();
+    for (at, message) in messages.as_array().unwrap().iter().enumerate() {
+        if message["role"] == "tool" {
+            let id = message["tool_call_id"].as_str().unwrap();
+            let place = open.iter().position(|known| known == id);
+            open.remove(place.ok_or_else(|| format!("{at}: no call {id}"))?);
+            continue;
+        }
+        if !open.is_empty() {
+            return Err(format!("{at}: {open:?} not answered"));
+        }
+        for call in message["tool_calls"].as_array().unwrap_or(&Vec::new()) {
+            let arguments = call["function"]["arguments"].as_str().unwrap();
+            let arguments: Value = serde_json::from_str(arguments).unwrap();
+            assert!(arguments.is_object());
+            open.push(call["id"].as_str().unwrap().to_owned());
+        }
+    }
+    if open.is_empty() { Ok(()) } else { Err(format!("end: {open:?} not answered")) }
+}
+
+fn presets() -> impl Strategy<Value = Config> {
+    let profile = prop::sample::select(&creole::profile::PRESETS[..]);
+    let overrides = prop::sample::select(vec![
+        json!({}),
+        json!({"single_tool_call": true, "alternating_roles": true}),
+        json!({"mid_system": "in_place", "system_role": "user"}),
+        json!({"mid_system": "merge_to_top", "text_after_tool_results": "merge_into_last_tool"}),
+        json!({"foreign_thinking": "forward", "server_history": "drop", "cache_breakpoints": true}),
+        json!({"tool_content_parts": "images", "empty_assistant_content": "absent"}),
+    ]);
+    (profile, overrides).prop_map(|(profile, overrides)| config(profile, overrides, json!({})))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_history_is_repaired(history in any_history(), config in presets()) {
+        let body = whole(json!({"system": "S", "messages": history}));
+        let (outcome, _) = try_with(&config, &body);
+        match outcome {
+            Ok((sent, _)) => prop_assert_eq!(check_pairs(&sent["messages"]), Ok(()), "{}", sent),
+            Err(error) => prop_assert_eq!(error.message, "messages: text content blocks must be non-empty"),
+        }
+    }
+
+    #[test]
+    fn a_right_history_is_not_touched(history in right_history(), wrong in any_history()) {
+        let off = config("default", json!({}), json!({"guards": {"pairing": "off"}}));
+        let reject = config("default", json!({}), json!({"guards": {"pairing": "reject"}}));
+        let body = whole(json!({"messages": history}));
+        let (repaired, warnings) = try_with(&Config::default(), &body);
+        prop_assert_eq!(warnings, "");
+        let repaired = repaired.unwrap().0;
+        prop_assert_eq!(&repaired, &try_with(&off, &body).0.unwrap().0);
+        prop_assert_eq!(&repaired, &try_with(&reject, &body).0.unwrap().0);
+        // And what is accepted strictly needs no repair.
+        let body = whole(json!({"messages": wrong}));
+        if try_with(&reject, &body).0.is_ok() {
+            let (_, warnings) = try_with(&Config::default(), &body);
+            prop_assert!(!warnings.contains("tool_result"), "{}", warnings);
+        }
+    }
+
+    #[test]
+    fn damaged_bodies_never_panic_and_never_give_broken_json(
+        history in any_history(), cut in any::<prop::sample::Index>(), byte in 0u8..128, strict in any::<bool>()
+    ) {
+        let body = whole(json!({
+            "system": [text("S")], "messages": history, "thinking": {"type": "adaptive"},
+            "metadata": {"user_id": "{\"session_id\":\"s\"}"}, "stop_sequences": ["x"],
+        }));
+        let config = config("openai", json!({}), json!({"strict": strict}));
+        let mut bytes = body.clone().into_bytes();
+        let at = cut.index(bytes.len());
+        bytes[at] = byte;
+        if let Ok(damaged) = String::from_utf8(bytes) {
+            // Broken JSON makes `try_with` panic.
+            let _ = try_with(&config, &damaged);
+        }
+        if let Some(cut) = body.get(..at) {
+            prop_assert!(try_with(&config, cut).0.is_err());
+        }
+    }
+}
+
+#[test]
+fn errors_do_not_repeat_what_the_client_said() {
+    let secret = "private words";
+    let body = whole(
+        json!({"messages": [user(json!([text(secret), {"type": "text", "text": [secret]}]))]}),
+    );
+    let error = try_with(&Config::default(), &body).0.unwrap_err();
+    assert_eq!(error.message, "messages[0].content[1].text: expected a string, but found an array");
+}

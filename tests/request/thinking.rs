@@ -1,0 +1,186 @@
+//! Effort, reasoning in the history, structured outputs.
+
+use creole::asked::Thinking;
+
+use creole::translate::signature::{Field, Signature, fnv1a64};
+
+use super::*;
+
+#[test]
+fn effort_and_switch_follow_the_profile() {
+    let with = |profile: &str, overrides: Value, request: Value| {
+        let body = sent_to(profile, overrides, request);
+        let mut keys = serde_json::Map::new();
+        for key in [
+            "reasoning_effort",
+            "thinking",
+            "chat_template_kwargs",
+            "enable_thinking",
+            "thinking_budget_tokens",
+        ] {
+            if let Some(value) = body.get(key) {
+                keys.insert(key.to_owned(), value.clone());
+            }
+        }
+        Value::Object(keys)
+    };
+    let none = json!({});
+    let xhigh = json!({"output_config": {"effort": "xhigh"}, "thinking": {"type": "adaptive"}});
+    assert_eq!(with("openai", none.clone(), xhigh.clone()), json!({"reasoning_effort": "xhigh"}));
+    assert_eq!(
+        with("vllm", none.clone(), xhigh.clone()),
+        json!({"reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": true}})
+    );
+    assert_eq!(with("default", none.clone(), xhigh), none);
+    let disabled = json!({"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}});
+    assert_eq!(with("openai", none.clone(), disabled.clone()), json!({"reasoning_effort": "none"}));
+    assert_eq!(
+        with("deepseek", none.clone(), disabled.clone()),
+        json!({"thinking": {"type": "disabled"}})
+    );
+    assert_eq!(
+        with("default", json!({"thinking_switch": "enable_thinking"}), disabled),
+        json!({"enable_thinking": false})
+    );
+    let budget = |tokens: u64| json!({"thinking": {"type": "enabled", "budget_tokens": tokens}});
+    for (tokens, effort) in [(1024, "low"), (2048, "medium"), (4096, "high"), (31_999, "high")] {
+        assert_eq!(
+            with("openai", none.clone(), budget(tokens)),
+            json!({"reasoning_effort": effort})
+        );
+    }
+    assert_eq!(
+        with("llama.cpp", none.clone(), budget(5000)),
+        json!({"chat_template_kwargs": {"enable_thinking": true}, "thinking_budget_tokens": 5000})
+    );
+    assert_eq!(with("vllm", none.clone(), json!({})), none);
+}
+
+#[test]
+fn thinking_is_shown_when_it_was_asked_for() {
+    let shown = |mode: &str, thinking: Value| {
+        let config = config("default", json!({}), json!({"reasoning": mode}));
+        try_with(&config, &whole(json!({"thinking": thinking}))).0.unwrap().1.thinking
+    };
+    let adaptive = json!({"type": "adaptive", "display": "updates"});
+    assert_eq!(shown("on_request", adaptive.clone()), Thinking::Shown);
+    assert_eq!(
+        shown("on_request", json!({"type": "adaptive", "display": "omitted"})),
+        Thinking::Omitted
+    );
+    assert_eq!(shown("on_request", json!({"type": "between_tools"})), Thinking::Hidden);
+    assert_eq!(shown("on_request", json!(null)), Thinking::Hidden);
+    assert_eq!(shown("always", json!(null)), Thinking::Shown);
+    assert_eq!(shown("never", adaptive), Thinking::Hidden);
+}
+
+#[test]
+fn foreign_thinking_does_not_go_to_another_model() {
+    let history = json!([
+        user("q"),
+        assistant(
+            json!([{"type": "thinking", "thinking": "Need tool", "signature": "EqoB"}, call("toolu_1")])
+        ),
+        user(json!([result("toolu_1", "ok")])),
+    ]);
+    let to = |profile: &str, overrides| {
+        sent_to(profile, overrides, json!({"messages": history}))["messages"][1].take()
+    };
+    assert_eq!(to("openai", json!({})), calling(&["call_1"]));
+    assert_eq!(to("deepseek", json!({}))["reasoning_content"], "");
+    assert_eq!(
+        to("deepseek", json!({"foreign_thinking": "forward"}))["reasoning_content"],
+        "Need tool"
+    );
+}
+
+#[test]
+fn a_schema_for_the_answer_takes_the_form_that_the_upstream_knows() {
+    let schema =
+        json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
+    let request = json!({"system": "S", "output_config": {"format": {"type": "json_schema", "schema": schema}}});
+    let openai = sent_to("openai", json!({}), request.clone());
+    assert_eq!(
+        openai["response_format"],
+        json!({"type": "json_schema", "json_schema": {"name": "output", "schema": schema, "strict": true}})
+    );
+    let object = sent_to("default", json!({"response_format": "json_object"}), request.clone());
+    assert_eq!(object["response_format"], json!({"type": "json_object"}));
+    let system = object["messages"][0]["content"].as_str().unwrap();
+    assert!(system.starts_with("S\n\n") && system.ends_with(&schema.to_string()), "{system}");
+    let none = config("default", json!({"response_format": "none"}), json!({}));
+    let error = try_with(&none, &whole(request)).0.unwrap_err();
+    assert!(error.message.starts_with("output_config.format: "));
+    let both = json!({
+        "output_format": {"type": "json_schema", "schema": {"title": "old"}},
+        "output_config": {"format": {"type": "json_schema", "schema": {"title": "new"}}},
+    });
+    assert_eq!(sent(both)["response_format"]["json_schema"]["schema"]["title"], "new");
+}
+
+/// A thinking block as Creole gave it to the client, and the message in which it comes back.
+fn returned(signature: &Signature, shown: &str, profile: &str, overrides: Value) -> Value {
+    let block = json!({"type": "thinking", "thinking": shown, "signature": signature.encode()});
+    let history = json!([
+        user("q"),
+        assistant(json!([block, call("toolu_1")])),
+        user(json!([result("toolu_1", "ok")])),
+    ]);
+    sent_to(profile, overrides, json!({"messages": history}))["messages"][1].take()
+}
+
+fn signature(field: Field, shown: &str) -> Signature {
+    Signature {
+        field,
+        hash: fnv1a64(shown.as_bytes()),
+        full_text: None,
+        opaque: None,
+        call_signatures: Vec::new(),
+    }
+}
+
+#[test]
+fn own_reasoning_goes_back_where_it_came_from() {
+    let none = json!({});
+    let content = signature(Field::ReasoningContent, "a\nb");
+    let message = returned(&content, "a\nb", "deepseek", none.clone());
+    assert_eq!(message["reasoning_content"], "a\nb");
+    assert_eq!(message["tool_calls"], tool_calls(&["call_1"]));
+    let reasoning = signature(Field::Reasoning, "a");
+    assert_eq!(returned(&reasoning, "a", "vllm", none.clone())["reasoning"], "a");
+    let in_text = signature(Field::ReasoningText, "a");
+    assert_eq!(returned(&in_text, "a", "default", none.clone())["reasoning_text"], "a");
+    // OpenAI has no field for it.
+    assert_eq!(returned(&content, "a\nb", "openai", none.clone()), calling(&["call_1"]));
+    let parts = signature(Field::Parts, "a");
+    let auto = json!({"reasoning_history": "auto"});
+    assert_eq!(
+        returned(&parts, "a", "mistral", auto)["content"],
+        json!([{"type": "thinking", "thinking": [text("a")]}])
+    );
+}
+
+#[test]
+fn what_the_client_was_not_shown_is_in_the_signature() {
+    let mut hidden = signature(Field::ReasoningContent, "");
+    hidden.full_text = Some("all of it \"".to_owned());
+    assert_eq!(returned(&hidden, "", "default", json!({}))["reasoning_content"], "all of it \"");
+    let mut details = signature(Field::ReasoningDetails, "a");
+    details.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
+    details.call_signatures = vec![("call_1".to_owned(), "sig".to_owned())];
+    let message = returned(&details, "a", "default", json!({}));
+    assert_eq!(message["reasoning_details"], json!([{"type": "reasoning.encrypted", "data": "E"}]));
+    assert_eq!(
+        message["tool_calls"][0]["extra_content"],
+        json!({"google": {"thought_signature": "sig"}})
+    );
+}
+
+#[test]
+fn reasoning_that_the_client_changed_is_dropped() {
+    let own = signature(Field::ReasoningContent, "a");
+    assert_eq!(returned(&own, "b", "deepseek", json!({}))["reasoning_content"], "");
+    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
+    let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
+    assert_eq!(warned(json!({"messages": history})), "thinking_modified");
+}
