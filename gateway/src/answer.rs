@@ -1,0 +1,174 @@
+//! The bodies of responses.
+//!
+//! A translated answer is pulled by the client's connection: when that can take more, the next piece
+//! of the upstream is read, translated and given away as one write. There is no queue between the two
+//! sides, so a slow client slows its upstream, and dropping the body drops the upstream's connection.
+//!
+//! ```text
+//!  client's connection ──poll_frame──▶ Answering ──poll_frame──▶ upstream's body
+//!                                          │ └────poll──▶ timer (pings, stalls)
+//!                                      Exchange
+//! ```
+
+use std::future::Future as _;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use creole::{End, Failure, Head};
+use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use crate::budget::Held;
+use crate::live::{self, Live};
+
+/// The body of a response.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Known as a whole.
+    Whole(Bytes),
+    /// Translated as the upstream sends it.
+    Translated(Box<Answering>),
+    /// The upstream's own.
+    Passed { upstream: Incoming, _live: Box<Live> },
+}
+
+impl Body {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::Whole(bytes.into())
+    }
+}
+
+/// An answer that is being translated.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    live: Live,
+    /// `None` once it is over.
+    upstream: Option<Incoming>,
+    /// What it holds while it collects.
+    held: Held,
+    /// The client has no head: what comes is kept, until it is known what the answer is.
+    collects: bool,
+    timer: Pin<Box<Sleep>>,
+    /// Bytes for the client.
+    out: Vec<u8>,
+}
+
+impl Answering {
+    pub(crate) fn new(live: Live, upstream: Incoming, held: Held) -> Self {
+        let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
+        Self { live, upstream: Some(upstream), held, collects: true, timer, out: Vec::new() }
+    }
+
+    /// Reads until the exchange says what the head is. The rest follows as the body.
+    pub(crate) async fn respond(mut self) -> hyper::Response<Body> {
+        let head = loop {
+            if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
+                break head;
+            }
+            if self.live.exchange.is_ended() {
+                break live::no_head();
+            }
+        };
+        if self.live.exchange.is_ended() {
+            return live::response(head, Body::whole(self.out));
+        }
+        self.collects = false;
+        self.held.release();
+        live::response(head, Body::Translated(Box::new(self)))
+    }
+
+    /// One thing happens: a piece of the upstream, its end, or a timeout.
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
+        let now = self.live.clock.now();
+        let exchange = &mut self.live.exchange;
+        // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
+        // timer would call it stalled.
+        if let Some(upstream) = &mut self.upstream {
+            match Pin::new(upstream).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(piece) = frame.into_data() else { return Poll::Ready(None) };
+                    if self.collects && !self.held.grow(piece.len()) {
+                        self.upstream = None;
+                        let failure = Failure::Overloaded;
+                        return Poll::Ready(exchange.handle_failure(failure, now, &mut self.out));
+                    }
+                    return Poll::Ready(exchange.handle_response_body(&piece, now, &mut self.out));
+                }
+                Poll::Ready(Some(Err(error))) => {
+                    tracing::debug!("upstream's body broke off: {error}");
+                    self.upstream = None;
+                    return Poll::Ready(exchange.handle_response_end(
+                        End::Aborted,
+                        now,
+                        &mut self.out,
+                    ));
+                }
+                Poll::Ready(None) => {
+                    self.upstream = None;
+                    return Poll::Ready(exchange.handle_response_end(
+                        End::Complete,
+                        now,
+                        &mut self.out,
+                    ));
+                }
+                Poll::Pending => {}
+            }
+        }
+        let Some(at) = exchange.poll_timeout() else { return Poll::Pending };
+        let at = self.live.clock.instant(at);
+        if self.timer.deadline() != at {
+            self.timer.as_mut().reset(at);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        Poll::Ready(exchange.handle_timeout(now, &mut self.out))
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(mem::take(bytes))))),
+            Self::Passed { upstream, .. } => Pin::new(upstream).poll_frame(context),
+            Self::Translated(answering) => loop {
+                if !answering.out.is_empty() {
+                    let out = mem::take(&mut answering.out);
+                    return Poll::Ready(Some(Ok(Frame::data(out.into()))));
+                }
+                if answering.live.exchange.is_ended() {
+                    answering.upstream = None;
+                    return Poll::Ready(None);
+                }
+                // The head is out, so none comes any more.
+                let _ = ready!(answering.poll_step(context));
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Passed { upstream, .. } => upstream.is_end_stream(),
+            Self::Translated(answering) => {
+                answering.out.is_empty() && answering.live.exchange.is_ended()
+            }
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Passed { upstream, .. } => upstream.size_hint(),
+            Self::Translated(_) => SizeHint::default(),
+        }
+    }
+}

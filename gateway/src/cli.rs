@@ -1,0 +1,111 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Anthropic Messages clients on any Chat Completions model.
+#[derive(Debug, Parser)]
+#[command(name = "creole", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the Messages API in front of an upstream
+    Serve(Serve),
+    /// Print what would be sent, reading from standard input
+    #[command(subcommand)]
+    Translate(Translate),
+    /// Check a configuration file
+    CheckConfig {
+        /// The configuration, one JSON document
+        file: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Where the model is: http://localhost:11434/v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Address and port to listen on; port 0 takes any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
+    pub(crate) listen: String,
+    /// Environment variable with the upstream's key; without it, the client's own key is sent on
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    /// How long streams may go on after SIGINT or SIGTERM, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) shutdown_timeout: u64,
+    /// Gives every exchange this seed, so that ids repeat: for tests that compare bytes
+    #[arg(long, value_name = "NUMBER", hide = true)]
+    pub(crate) seed: Option<u128>,
+}
+
+/// What all commands that translate take.
+#[derive(Debug, Args)]
+pub(crate) struct Chosen {
+    /// What kind of server the upstream is: default, openai, deepseek, mistral, vllm, sglang,
+    /// llama.cpp, ollama
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Configuration, one JSON document
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Translate {
+    /// A Messages request from standard input: prints the upstream's request
+    Request {
+        #[command(flatten)]
+        chosen: Chosen,
+        #[command(flatten)]
+        seed: Seed,
+    },
+    /// An upstream's whole answer from standard input: prints the client's
+    Response {
+        #[command(flatten)]
+        answer: Answer,
+        /// The upstream's content type
+        #[arg(long, value_name = "TYPE", default_value = "application/json")]
+        content_type: String,
+    },
+    /// An upstream's event stream from standard input: prints what the client gets
+    Stream {
+        #[command(flatten)]
+        answer: Answer,
+        /// The upstream's content type
+        #[arg(long, value_name = "TYPE", default_value = "text/event-stream")]
+        content_type: String,
+        /// Hands over the stream in pieces of this size; 0 is all at once
+        #[arg(long, value_name = "BYTES", default_value_t = 0)]
+        piece: usize,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Answer {
+    /// The Messages request that is answered
+    #[arg(long, value_name = "FILE")]
+    pub(crate) request: PathBuf,
+    /// The upstream's status
+    #[arg(long, value_name = "STATUS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..=599))]
+    pub(crate) status: u16,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    #[command(flatten)]
+    pub(crate) seed: Seed,
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Seed {
+    /// Ids are made of this number: the same number gives the same bytes
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub(crate) seed: u128,
+}

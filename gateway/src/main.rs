@@ -1,0 +1,57 @@
+//! `creole`: Anthropic Messages clients on any Chat Completions model, on a laptop or a single machine.
+//!
+//! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
+//! upstreams, and translates nothing itself. The other commands drive the same exchange without a
+//! network, for bug reports and for checking a configuration.
+//!
+//! Exit codes: 0, done; 1, the result is an error (or the server could not run); 2, the flags, a file
+//! or the configuration cannot be used.
+#![forbid(unsafe_code)]
+
+mod answer;
+mod budget;
+mod cli;
+mod clock;
+mod configure;
+mod headers;
+mod live;
+mod offline;
+mod pass;
+mod reach;
+mod serve;
+mod service;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// Why a command ended without its result, in one line.
+#[derive(Debug)]
+pub(crate) enum Failed {
+    /// Flags, files or the configuration cannot be used.
+    Usage(String),
+    /// The server could not run, or the result could not be written.
+    Run(String),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(options) => serve::run(&options).map(|()| true),
+        Command::Translate(translate) => offline::translate(&translate),
+        Command::CheckConfig { file } => configure::check(&file),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(Failed::Usage(reason)) => {
+            eprintln!("creole: {reason}");
+            ExitCode::from(2)
+        }
+        Err(Failed::Run(reason)) => {
+            eprintln!("creole: {reason}");
+            ExitCode::from(1)
+        }
+    }
+}

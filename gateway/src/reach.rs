@@ -1,0 +1,120 @@
+//! The way to the upstreams: one pooled client for HTTP/1 and HTTP/2, with or without TLS.
+
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{Either, Full};
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
+
+/// A translated request, or a client's body on its way through.
+pub(crate) type RequestBody = Either<Full<Bytes>, Incoming>;
+
+pub(crate) type Client = legacy::Client<HttpsConnector<HttpConnector>, RequestBody>;
+
+/// An address that does not answer at all. The core's own timeout also covers the time until the
+/// model starts to answer and is much longer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shorter than the five seconds after which uvicorn (vLLM, SGLang and most Python servers) closes an
+/// idle connection: a request must not be written to a connection that is just being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Finds a dead HTTP/2 connection, which may carry many streams.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+
+/// # Errors
+/// TLS cannot be set up; the text is for the operator.
+pub(crate) fn client() -> Result<Client, String> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    let https = HttpsConnectorBuilder::new()
+        .with_tls_config(tls()?)
+        .https_or_http()
+        .enable_all_versions()
+        .wrap_connector(http);
+    Ok(legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_TIMEOUT)
+        .timer(TokioTimer::new())
+        .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
+        .http2_adaptive_window(true)
+        .build(https))
+}
+
+/// Trusts the roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`):
+/// a container often has no roots at all, and a company has its own.
+fn tls() -> Result<ClientConfig, String> {
+    let mut roots = RootCertStore::empty();
+    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    let native = rustls_native_certs::load_native_certs();
+    for error in native.errors {
+        tracing::warn!("root certificates: {error}");
+    }
+    roots.add_parsable_certificates(native.certs);
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS: {error}"))?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Why an upstream could not be reached, without addresses or names: clients read this.
+pub(crate) fn reason(error: &legacy::Error) -> &'static str {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    let mut closed = !error.is_connect();
+    while let Some(error) = cause {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return tls_reason(tls);
+        }
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            // An error of TLS is wrapped in one of I/O, which does not name it as its source.
+            if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+                return tls_reason(tls);
+            }
+            match error.kind() {
+                io::ErrorKind::ConnectionRefused => return "the connection was refused",
+                io::ErrorKind::TimedOut => return "the connection timed out",
+                io::ErrorKind::HostUnreachable => return "its host is unreachable",
+                io::ErrorKind::NetworkUnreachable => return "its network is unreachable",
+                io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
+                _ => {}
+            }
+        }
+        // The connector's own error type is private; its text is the step that failed.
+        if error.to_string().starts_with("dns error") {
+            return "its name could not be resolved";
+        }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return "it does not speak HTTP";
+        }
+        cause = error.source();
+    }
+    if closed { "it closed the connection before it answered" } else { "no connection" }
+}
+
+fn tls_reason(error: &rustls::Error) -> &'static str {
+    match error {
+        rustls::Error::InvalidCertificate(error) => match error {
+            CertificateError::UnknownIssuer => "TLS: the issuer of its certificate is unknown",
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "TLS: its certificate has expired"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "TLS: its certificate is for another name"
+            }
+            _ => "TLS: its certificate is not valid",
+        },
+        rustls::Error::InvalidMessage(_) => "TLS: it does not speak TLS",
+        _ => "TLS: the handshake failed",
+    }
+}

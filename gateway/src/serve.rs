@@ -1,0 +1,193 @@
+//! `creole serve`: listens, serves, and stops without cutting streams.
+
+use std::convert::Infallible;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use creole::config::{Key, Log};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tracing::level_filters::LevelFilter;
+
+use crate::Failed;
+use crate::budget::Budget;
+use crate::cli::Serve;
+use crate::clock::Clock;
+use crate::configure;
+use crate::reach;
+use crate::service::{Gateway, Seeds};
+
+/// Agents open many streams over one HTTP/2 connection.
+const HTTP2_STREAMS_MAX: u32 = 1024;
+
+/// Finds clients that vanished without closing.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How long a connection may take to send a request's head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// After `accept` failed, which is mostly for want of file descriptors: some may be free by then.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
+    let config = Arc::new(configure::for_serving(options)?);
+    tracing_subscriber::fmt()
+        .with_writer(io::stderr)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .with_target(false)
+        .with_max_level(level(config.settings.log))
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+    let served = runtime.block_on(serve(options, config));
+    // Streams that were not done in time are cut here.
+    runtime.shutdown_background();
+    served
+}
+
+fn level(log: Log) -> LevelFilter {
+    match log {
+        Log::Off => LevelFilter::OFF,
+        Log::Error => LevelFilter::ERROR,
+        Log::Warn => LevelFilter::WARN,
+        Log::Info => LevelFilter::INFO,
+        Log::Debug => LevelFilter::DEBUG,
+    }
+}
+
+async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Failed> {
+    let gateway = Arc::new(Gateway {
+        budget: Budget::new(config.settings.buffered_bytes_max),
+        client: reach::client().map_err(Failed::Run)?,
+        clock: Clock::start(),
+        seeds: seeds(options.seed)?,
+        config,
+    });
+    let cannot_listen =
+        |error| Failed::Run(format!("cannot listen on {}: {error}", options.listen));
+    let listener = TcpListener::bind(&options.listen).await.map_err(cannot_listen)?;
+    let address = listener.local_addr().map_err(cannot_listen)?;
+    let mut stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
+    announce(address, &gateway);
+
+    let connections = GracefulShutdown::new();
+    loop {
+        tokio::select! {
+            () = stop.asked() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => connect(stream, &gateway, &connections),
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    let seconds = options.shutdown_timeout;
+    tracing::info!(
+        "stopping; {} connections have {seconds} s to end; a second signal cuts them",
+        connections.count()
+    );
+    tokio::select! {
+        () = connections.shutdown() => tracing::info!("stopped"),
+        () = stop.asked() => tracing::warn!("stopped at once"),
+        () = tokio::time::sleep(Duration::from_secs(seconds)) => {
+            tracing::warn!("stopped; streams that were still going on were cut");
+        }
+    }
+    Ok(())
+}
+
+fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {
+    if let Some(seed) = fixed {
+        return Ok(Seeds::Fixed(seed));
+    }
+    let mut start = [0; 16];
+    getrandom::fill(&mut start)
+        .map_err(|error| Failed::Run(format!("cannot get random bytes: {error}")))?;
+    Ok(Seeds::Fresh(u128::from_ne_bytes(start), AtomicU64::new(0)))
+}
+
+/// The address goes to standard output, in a form that scripts can wait for.
+fn announce(address: SocketAddr, gateway: &Gateway) {
+    // Nobody may be reading.
+    let mut stdout = io::stdout();
+    let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
+    for upstream in gateway.config.upstreams.values() {
+        tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
+    }
+    let own_key = |upstream: &creole::config::Upstream| matches!(upstream.key, Key::Secret(_));
+    if !address.ip().is_loopback() && gateway.config.upstreams.values().any(own_key) {
+        tracing::warn!("everyone who can reach {address} can use this gateway's key");
+    }
+}
+
+fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShutdown) {
+    // Events are small and must not wait for one another.
+    let _ = stream.set_nodelay(true);
+    let gateway = Arc::clone(gateway);
+    let service = service_fn(move |request| {
+        let gateway = Arc::clone(&gateway);
+        async move { Ok::<_, Infallible>(gateway.answer(request).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .adaptive_window(true)
+        .keep_alive_interval(HTTP2_PING_INTERVAL);
+    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let connection = connections.watch(connection);
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!("connection: {error}");
+        }
+    });
+}
+
+/// What asks the process to stop.
+struct Stop {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    #[cfg(unix)]
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn asked(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One request: collected, translated, sent on, and its answer translated on the way back.
+//!
+//! A client that goes away makes hyper drop the future or the body in here, and with it the
+//! upstream's connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::{Config, Failure, RequestHead, UpstreamRequest};
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::EXPECT;
+use hyper::{Method, Request, Response, Uri};
+
+use crate::answer::{Answering, Body};
+use crate::budget::{Budget, Held};
+use crate::clock::Clock;
+use crate::headers;
+use crate::live::{self, Live};
+use crate::pass;
+use crate::reach::{self, Client, RequestBody};
+
+/// A body's length is a claim until its bytes are here: no more than this is reserved for it.
+const RESERVED_MAX: usize = 1 << 20;
+
+/// How long, and up to which multiple of `request_bytes_max`, a refused body is still read. A server
+/// that closes while the client writes can destroy the very answer that says why.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
+const DISCARD_FACTOR: usize = 2;
+
+/// What all requests share.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) config: Arc<Config>,
+    pub(crate) client: Client,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) clock: Clock,
+    pub(crate) seeds: Seeds,
+}
+
+/// A seed for each exchange.
+#[derive(Debug)]
+pub(crate) enum Seeds {
+    /// A random start, and how many were given.
+    Fresh(u128, AtomicU64),
+    /// Always the same.
+    Fixed(u128),
+}
+
+impl Seeds {
+    fn next(&self) -> u128 {
+        match self {
+            Self::Fresh(start, count) => {
+                start.wrapping_add(u128::from(count.fetch_add(1, Ordering::Relaxed)))
+            }
+            Self::Fixed(seed) => *seed,
+        }
+    }
+}
+
+impl Gateway {
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let (head, mut body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let method = head.method.as_str();
+        let config = Arc::clone(&self.config);
+        let mut live = Live::new(config, self.seeds.next(), self.clock, method, path);
+        let asked = live.exchange.handle_request_head(method, path, &headers::list(&head.headers));
+        match asked {
+            RequestHead::PassThrough => pass::pass(self, live, head, body).await,
+            RequestHead::Translate => self.translate(live, body).await,
+            RequestHead::Reply(reply) => {
+                // A client that waits for `100 Continue` sends nothing once it is refused.
+                if !head.headers.contains_key(EXPECT) {
+                    self.discard(&mut body).await;
+                }
+                live::response(reply.head, Body::whole(reply.body))
+            }
+        }
+    }
+
+    async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
+        let mut held = self.budget.hold();
+        let collected = match self.collect(&mut body, &mut held).await {
+            Ok(collected) => collected,
+            Err(failure) => {
+                self.discard(&mut body).await;
+                return live.fail(failure);
+            }
+        };
+        let translated = live.exchange.handle_request(&collected, live.clock.now());
+        drop(collected);
+        held.release();
+        let request = match translated {
+            Ok(request) => request,
+            Err(reply) => return live::response(reply.head, Body::whole(reply.body)),
+        };
+        if !held.grow(request.body.len()) {
+            return live.fail(Failure::Overloaded);
+        }
+        let upstream = request.upstream.clone();
+        let Some(request) = self.upstream_request(request) else {
+            return live.fail(Failure::NoRoute);
+        };
+        let mut sent = self.client.request(request);
+        let answered = loop {
+            tokio::select! {
+                biased;
+                answered = &mut sent => break answered,
+                () = live.timeout() => {
+                    let mut out = Vec::new();
+                    let now = live.clock.now();
+                    if let Some(head) = live.exchange.handle_timeout(now, &mut out) {
+                        return live::response(head, Body::whole(out));
+                    }
+                }
+            }
+        };
+        let response = match answered {
+            Ok(response) => response,
+            Err(error) => {
+                let reason = reach::reason(&error);
+                tracing::warn!("upstream {upstream} could not be reached: {reason}");
+                tracing::debug!("{error:?}");
+                return live.fail(Failure::Unreachable(reason.to_owned()));
+            }
+        };
+        held.release();
+        let (head, upstream) = response.into_parts();
+        let status = head.status.as_u16();
+        let now = live.clock.now();
+        live.exchange.handle_response_head(status, &headers::list(&head.headers), now);
+        Answering::new(live, upstream, held).respond().await
+    }
+
+    async fn collect(&self, body: &mut Incoming, held: &mut Held) -> Result<Vec<u8>, Failure> {
+        let limit = self.config.settings.request_bytes_max;
+        let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let mut collected = Vec::with_capacity(claimed.min(RESERVED_MAX));
+        while let Some(frame) = body.frame().await {
+            let Ok(frame) = frame else { return Err(Failure::RequestIncomplete) };
+            let Ok(piece) = frame.into_data() else { continue };
+            if collected.len().saturating_add(piece.len()) > limit {
+                return Err(Failure::RequestTooLarge);
+            }
+            if !held.grow(piece.len()) {
+                return Err(Failure::Overloaded);
+            }
+            collected.extend_from_slice(&piece);
+        }
+        Ok(collected)
+    }
+
+    async fn discard(&self, body: &mut Incoming) {
+        if body.is_end_stream() {
+            return;
+        }
+        let mut left = self.config.settings.request_bytes_max.saturating_mul(DISCARD_FACTOR);
+        let read = async {
+            while let Some(Ok(frame)) = body.frame().await {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if left == 0 {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(DISCARD_TIME, read).await;
+    }
+
+    fn upstream_request(&self, request: UpstreamRequest) -> Option<Request<RequestBody>> {
+        let upstream = self.config.upstreams.get(&request.upstream)?;
+        let uri: Uri = format!("{}{}", upstream.url, request.path).parse().ok()?;
+        let mut sent = Request::new(Either::Left(Full::new(Bytes::from(request.body))));
+        *sent.method_mut() = Method::POST;
+        *sent.uri_mut() = uri;
+        *sent.headers_mut() = headers::map(request.headers);
+        Some(sent)
+    }
+}
