@@ -1,0 +1,167 @@
+//! The commands that need no network.
+
+mod rig;
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+fn creole(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_creole"))
+        .args(args)
+        .env_remove("NO_SUCH_KEY")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that refuses its flags does not read.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+#[track_caller]
+fn assert_refused(args: &[&str], reason: &str) {
+    let output = creole(args, "");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.starts_with("creole: ") && error.contains(reason), "{error}");
+    assert_eq!(error.trim_end().lines().count(), 1, "{error}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
+    let several =
+        rig::file(r#"{"upstreams": {"a": {"url": "http://a"}, "b": {"url": "http://b"}}}"#);
+    let secret =
+        rig::file(r#"{"upstreams": {"a": {"url": "http://a", "key": {"secret": "NO_SUCH_KEY"}}}}"#);
+    let unknown = rig::file(r#"{"guards": {"pairings": "repair"}}"#);
+    let path = rig::file(r#"{"upstreams": {"a": {"url": "http://a/v1"}}}"#);
+    let upstream = "http://127.0.0.1:1";
+    assert_refused(&["serve"], "--upstream");
+    assert_refused(&["serve", "--upstream", "localhost:11434"], "--upstream: expected a URL");
+    assert_refused(&["serve", "--upstream", "http://u:geheim@a"], "without credentials");
+    assert_refused(
+        &["serve", "--upstream", upstream, "--profile", "x"],
+        "--profile: expected one of",
+    );
+    assert_refused(&["serve", "--upstream", upstream, "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY");
+    assert_refused(
+        &["serve", "--upstream", upstream, "--config", &several],
+        "--upstream: the conf",
+    );
+    assert_refused(&["serve", "--config", &secret], "upstreams.a.key.secret");
+    assert_refused(&["serve", "--config", &unknown], "guards.pairings: unknown field");
+    assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a URL without a path");
+    assert_refused(&["serve", "--config", "/no/such/file"], "/no/such/file");
+    assert_refused(&["translate", "response", "--request", "/no/such/file"], "/no/such/file");
+}
+
+#[test]
+fn an_address_in_use_ends_the_server_with_a_reason() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = creole(&["serve", "--upstream", "http://127.0.0.1:1", "--listen", &address], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains(&format!("creole: cannot listen on {address}: ")));
+}
+
+#[test]
+fn check_config_says_ok_or_where_the_error_is() {
+    let good = rig::file(r#"{"upstreams": {"a": {"url": "http://a", "profile": "vllm"}}}"#);
+    let output = creole(&["check-config", &good], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "ok\n"));
+    assert_eq!(text(&output.stderr), "");
+
+    let bad = rig::file(r#"{"upstreams": {"a": {"url": "http://a", "profile": "vlm"}}}"#);
+    let output = creole(&["check-config", &bad], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("upstreams.a.profile: expected one of default,"));
+
+    let elsewhere = rig::file(r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH_KEY"}}}}"#);
+    let output = creole(&["check-config", &elsewhere], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "ok\n"));
+    let notes = text(&output.stderr);
+    assert!(
+        notes.contains("NO_SUCH_KEY is not set") && notes.contains("upstreams.a.url"),
+        "{notes}"
+    );
+}
+
+#[test]
+fn a_request_that_cannot_be_translated_is_printed_as_the_client_would_see_it() {
+    let output = creole(&["translate", "request"], "{");
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["error"]["type"], "invalid_request_error");
+    assert!(text(&output.stderr).starts_with("HTTP 400\n"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_request_is_printed_as_the_upstream_gets_it_and_warnings_go_to_standard_error() {
+    let request = r#"{"model":"m","max_tokens":5,"no_such_field":1,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let output = creole(&["translate", "request", "--profile", "openai"], request);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["max_completion_tokens"], 5);
+    assert_eq!(json["messages"][0]["content"], "Hi");
+    assert!(error.starts_with("POST /v1/chat/completions\n"), "{error}");
+    assert!(error.contains("warning: unknown_field:no_such_field (1x)\n"), "{error}");
+}
+
+#[test]
+fn a_response_is_printed_as_the_client_gets_it_and_repeats() {
+    let request = rig::file(&rig::messages(false));
+    let args = ["translate", "response", "--request", &request];
+    let output = creole(&args, rig::COMPLETION);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["content"][0]["text"], "Hi there");
+    assert!(text(&output.stderr).starts_with("HTTP 200\ncontent-type: application/json\n"));
+    assert_eq!(creole(&args, rig::COMPLETION).stdout, output.stdout);
+    let mut seeded = args.to_vec();
+    seeded.extend(["--seed", "7"]);
+    assert_ne!(creole(&seeded, rig::COMPLETION).stdout, output.stdout);
+}
+
+#[test]
+fn an_error_of_the_upstream_ends_with_exit_code_1() {
+    let request = rig::file(&rig::messages(true));
+    let args = ["translate", "response", "--request", &request, "--status", "429"];
+    let output = creole(&args, r#"{"error":{"message":"Slow down","type":"rate_limit"}}"#);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["error"]["type"], "rate_limit_error");
+    assert!(text(&output.stderr).starts_with("HTTP 429\n"));
+}
+
+#[test]
+fn a_stream_in_pieces_of_any_size_ends_in_the_same_events() {
+    let request = rig::file(&rig::messages(true));
+    let stream = [rig::chunk("Hi"), rig::finish()].concat();
+    let stream = text(&stream);
+    let args = ["translate", "stream", "--request", &request];
+    let whole = creole(&args, stream);
+    assert_eq!(whole.status.code(), Some(0), "{}", text(&whole.stderr));
+    let events = text(&whole.stdout);
+    assert!(events.starts_with("event: message_start\n"), "{events}");
+    assert!(
+        events.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
+        "{events}"
+    );
+    assert!(text(&whole.stderr).contains("content-type: text/event-stream"));
+    for piece in ["1", "7", "100000"] {
+        let mut cut = args.to_vec();
+        cut.extend(["--piece", piece]);
+        let lines = |output: &Output| -> String {
+            let text = text(&output.stdout).replace("}\n\nevent: content_block_delta", "}\n\n…");
+            text.chars().filter(|char| *char != '…').collect()
+        };
+        assert_eq!(lines(&creole(&cut, stream)), lines(&whole), "{piece}");
+    }
+}

@@ -1,0 +1,192 @@
+//! What is answered without a translation: probes, other paths, refusals, failures to connect.
+
+mod rig;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use rig::{Gateway, Upstream, client, messages, nobody, request, send};
+
+#[tokio::test]
+async fn probes_are_answered_without_an_upstream() {
+    let gateway = Gateway::start(&nobody().await, "{}");
+    for (method, path) in
+        [("GET", "/"), ("HEAD", "/"), ("GET", "/api/hello"), ("HEAD", "/api/hello")]
+    {
+        let got = send(&client(false), request(method, &gateway.url(path), "")).await;
+        assert_eq!(got.status, 200, "{method} {path}");
+        assert_eq!(got.body, if method == "HEAD" { "" } else { "{}" });
+        assert!(got.header("request-id").starts_with("req_"));
+    }
+}
+
+#[tokio::test]
+async fn other_paths_under_v1_pass_untouched_with_the_gateways_key() {
+    let upstream = Upstream::answering(201, "text/x-odd", "odd  body").await;
+    let base = format!("http://{}/some/base/", upstream.address);
+    let gateway = Gateway::start_with(
+        &["--upstream", &base, "--key-env", "TEST_KEY"],
+        "{}",
+        &[("TEST_KEY", "sk-gateway")],
+    );
+    let mut sent = request("POST", &gateway.url("/v1/embeddings?a=b%20c"), r#"{"x":1.10}"#);
+    sent.headers_mut().insert("openai-beta", "yes".parse().unwrap());
+    sent.headers_mut().insert("connection", "x-hop".parse().unwrap());
+    sent.headers_mut().insert("x-hop", "1".parse().unwrap());
+    let got = send(&client(false), sent).await;
+    assert_eq!((got.status.as_u16(), got.body.as_str()), (201, "odd  body"));
+    assert_eq!(got.header("content-type"), "text/x-odd");
+    assert_eq!(got.header("x-request-id"), "up-1");
+    let asked = upstream.last();
+    assert_eq!(asked.path, "/some/base/embeddings?a=b%20c");
+    assert_eq!(asked.body, r#"{"x":1.10}"#);
+    assert_eq!(asked.headers["authorization"], "Bearer sk-gateway");
+    assert_eq!(asked.headers["openai-beta"], "yes");
+    assert_eq!(asked.headers["host"], upstream.address.to_string());
+    assert!(!asked.headers.contains_key("x-api-key") && !asked.headers.contains_key("x-hop"));
+    rig::until("the log line", || !gateway.lines("POST /v1/embeddings 201").is_empty()).await;
+    assert!(!gateway.log().contains("sk-") && !gateway.log().contains("a=b"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn a_passed_stream_is_not_held_back() {
+    let (outs, mut out) = tokio::sync::mpsc::unbounded_channel();
+    let upstream = Upstream::start(move |_, out| {
+        outs.send(out).unwrap();
+        (200, rig::EVENT_STREAM)
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let client = client(false);
+    let sent = client.request(request("POST", &gateway.url("/v1/completions"), "{}"));
+    let mut response = rig::soon("the head", sent).await.unwrap();
+    let mut out = out.recv().await.unwrap();
+    let mut seen = String::new();
+    for piece in ["data: 1\n\n", "data: 2\n\n"] {
+        out.send_data(Bytes::from(piece)).await.unwrap();
+        rig::read_until(&mut response, &mut seen, piece).await;
+    }
+    drop(out);
+    assert!(rig::soon("the end", response.body_mut().frame()).await.is_none());
+}
+
+#[tokio::test]
+async fn paths_outside_v1_are_not_found() {
+    let upstream = Upstream::answering(200, "text/plain", "no").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    for path in ["/metrics", "/v1", "/v10/x", "/V1/messages", "/v1x"] {
+        let got = send(&client(false), request("POST", &gateway.url(path), "{}")).await;
+        got.assert_error(404, "not_found_error", "");
+    }
+    assert!(upstream.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_unreachable_upstream_is_a_502_that_names_no_address() {
+    let url = nobody().await;
+    let gateway = Gateway::start(&url, "{}");
+    let got = send(&client(false), request("POST", &gateway.url("/v1/files"), "{}")).await;
+    got.assert_error(502, "api_error", "the connection was refused");
+    assert!(!got.body.contains("127.0.0.1"), "{got:?}");
+
+    let gateway = Gateway::start("http://no-such-host.invalid/v1", "{}");
+    let got = send(&client(false), request("POST", &gateway.url("/v1/files"), "{}")).await;
+    got.assert_error(502, "api_error", "could not be resolved");
+    assert!(!got.body.contains("invalid"), "{got:?}");
+}
+
+#[tokio::test]
+async fn an_upstream_that_hangs_up_or_talks_nonsense_is_a_502() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    for (answer, reason) in
+        [("", "closed the connection"), ("SSH-2.0-x\r\n\r\n", "does not speak HTTP")]
+    {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut head = [0; 65536];
+                let _ = stream.read(&mut head).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+            }
+        });
+        let gateway = Gateway::start(&url, "{}");
+        let sent = request("POST", &gateway.url("/v1/messages"), messages(true));
+        send(&client(false), sent).await.assert_error(502, "api_error", reason);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_not_json_is_refused_before_the_upstream() {
+    let upstream = Upstream::answering(200, "text/plain", "no").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    for body in [&b"{\"model\":"[..], b"not json", b"", b"\xff\xfe"] {
+        let sent = request("POST", &gateway.url("/v1/messages"), body.to_vec());
+        send(&client(false), sent).await.assert_error(
+            400,
+            "invalid_request_error",
+            "not valid JSON",
+        );
+    }
+    assert!(upstream.asked.lock().unwrap().is_empty());
+}
+
+/// The client of these tests writes all of it before it reads; the answer must survive that.
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused_and_the_client_can_read_why() {
+    let upstream = Upstream::answering(200, "text/plain", "no").await;
+    let gateway = Gateway::start(&upstream.url(), r#"{"request_bytes_max": 1000000}"#);
+    let large = "x".repeat(1_900_000);
+    for http2 in [false, true] {
+        let sent = request("POST", &gateway.url("/v1/messages"), large.clone());
+        send(&client(http2), sent).await.assert_error(413, "request_too_large", "maximum size");
+    }
+    assert!(upstream.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_body_above_the_limit_is_refused_when_its_length_is_not_announced() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let gateway = Gateway::start(&nobody().await, r#"{"request_bytes_max": 2000}"#);
+    let mut stream = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    for _ in 0..3 {
+        stream.write_all(format!("3e8\r\n{}\r\n", "x".repeat(1000)).as_bytes()).await.unwrap();
+    }
+    stream.write_all(b"0\r\n\r\n").await.unwrap();
+    let mut answer = vec![0; 4096];
+    let length = rig::soon("413", stream.read(&mut answer)).await.unwrap();
+    assert!(answer[..length].starts_with(b"HTTP/1.1 413 "), "{:?}", &answer[..length]);
+}
+
+#[tokio::test]
+async fn all_bodies_together_are_limited() {
+    use tokio::io::AsyncWriteExt as _;
+    let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
+    // One client has sent most of a body and waits.
+    let mut slow = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    slow.write_all(&vec![b' '; 90_000]).await.unwrap();
+    let large = "x".repeat(50_000);
+    let sent = || request("POST", &gateway.url("/v1/messages"), large.clone());
+    let mut got = send(&client(false), sent()).await;
+    for _ in 0..100 {
+        // Its bytes may not have arrived yet.
+        if got.status == 529 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        got = send(&client(false), sent()).await;
+    }
+    got.assert_error(529, "overloaded_error", "");
+    drop(slow);
+    for _ in 0..100 {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        got = send(&client(false), sent()).await;
+        if got.status == 400 {
+            return;
+        }
+    }
+    panic!("the bytes of a client that has gone were not given back: {got:?}");
+}
