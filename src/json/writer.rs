@@ -34,9 +34,10 @@ impl<'o> Writer<'o> {
         self.out
     }
 
-    /// Writes the comma that is due before a value or key.
+    /// Writes the comma that is due before a value or key. None is due after white space: nothing in
+    /// here writes any, so that is where the text begins (`data: `).
     pub fn value(&mut self) -> &mut Self {
-        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':')) {
+        if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':' | b' ' | b'\n')) {
             self.out.push(b',');
         }
         self
@@ -210,6 +211,13 @@ pub fn push_u64(out: &mut Vec<u8>, mut number: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_may_begin_behind_the_name_of_an_events_field() {
+        let mut out = b"data: ".to_vec();
+        Writer::new(&mut out).begin_object().key("a").u64(1).key("b").u64(2).end_object();
+        assert_eq!(out, b"data: {\"a\":1,\"b\":2}");
+    }
     use proptest::prelude::*;
 
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
