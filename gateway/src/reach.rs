@@ -27,6 +27,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// idle connection: a request must not be written to a connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// More are closed when they are done: a burst of streams must not leave hundreds of sockets behind.
+const IDLE_CONNECTIONS_MAX: usize = 32;
+
 /// Finds a dead HTTP/2 connection, which may carry many streams.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -45,6 +48,7 @@ pub(crate) fn client() -> Result<Client, String> {
     Ok(legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
         .timer(TokioTimer::new())
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_adaptive_window(true)
@@ -76,28 +80,27 @@ pub(crate) fn reason(error: &legacy::Error) -> &'static str {
         if let Some(tls) = error.downcast_ref::<rustls::Error>() {
             return tls_reason(tls);
         }
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            // An error of TLS is wrapped in one of I/O, which does not name it as its source.
-            if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
-                return tls_reason(tls);
-            }
-            match error.kind() {
-                io::ErrorKind::ConnectionRefused => return "the connection was refused",
-                io::ErrorKind::TimedOut => return "the connection timed out",
-                io::ErrorKind::HostUnreachable => return "its host is unreachable",
-                io::ErrorKind::NetworkUnreachable => return "its network is unreachable",
-                io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
-                _ => {}
-            }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return "it does not speak HTTP";
         }
         // The connector's own error type is private; its text is the step that failed.
         if error.to_string().starts_with("dns error") {
             return "its name could not be resolved";
         }
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return "it does not speak HTTP";
-        }
         cause = error.source();
+        let Some(error) = error.downcast_ref::<io::Error>() else { continue };
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => return "the connection was refused",
+            io::ErrorKind::TimedOut => return "the connection timed out",
+            io::ErrorKind::HostUnreachable => return "its host is unreachable",
+            io::ErrorKind::NetworkUnreachable => return "its network is unreachable",
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
+            _ => {}
+        }
+        // What an I/O error wraps is not its source: an error of TLS would be skipped.
+        if let Some(inner) = error.get_ref() {
+            cause = Some(inner);
+        }
     }
     if closed { "it closed the connection before it answered" } else { "no connection" }
 }

@@ -26,6 +26,10 @@ use crate::service::{Gateway, Seeds};
 /// Agents open many streams over one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 1024;
 
+/// A client that gives up many streams at once is stopping its agents, not attacking: with hyper's
+/// own limit of 20, that would cut its other streams.
+const HTTP2_RESETS_MAX: usize = 1024;
+
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -145,6 +149,8 @@ fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShut
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
+        .max_local_error_reset_streams(HTTP2_RESETS_MAX)
         .adaptive_window(true)
         .keep_alive_interval(HTTP2_PING_INTERVAL);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();

@@ -173,6 +173,8 @@ pub struct Upstream {
     pub asked: Arc<Mutex<Vec<Asked>>>,
     /// Bodies that are being sent.
     pub open: Arc<AtomicUsize>,
+    /// The most of them at once.
+    pub peak: Arc<AtomicUsize>,
 }
 
 impl Upstream {
@@ -193,7 +195,9 @@ impl Upstream {
             address: listener.local_addr().unwrap(),
             asked: Arc::default(),
             open: Arc::default(),
+            peak: Arc::default(),
         };
+        let peak = Arc::clone(&upstream.peak);
         let (asked, open) = (Arc::clone(&upstream.asked), Arc::clone(&upstream.open));
         let script = Arc::new(script);
         tokio::spawn(async move {
@@ -201,11 +205,11 @@ impl Upstream {
                 let Ok((stream, _)) = listener.accept().await else { return };
                 let _ = stream.set_nodelay(true);
                 let (asked, open) = (Arc::clone(&asked), Arc::clone(&open));
-                let (script, tls) = (Arc::clone(&script), tls.clone());
+                let (script, tls, peak) = (Arc::clone(&script), tls.clone(), Arc::clone(&peak));
                 tokio::spawn(async move {
                     let service = service_fn(move |request: Request<Incoming>| {
                         let (asked, open) = (Arc::clone(&asked), Arc::clone(&open));
-                        let script = Arc::clone(&script);
+                        let (script, peak) = (Arc::clone(&script), Arc::clone(&peak));
                         async move {
                             let (head, body) = request.into_parts();
                             let Ok(body) = body.collect().await else {
@@ -220,6 +224,7 @@ impl Upstream {
                             };
                             asked.lock().unwrap().push(request.clone());
                             let (out, body) = counted(&open);
+                            peak.fetch_max(open.load(Ordering::SeqCst), Ordering::SeqCst);
                             let (status, content_type) = script(request, out);
                             Ok::<_, Infallible>(
                                 Response::builder()
