@@ -63,8 +63,8 @@ fn set_key(headers: &mut HeaderMap, upstream: &Upstream) {
     headers.remove(AUTHORIZATION);
     headers.remove(X_API_KEY);
     let (name, value) = match upstream.protocol {
-        Protocol::Openai => (AUTHORIZATION, format!("Bearer {secret}")),
-        Protocol::Anthropic => (X_API_KEY, secret.clone()),
+        Protocol::Openai => (AUTHORIZATION, format!("Bearer {}", secret.trim())),
+        Protocol::Anthropic => (X_API_KEY, secret.trim().to_owned()),
     };
     if let Ok(mut value) = HeaderValue::try_from(value) {
         value.set_sensitive(true);
