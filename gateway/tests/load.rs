@@ -1,4 +1,12 @@
 //! Many streams at once, cut on either side at any moment: none may be stuck, nothing may leak.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod rig;
 

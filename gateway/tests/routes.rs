@@ -1,4 +1,12 @@
 //! What is answered without a translation: probes, other paths, refusals, failures to connect.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod rig;
 

@@ -1,4 +1,12 @@
 //! Translated answers: as they come, at the client's pace, and every way in which they can end.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
 
 mod rig;
 
