@@ -19,5 +19,5 @@ mod writer;
 
 pub use error::Error;
 pub use reader::{Kind, Reader};
-pub use text::{Str, hold_back};
+pub use text::{Str, hold_back, unescape};
 pub use writer::{Writer, compact, escape, escape_compact, push_u64, quote};

@@ -48,43 +48,49 @@ impl<'a> Str<'a> {
             return Cow::Borrowed(self.raw);
         }
         let mut text = String::with_capacity(self.raw.len());
-        let mut rest = self.raw;
-        while let Some((plain, after)) = rest.split_once('\\') {
-            text.push_str(plain);
-            let mut chars = after.chars();
-            let code = chars.next();
-            rest = chars.as_str();
-            match code {
-                Some('b') => text.push('\u{8}'),
-                Some('f') => text.push('\u{c}'),
-                Some('n') => text.push('\n'),
-                Some('r') => text.push('\r'),
-                Some('t') => text.push('\t'),
-                Some('u') => {
-                    let unit = code_unit(rest);
-                    rest = rest.get(4..).unwrap_or_default();
-                    match unit {
-                        0xd800..0xdc00 => {
-                            let low = rest.strip_prefix("\\u").map(code_unit);
-                            if let Some(low @ 0xdc00..0xe000) = low {
-                                rest = rest.get(6..).unwrap_or_default();
-                                let point = ((unit & 0x3ff) << 10) | (low & 0x3ff);
-                                let point = point.saturating_add(0x10000);
-                                text.push(char::from_u32(point).unwrap_or('\u{fffd}'));
-                            } else {
-                                text.push('\u{fffd}');
-                            }
-                        }
-                        _ => text.push(char::from_u32(unit).unwrap_or('\u{fffd}')),
-                    }
-                }
-                Some(other) => text.push(other),
-                None => {}
-            }
-        }
-        text.push_str(rest);
+        unescape(&mut text, self.raw);
         Cow::Owned(text)
     }
+}
+
+/// Appends to `text` what `raw`, the inside of a JSON string, says. Half a surrogate pair becomes
+/// U+FFFD.
+pub fn unescape(text: &mut String, raw: &str) {
+    let mut rest = raw;
+    while let Some((plain, after)) = rest.split_once('\\') {
+        text.push_str(plain);
+        let mut chars = after.chars();
+        let code = chars.next();
+        rest = chars.as_str();
+        match code {
+            Some('b') => text.push('\u{8}'),
+            Some('f') => text.push('\u{c}'),
+            Some('n') => text.push('\n'),
+            Some('r') => text.push('\r'),
+            Some('t') => text.push('\t'),
+            Some('u') => {
+                let unit = code_unit(rest);
+                rest = rest.get(4..).unwrap_or_default();
+                match unit {
+                    0xd800..0xdc00 => {
+                        let low = rest.strip_prefix("\\u").map(code_unit);
+                        if let Some(low @ 0xdc00..0xe000) = low {
+                            rest = rest.get(6..).unwrap_or_default();
+                            let point = ((unit & 0x3ff) << 10) | (low & 0x3ff);
+                            let point = point.saturating_add(0x10000);
+                            text.push(char::from_u32(point).unwrap_or('\u{fffd}'));
+                        } else {
+                            text.push('\u{fffd}');
+                        }
+                    }
+                    _ => text.push(char::from_u32(unit).unwrap_or('\u{fffd}')),
+                }
+            }
+            Some(other) => text.push(other),
+            None => {}
+        }
+    }
+    text.push_str(rest);
 }
 
 impl PartialEq<str> for Str<'_> {

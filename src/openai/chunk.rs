@@ -1,0 +1,516 @@
+//! A chunk of a stream, or a whole answer.
+
+use super::{Few, Usage, enter, filled, number, string};
+use crate::json::{Error, Kind, Reader, Str};
+
+/// A `chat.completion.chunk`, or a `chat.completion`.
+#[derive(Clone, Debug, Default)]
+pub struct Chunk<'a> {
+    /// The server's id of the answer.
+    pub id: Option<Str<'a>>,
+    /// The server's name of the model.
+    pub model: Option<Str<'a>>,
+    /// `type`, which only answers of the Messages API have.
+    pub kind: Option<Str<'a>>,
+    /// The tier that the request was served in.
+    pub service_tier: Option<Str<'a>>,
+    /// Parts of the answer; more than one are still one answer.
+    pub choices: Few<Choice<'a>>,
+    /// Token counts, from wherever the server puts them.
+    pub usage: Option<Usage>,
+    /// It has an `error` that says something.
+    pub error: bool,
+    /// It says in another way that the request failed; only to be believed without `choices`.
+    pub failed: bool,
+}
+
+/// One of the `choices`.
+#[derive(Clone, Debug, Default)]
+pub struct Choice<'a> {
+    /// Its number; tool calls count from 0 in each.
+    pub index: u64,
+    /// What is new.
+    pub delta: Option<Delta<'a>>,
+    /// Everything; some servers repeat it beside the delta.
+    pub message: Option<Delta<'a>>,
+    /// Why the model stopped.
+    pub finish_reason: Option<Str<'a>>,
+    /// The stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
+    pub stop_sequence: Option<Str<'a>>,
+    /// The raw `error` of a router such as OpenRouter.
+    pub error: Option<&'a str>,
+    usage: Option<Usage>,
+}
+
+/// A `delta` or a `message`.
+#[derive(Clone, Debug, Default)]
+pub struct Delta<'a> {
+    /// `reasoning_content`
+    pub reasoning_content: Option<Str<'a>>,
+    /// `reasoning`
+    pub reasoning: Option<Str<'a>>,
+    /// `reasoning_text`
+    pub reasoning_text: Option<Str<'a>>,
+    /// `reasoning_details`
+    pub reasoning_details: Few<Detail<'a>>,
+    /// `content`, as parts even where it is one string.
+    pub content: Few<Part<'a>>,
+    /// `refusal`
+    pub refusal: Option<Str<'a>>,
+    /// `tool_calls`
+    pub tool_calls: Few<ToolCall<'a>>,
+    /// `function_call`, the old form of one call.
+    pub function_call: Option<ToolCall<'a>>,
+}
+
+/// A part of the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Text.
+    Text(Str<'a>),
+    /// Reasoning (Mistral).
+    Thinking(Str<'a>),
+    /// A refusal.
+    Refusal(Str<'a>),
+}
+
+/// An item of `reasoning_details`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detail<'a> {
+    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`.
+    pub kind: Option<Str<'a>>,
+    /// Fragments with the same index are one item.
+    pub index: Option<u64>,
+    /// Text for people: `text` or `summary`.
+    pub text: Option<Str<'a>>,
+    /// Encrypted `data`.
+    pub data: Option<Str<'a>>,
+    /// `signature`
+    pub signature: Option<Str<'a>>,
+    /// The whole item.
+    pub raw: &'a str,
+}
+
+/// A tool call, or a fragment of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolCall<'a> {
+    /// Which call of the choice it belongs to.
+    pub index: Option<u64>,
+    /// The server's id of the call.
+    pub id: Option<Str<'a>>,
+    /// The name of the function, or a fragment of it.
+    pub name: Option<Str<'a>>,
+    /// The input, or a fragment of it.
+    pub arguments: Arguments<'a>,
+    /// The input is text for a custom tool and not JSON.
+    pub custom: bool,
+    /// `extra_content.google.thought_signature`, without which Gemini refuses the call's result.
+    pub signature: Option<Str<'a>>,
+}
+
+/// The input of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arguments<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// JSON text in a string, as the format wants it.
+    Text(Str<'a>),
+    /// A JSON value of its own.
+    Json(&'a str),
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// `text` is not a JSON object.
+    pub fn read(text: &'a str, depth_max: u32) -> Result<Self, Error> {
+        let mut reader = Reader::new(text, depth_max);
+        let reader = &mut reader;
+        let mut chunk = Self::default();
+        let mut other_usage = None;
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "id" => chunk.id = filled(reader)?,
+                "model" => chunk.model = filled(reader)?,
+                "type" => chunk.kind = string(reader)?,
+                "service_tier" => chunk.service_tier = filled(reader)?,
+                "choices" => {
+                    if enter(reader, Kind::Array)? {
+                        while reader.next_element()? {
+                            if let Some(choice) = Choice::read(reader)? {
+                                chunk.choices.push(choice);
+                            }
+                        }
+                    }
+                }
+                "usage" => chunk.usage = Usage::read(reader)?,
+                "x_groq" => {
+                    if enter(reader, Kind::Object)? {
+                        while let Some(key) = reader.next_key()? {
+                            match key.raw() {
+                                "usage" => other_usage = Usage::read(reader)?,
+                                "error" => chunk.error |= says_something(reader.skip()?),
+                                _ => drop(reader.skip()?),
+                            }
+                        }
+                    }
+                }
+                "error" => chunk.error |= says_something(reader.skip()?),
+                "object" => chunk.failed |= string(reader)?.is_some_and(|text| text == "error"),
+                "message" | "detail" | "msg" | "errors" => {
+                    chunk.failed |= says_something(reader.skip()?);
+                }
+                "base_resp" => {
+                    if enter(reader, Kind::Object)? {
+                        while let Some(key) = reader.next_key()? {
+                            if key.raw() == "status_code" {
+                                chunk.failed |= number(reader)?.is_some_and(|code| code != 0);
+                            } else {
+                                reader.skip()?;
+                            }
+                        }
+                    }
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        reader.end()?;
+        let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
+        chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
+        Ok(chunk)
+    }
+}
+
+/// Whether the value of an `error` is one. `""`, `{}` and `false` stand for none.
+fn says_something(raw: &str) -> bool {
+    let blank = |byte: &u8| !byte.is_ascii_whitespace();
+    let short: Vec<u8> = raw.bytes().filter(|byte| blank(byte)).take(6).collect();
+    !matches!(short.as_slice(), b"null" | b"false" | b"\"\"" | b"{}" | b"[]" | b"0")
+}
+
+impl<'a> Choice<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+        if !enter(reader, Kind::Object)? {
+            return Ok(None);
+        }
+        let mut choice = Self::default();
+        let mut matched = None;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "index" => choice.index = number(reader)?.unwrap_or(0),
+                "delta" => choice.delta = Delta::read(reader)?,
+                "message" => choice.message = Delta::read(reader)?,
+                "finish_reason" => choice.finish_reason = filled(reader)?,
+                "stop_reason" => {
+                    choice.stop_sequence = string(reader)?.filter(|text| !text.is_empty());
+                }
+                "matched_stop" => matched = string(reader)?.filter(|text| !text.is_empty()),
+                "usage" => choice.usage = Usage::read(reader)?,
+                "error" => {
+                    let raw = reader.skip()?;
+                    choice.error = says_something(raw).then_some(raw);
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        choice.stop_sequence = choice.stop_sequence.or(matched);
+        Ok(Some(choice))
+    }
+}
+
+impl<'a> Delta<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+        if !enter(reader, Kind::Object)? {
+            return Ok(None);
+        }
+        let mut delta = Self::default();
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "reasoning_content" => delta.reasoning_content = text(reader)?,
+                "reasoning" => delta.reasoning = text(reader)?,
+                "reasoning_text" => delta.reasoning_text = text(reader)?,
+                "reasoning_details" => {
+                    if enter(reader, Kind::Array)? {
+                        while reader.next_element()? {
+                            if let Some(detail) = Detail::read(reader)? {
+                                delta.reasoning_details.push(detail);
+                            }
+                        }
+                    }
+                }
+                "content" => read_content(reader, &mut delta.content)?,
+                "refusal" => delta.refusal = text(reader)?,
+                "tool_calls" => {
+                    // Some servers send a single call without the list around it.
+                    if reader.kind()? == Kind::Object {
+                        delta.tool_calls.push(ToolCall::read(reader)?);
+                    } else if enter(reader, Kind::Array)? {
+                        while reader.next_element()? {
+                            if reader.kind()? == Kind::Object {
+                                delta.tool_calls.push(ToolCall::read(reader)?);
+                            } else {
+                                reader.skip()?;
+                            }
+                        }
+                    }
+                }
+                "function_call" => {
+                    if reader.kind()? == Kind::Object {
+                        delta.function_call = Some(ToolCall::read(reader)?);
+                    } else {
+                        reader.skip()?;
+                    }
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        Ok(Some(delta))
+    }
+
+    /// Whether it says nothing, as the deltas that only name a role.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.reasoning_content.is_none()
+            && self.reasoning.is_none()
+            && self.reasoning_text.is_none()
+            && self.reasoning_details.is_empty()
+            && self.content.is_empty()
+            && self.refusal.is_none()
+            && self.tool_calls.is_empty()
+            && self.function_call.is_none()
+    }
+}
+
+/// Reads a text; an empty one counts as absent.
+fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    Ok(string(reader)?.filter(|text| !text.is_empty()))
+}
+
+fn read_content<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {
+    match reader.kind()? {
+        Kind::String => {
+            if let Some(text) = text(reader)? {
+                parts.push(Part::Text(text));
+            }
+        }
+        Kind::Object => read_part(reader, parts)?,
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                match reader.kind()? {
+                    Kind::Object => read_part(reader, parts)?,
+                    Kind::String => {
+                        if let Some(text) = text(reader)? {
+                            parts.push(Part::Text(text));
+                        }
+                    }
+                    _ => drop(reader.skip()?),
+                }
+            }
+        }
+        _ => drop(reader.skip()?),
+    }
+    Ok(())
+}
+
+fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {
+    let (mut kind, mut plain, mut refusal) = (None, None, None);
+    let mut thinking = Few::default();
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        match key.raw() {
+            "type" => kind = string(reader)?,
+            "text" => plain = text(reader)?,
+            "refusal" => refusal = text(reader)?,
+            // Texts again; nothing else can be inside.
+            "thinking" => read_thinking(reader, &mut thinking)?,
+            _ => drop(reader.skip()?),
+        }
+    }
+    match kind.map(|kind| kind.raw()) {
+        None | Some("text" | "output_text") => {
+            if let Some(text) = plain {
+                parts.push(Part::Text(text));
+            }
+        }
+        Some("thinking") => {
+            for text in thinking.iter() {
+                parts.push(Part::Thinking(*text));
+            }
+        }
+        Some("refusal") => {
+            if let Some(text) = refusal {
+                parts.push(Part::Refusal(text));
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+fn read_thinking<'a>(reader: &mut Reader<'a>, texts: &mut Few<Str<'a>>) -> Result<(), Error> {
+    if reader.kind()? == Kind::String {
+        if let Some(text) = text(reader)? {
+            texts.push(text);
+        }
+        return Ok(());
+    }
+    if !enter(reader, Kind::Array)? {
+        return Ok(());
+    }
+    while reader.next_element()? {
+        if reader.kind()? == Kind::String {
+            if let Some(text) = text(reader)? {
+                texts.push(text);
+            }
+        } else if enter(reader, Kind::Object)? {
+            while let Some(key) = reader.next_key()? {
+                if key.raw() != "text" {
+                    reader.skip()?;
+                } else if let Some(text) = text(reader)? {
+                    texts.push(text);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Detail<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+        let raw = reader.skip()?;
+        let mut inside = Reader::new(raw, 128);
+        if !enter(&mut inside, Kind::Object)? {
+            return Ok(None);
+        }
+        let mut detail = Self { raw, ..Self::default() };
+        while let Some(key) = inside.next_key()? {
+            match key.raw() {
+                "type" => detail.kind = string(&mut inside)?,
+                "index" => detail.index = number(&mut inside)?,
+                "text" | "summary" => detail.text = text(&mut inside)?.or(detail.text),
+                "data" => detail.data = filled(&mut inside)?,
+                "signature" => detail.signature = filled(&mut inside)?,
+                _ => drop(inside.skip()?),
+            }
+        }
+        Ok(Some(detail))
+    }
+}
+
+impl<'a> ToolCall<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let mut call = Self::default();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "index" => call.index = number(reader)?,
+                "id" => call.id = filled(reader)?,
+                "extra_content" => call.signature = read_signature(reader)?,
+                "function" | "custom" => {
+                    let custom = key.raw() == "custom";
+                    if enter(reader, Kind::Object)? {
+                        while let Some(key) = reader.next_key()? {
+                            call.member(key, custom, reader)?;
+                        }
+                    }
+                }
+                // `function_call`, and servers that leave out `function`.
+                _ => call.member(key, false, reader)?,
+            }
+        }
+        Ok(call)
+    }
+
+    fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
+        match key.raw() {
+            "name" => self.name = filled(reader)?.or(self.name),
+            "input" if custom => {
+                self.custom = true;
+                if let Some(input) = text(reader)? {
+                    self.arguments = Arguments::Text(input);
+                }
+            }
+            "arguments" => match reader.kind()? {
+                Kind::String => {
+                    if let Some(arguments) = text(reader)? {
+                        self.arguments = Arguments::Text(arguments);
+                    }
+                }
+                Kind::Null => drop(reader.skip()?),
+                _ => self.arguments = Arguments::Json(reader.skip()?),
+            },
+            _ => drop(reader.skip()?),
+        }
+        Ok(())
+    }
+}
+
+fn read_signature<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    let mut signature = None;
+    if !enter(reader, Kind::Object)? {
+        return Ok(None);
+    }
+    while let Some(key) = reader.next_key()? {
+        if key.raw() != "google" || reader.kind()? != Kind::Object {
+            reader.skip()?;
+            continue;
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            if key.raw() == "thought_signature" {
+                signature = filled(reader)?;
+            } else {
+                reader.skip()?;
+            }
+        }
+    }
+    Ok(signature)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_another_type_count_as_absent() {
+        let chunk = Chunk::read(
+            r#"{"id":7,"model":null,"choices":[null,3,{"index":"1","delta":{"content":5,
+                "reasoning":{"a":1},"tool_calls":["x",{"index":0.0,"id":3,"function":[]}]},
+                "finish_reason":12,"stop_reason":128009,"logprobs":{}}],"usage":"none","error":{}}"#,
+            128,
+        )
+        .unwrap();
+        assert!(chunk.id.is_none() && chunk.usage.is_none() && !chunk.error && !chunk.failed);
+        let choice = chunk.choices.iter().next().unwrap();
+        assert_eq!(choice.index, 1);
+        assert!(choice.finish_reason.is_none() && choice.stop_sequence.is_none());
+        let delta = choice.delta.as_ref().unwrap();
+        assert!(delta.content.is_empty() && delta.reasoning.is_none());
+        let call = delta.tool_calls.iter().next().unwrap();
+        assert_eq!((call.index, call.id, call.arguments), (Some(0), None, Arguments::None));
+    }
+
+    #[test]
+    fn content_is_a_string_or_parts() {
+        let read = |content: &str| {
+            let text = format!(r#"{{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
+            let chunk = Chunk::read(&text, 128).unwrap();
+            let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
+            let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
+            parts.join(" ")
+        };
+        assert_eq!(read(r#""a""#), r#"Text("a")"#);
+        assert_eq!(read(r#""""#), "");
+        assert_eq!(
+            read(
+                r#"[{"type":"thinking","thinking":[{"type":"text","text":"h"},{"text":"m"}]},
+                {"type":"text","text":"a"},{"type":"reference","ids":[1]},"b"]"#
+            ),
+            r#"Thinking("h") Thinking("m") Text("a") Text("b")"#
+        );
+    }
+}

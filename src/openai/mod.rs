@@ -1,0 +1,58 @@
+//! What a Chat Completions server answers: whole bodies and the chunks of a stream.
+//!
+//! Both are read into the same types, because a whole answer is one chunk that says everything.
+//! Reading is tolerant: servers of this format agree on little. An unknown field, or a known one of
+//! another type, is skipped; only a text that is not JSON is an error. Strings stay borrowed and
+//! escaped. Nothing here decides anything.
+
+mod chunk;
+mod few;
+mod usage;
+
+pub use chunk::{Arguments, Choice, Chunk, Delta, Detail, Part, ToolCall};
+pub use few::Few;
+pub use usage::Usage;
+
+use crate::json::{Error, Kind, Reader, Str};
+
+/// Reads a string; a value of another type counts as absent.
+fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    if reader.kind()? == Kind::String {
+        return reader.string().map(Some);
+    }
+    reader.skip()?;
+    Ok(None)
+}
+
+/// As [`string`]; a blank one counts as absent too. Servers send `"id": ""` with each fragment.
+fn filled<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    Ok(string(reader)?.filter(|text| !text.is_blank()))
+}
+
+/// Reads a count or index, also one written as `3.0` or `"3"`; anything else counts as absent.
+fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
+    let text = match reader.kind()? {
+        Kind::Number => reader.number()?,
+        Kind::String => reader.string()?.raw(),
+        _ => {
+            reader.skip()?;
+            return Ok(None);
+        }
+    };
+    let real = || text.parse::<f64>().ok().filter(|real| *real >= 0.0).map(|real| real as u64);
+    Ok(text.parse().ok().or_else(real))
+}
+
+/// Enters an object if there is one; a value of another type is skipped.
+fn enter(reader: &mut Reader<'_>, kind: Kind) -> Result<bool, Error> {
+    if reader.kind()? != kind {
+        reader.skip()?;
+        return Ok(false);
+    }
+    if kind == Kind::Array {
+        reader.begin_array()?
+    } else {
+        reader.begin_object()?
+    }
+    Ok(true)
+}
