@@ -1,4 +1,7 @@
 //! Chunks to events (being built).
+mod scan;
+mod sse;
+mod tool_input;
 pub mod watchdog;
 
 use crate::asked::Asked;

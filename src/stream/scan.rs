@@ -1,0 +1,329 @@
+//! Is a text that comes in fragments one JSON value yet?
+//!
+//! The scanner reads each byte once. It accepts exactly what RFC 8259 allows, so that it can tell
+//! the two readings of a doubtful fragment apart as early as possible: `{"city"{"city":"Pa` cannot
+//! become JSON any more.
+
+/// Nesting beyond this is no input for a tool: one bit is kept for each open bracket.
+const DEPTH_MAX: u32 = 127;
+
+/// How far a text is one JSON value.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scanner {
+    state: State,
+    /// What kind of value it is, by its first byte; 0 before it.
+    first: u8,
+    depth: u32,
+    /// One bit for each open bracket, 1 for an object; the innermost is the lowest.
+    objects: u128,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// A value must come.
+    #[default]
+    Value,
+    /// After `[`.
+    ValueOrEnd,
+    /// After `{`.
+    KeyOrEnd,
+    /// After a comma in an object.
+    Key,
+    /// After a key.
+    Colon,
+    /// Inside of a string.
+    String {
+        key: bool,
+    },
+    /// After a backslash.
+    Escape {
+        key: bool,
+    },
+    /// Inside of `\u`, with so many digits missing.
+    Unicode {
+        key: bool,
+        missing: u8,
+    },
+    /// Inside of `true`, `false` or `null`: the bytes that must come.
+    Literal(&'static [u8]),
+    Number(Number),
+    /// After a value in an object or array.
+    CommaOrEnd,
+    /// The value is complete.
+    Done,
+    /// It is not JSON.
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Minus,
+    Zero,
+    Integer,
+    Point,
+    Fraction,
+    Exponent,
+    ExponentSign,
+    ExponentDigits,
+}
+
+impl Scanner {
+    /// Reads on.
+    pub(super) fn feed(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let mut at = 0usize;
+        while let Some(&byte) = bytes.get(at) {
+            if self.state == State::Broken {
+                return;
+            }
+            at = at.saturating_add(1);
+            if let State::String { .. } = self.state
+                && !matches!(byte, b'"' | b'\\' | 0..0x20)
+            {
+                // Most bytes are plain ones inside of strings.
+                let rest = bytes.get(at..).unwrap_or_default();
+                let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+                at = at.saturating_add(plain.unwrap_or(rest.len()));
+                continue;
+            }
+            self.state = self.next(byte);
+        }
+    }
+
+    /// Whether the text is one object and nothing else.
+    pub(super) fn is_object(&self) -> bool {
+        self.state == State::Done && self.first == b'{'
+    }
+
+    /// Whether the text is one value that is not an object.
+    pub(super) fn is_other_value(&self) -> bool {
+        match self.state {
+            State::Done => self.first != b'{',
+            // A number alone ends with the text.
+            State::Number(number) => self.depth == 0 && number.may_end(),
+            _ => false,
+        }
+    }
+
+    /// Whether the text is the start of an object, or a whole one.
+    pub(super) fn starts_object(&self) -> bool {
+        self.first == b'{'
+    }
+
+    /// Whether nothing that follows can make it JSON.
+    pub(super) fn is_broken(&self) -> bool {
+        self.state == State::Broken
+    }
+
+    fn next(&mut self, byte: u8) -> State {
+        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        match self.state {
+            State::Value => {
+                if blank {
+                    State::Value
+                } else {
+                    self.begin(byte)
+                }
+            }
+            State::ValueOrEnd if byte == b']' => self.close(),
+            State::ValueOrEnd => {
+                if blank {
+                    State::ValueOrEnd
+                } else {
+                    self.begin(byte)
+                }
+            }
+            State::KeyOrEnd if byte == b'}' => self.close(),
+            State::KeyOrEnd | State::Key => match byte {
+                b'"' => State::String { key: true },
+                _ if blank => self.state,
+                _ => State::Broken,
+            },
+            State::Colon => match byte {
+                b':' => State::Value,
+                _ if blank => State::Colon,
+                _ => State::Broken,
+            },
+            State::String { key } => match byte {
+                b'"' if key => State::Colon,
+                b'"' => self.after_value(),
+                b'\\' => State::Escape { key },
+                0..0x20 => State::Broken,
+                _ => self.state,
+            },
+            State::Escape { key } => match byte {
+                b'u' => State::Unicode { key, missing: 4 },
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => State::String { key },
+                _ => State::Broken,
+            },
+            State::Unicode { key, missing } => match missing {
+                _ if !byte.is_ascii_hexdigit() => State::Broken,
+                0 | 1 => State::String { key },
+                _ => State::Unicode { key, missing: missing.saturating_sub(1) },
+            },
+            State::Literal(expected) => match expected.split_first() {
+                Some((first, [])) if *first == byte => self.after_value(),
+                Some((first, rest)) if *first == byte => State::Literal(rest),
+                _ => State::Broken,
+            },
+            State::Number(number) => match number.next(byte) {
+                Some(number) => State::Number(number),
+                None if !number.may_end() => State::Broken,
+                None => {
+                    // The number is over; this byte comes after it.
+                    self.state = self.after_value();
+                    self.next(byte)
+                }
+            },
+            State::CommaOrEnd => match byte {
+                b',' if self.objects & 1 == 1 => State::Key,
+                b',' => State::Value,
+                b'}' if self.objects & 1 == 1 => self.close(),
+                b']' if self.objects & 1 == 0 => self.close(),
+                _ if blank => State::CommaOrEnd,
+                _ => State::Broken,
+            },
+            State::Done if blank => State::Done,
+            State::Done | State::Broken => State::Broken,
+        }
+    }
+
+    fn begin(&mut self, byte: u8) -> State {
+        if self.first == 0 {
+            self.first = byte;
+        }
+        match byte {
+            b'{' | b'[' => {
+                if self.depth >= DEPTH_MAX {
+                    return State::Broken;
+                }
+                self.depth = self.depth.saturating_add(1);
+                self.objects = (self.objects << 1) | u128::from(byte == b'{');
+                if byte == b'{' { State::KeyOrEnd } else { State::ValueOrEnd }
+            }
+            b'"' => State::String { key: false },
+            b't' => State::Literal(b"rue"),
+            b'f' => State::Literal(b"alse"),
+            b'n' => State::Literal(b"ull"),
+            b'-' => State::Number(Number::Minus),
+            b'0' => State::Number(Number::Zero),
+            b'1'..=b'9' => State::Number(Number::Integer),
+            _ => State::Broken,
+        }
+    }
+
+    fn close(&mut self) -> State {
+        self.depth = self.depth.saturating_sub(1);
+        self.objects >>= 1;
+        self.after_value()
+    }
+
+    fn after_value(&self) -> State {
+        if self.depth == 0 { State::Done } else { State::CommaOrEnd }
+    }
+}
+
+impl Number {
+    fn may_end(self) -> bool {
+        matches!(self, Self::Zero | Self::Integer | Self::Fraction | Self::ExponentDigits)
+    }
+
+    fn next(self, byte: u8) -> Option<Self> {
+        match (self, byte) {
+            (Self::Minus, b'0') => Some(Self::Zero),
+            (Self::Minus, b'1'..=b'9') | (Self::Integer, b'0'..=b'9') => Some(Self::Integer),
+            (Self::Zero | Self::Integer, b'.') => Some(Self::Point),
+            (Self::Point | Self::Fraction, b'0'..=b'9') => Some(Self::Fraction),
+            (Self::Zero | Self::Integer | Self::Fraction, b'e' | b'E') => Some(Self::Exponent),
+            (Self::Exponent, b'+' | b'-') => Some(Self::ExponentSign),
+            (Self::Exponent | Self::ExponentSign | Self::ExponentDigits, b'0'..=b'9') => {
+                Some(Self::ExponentDigits)
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Kind, Reader};
+    use proptest::prelude::*;
+
+    fn scan<'a>(parts: impl IntoIterator<Item = &'a str>) -> Scanner {
+        let mut scanner = Scanner::default();
+        for part in parts {
+            scanner.feed(part);
+        }
+        scanner
+    }
+
+    /// What the scanner must say, by the reader: object, other value, or neither.
+    fn expected(text: &str) -> (bool, bool) {
+        let mut reader = Reader::new(text, 127);
+        let kind = reader.kind();
+        let valid = reader.skip().is_ok() && reader.end().is_ok();
+        (valid && kind == Ok(Kind::Object), valid && kind != Ok(Kind::Object))
+    }
+
+    #[test]
+    fn it_agrees_with_the_reader() {
+        let deep = format!("{}{}", "{\"a\":[".repeat(63), "]}".repeat(63));
+        let too_deep = format!("{}1{}", "[".repeat(128), "]".repeat(128));
+        for text in [
+            "{}",
+            " {} ",
+            "{\"a\":1}",
+            "{\"a\":[1,-0.5e+3,\"x\\\"\\u00e9\",true,null,{}]}",
+            "null",
+            "12",
+            "\"a\"",
+            "[]",
+            "{\"a\"}",
+            "{,}",
+            "{\"a\":1,}",
+            "[1,]",
+            "{\"a\":01}",
+            "{\"a\":1.}",
+            "{\"a\":tru}",
+            "{}{}",
+            "{'a':1}",
+            "{\"a\":\"\n\"}",
+            "{\"a\":\"\\x\"}",
+            "{\"a\":1]",
+            "[1}",
+            "-",
+            "1e",
+            "",
+            " ",
+            "{} x",
+            "{\"a\" :\t1 , \"b\":2}",
+            &deep,
+            &too_deep,
+        ] {
+            let scanner = scan([text]);
+            assert_eq!((scanner.is_object(), scanner.is_other_value()), expected(text), "{text}");
+            let scanner = scan(text.split_inclusive(|_: char| true));
+            assert_eq!((scanner.is_object(), scanner.is_other_value()), expected(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_the_reader_on_anything(text in "[{}\\[\\],:\"\\\\ua0-9e.+\\- trufalsn]{0,24}") {
+            let scanner = scan([text.as_str()]);
+            prop_assert_eq!((scanner.is_object(), scanner.is_other_value()), expected(&text));
+        }
+
+        #[test]
+        fn broken_is_never_said_of_the_start_of_a_value(
+            at in any::<prop::sample::Index>(), number in any::<f64>(), text in any::<String>()
+        ) {
+            let json = serde_json::json!({"a": [number, {"b": text}, null, true]}).to_string();
+            let cut = json.floor_char_boundary(at.index(json.len()));
+            prop_assert!(!scan([&json[..cut]]).is_broken());
+            prop_assert!(!scan([&json[..cut]]).is_object());
+            prop_assert!(scan([&json[..cut], &json[cut..]]).is_object());
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Server-sent events, from pieces of bytes.
+//!
+//! Bytes are collected into lines, lines into events. A piece may end anywhere, also inside of a
+//! line end or of a character: only whole lines are looked at. Each byte is searched once and
+//! copied at most twice, however small the pieces are.
+//!
+//! More is accepted than the standard allows: a last event without its blank line, and a line that
+//! is a bare JSON object, which some proxies put into the middle of a stream.
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Splits a body into events.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    /// The start of a line whose end has not come.
+    line: Vec<u8>,
+    /// The data of the event so far.
+    data: Vec<u8>,
+    has_data: bool,
+    is_error: bool,
+    /// The last line ended in CR, so an LF that comes next belongs to it.
+    after_cr: bool,
+    /// No line has been read, so the next may start with a byte order mark.
+    first_line: bool,
+    /// `data` was given out and can be reused.
+    given: bool,
+    bytes_max: usize,
+}
+
+/// One event.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Event<'a> {
+    /// Its data, never empty. What is not UTF-8 is replaced.
+    pub(super) data: Cow<'a, str>,
+    /// It is called `error`.
+    pub(super) is_error: bool,
+}
+
+impl Decoder {
+    /// Lines and events of more than `bytes_max` bytes are an error.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            has_data: false,
+            is_error: false,
+            after_cr: false,
+            first_line: true,
+            given: false,
+            bytes_max,
+        }
+    }
+
+    /// Takes bytes from the front of `piece` until an event is complete; `None` when all are taken.
+    pub(super) fn next<'a>(&'a mut self, piece: &mut &[u8]) -> Result<Option<Event<'a>>, Error> {
+        self.reuse();
+        while !piece.is_empty() {
+            if std::mem::take(&mut self.after_cr)
+                && let Some(rest) = piece.strip_prefix(b"\n")
+            {
+                *piece = rest;
+                continue;
+            }
+            let end = memchr::memchr2(b'\n', b'\r', piece);
+            let (part, rest) =
+                piece.split_at_checked(end.unwrap_or(piece.len())).unwrap_or((piece, b""));
+            if self.line.len().saturating_add(self.data.len()).saturating_add(part.len())
+                > self.bytes_max
+            {
+                return Err(Error::misbehaved("Upstream sent an event that is too large"));
+            }
+            if end.is_none() {
+                self.line.extend_from_slice(part);
+                *piece = rest;
+                break;
+            }
+            self.after_cr = rest.first() == Some(&b'\r');
+            *piece = rest.get(1..).unwrap_or_default();
+            let complete = if self.line.is_empty() {
+                self.take_line(part)
+            } else {
+                self.line.extend_from_slice(part);
+                let mut line = std::mem::take(&mut self.line);
+                let complete = self.take_line(&line);
+                line.clear();
+                self.line = line;
+                complete
+            };
+            if complete {
+                return Ok(self.give());
+            }
+        }
+        Ok(None)
+    }
+
+    /// The body is over: gives an event that was not terminated.
+    pub(super) fn finish(&mut self) -> Option<Event<'_>> {
+        self.reuse();
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line);
+        }
+        if self.has_data { self.give() } else { None }
+    }
+
+    /// Reads one line; says whether it completes an event.
+    fn take_line(&mut self, line: &[u8]) -> bool {
+        let line = match line.strip_prefix(BYTE_ORDER_MARK) {
+            Some(rest) if self.first_line => rest,
+            _ => line,
+        };
+        self.first_line = false;
+        if line.is_empty() {
+            let complete = self.has_data && !self.data.iter().all(u8::is_ascii_whitespace);
+            if !complete {
+                self.given = true;
+                self.reuse();
+            }
+            return complete;
+        }
+        if line.first() == Some(&b'{') && !self.has_data {
+            self.data.extend_from_slice(line);
+            self.has_data = true;
+            return true;
+        }
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(colon) => {
+                let value = line.get(colon.saturating_add(1)..).unwrap_or_default();
+                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, b"".as_slice()),
+        };
+        match name {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.is_error = value.trim_ascii() == b"error",
+            _ => {}
+        }
+        false
+    }
+
+    fn give(&mut self) -> Option<Event<'_>> {
+        self.given = true;
+        let data = String::from_utf8_lossy(&self.data);
+        (!data.trim().is_empty()).then_some(Event { data, is_error: self.is_error })
+    }
+
+    fn reuse(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.data.clear();
+            self.has_data = false;
+            self.is_error = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+        let mut decoder = Decoder::new(1 << 20);
+        let mut events = Vec::new();
+        let show = |event: Event<'_>| {
+            if event.is_error { format!("error:{}", event.data) } else { event.data.into_owned() }
+        };
+        for mut piece in pieces {
+            while let Some(event) = decoder.next(&mut piece).unwrap() {
+                events.push(show(event));
+            }
+        }
+        events.extend(decoder.finish().map(show));
+        events
+    }
+
+    fn decode_all_ways(body: &[u8]) -> Vec<String> {
+        let whole = decode([body]);
+        for cut in 0..=body.len() {
+            assert_eq!(decode([&body[..cut], &body[cut..]]), whole, "cut at {cut}");
+        }
+        assert_eq!(decode(body.chunks(1)), whole, "byte by byte");
+        whole
+    }
+
+    #[test]
+    fn the_cuts_between_pieces_do_not_matter() {
+        let body = "\u{feff}data: {\"c\":\"é→😀\"}\n\n: ping\n\n:\n\ndata: two\r\ndata: lines\r\n\r\n\
+                    data:a\rdata: b\r\rid: 1\nevent: error\nretry: 3\ndata:  x\n\ndata:\n\ndata: \n\n\
+                    event: message\n\ndata\n\ndata: last";
+        assert_eq!(
+            decode_all_ways(body.as_bytes()),
+            ["{\"c\":\"é→😀\"}", "two\nlines", "a\nb", "error: x", "last"]
+        );
+    }
+
+    #[test]
+    fn a_bare_object_between_events_is_an_event() {
+        assert_eq!(
+            decode_all_ways(b"data: a\n\n{\"error\":\"x\"}\n\ndata: b\n\n"),
+            ["a", "{\"error\":\"x\"}", "b"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_utf_8_is_replaced() {
+        assert_eq!(decode_all_ways(b"data: a\xffb\n\n"), ["a\u{fffd}b"]);
+    }
+
+    #[test]
+    fn an_event_has_a_limit_however_it_is_cut() {
+        for lines in ["data: 0123456789012345\n\n", "data: 01234\ndata: 0123456789\n\n"] {
+            for size in [1, 3, 100] {
+                let mut decoder = Decoder::new(16);
+                let failed = lines.as_bytes().chunks(size).any(|mut piece| {
+                    loop {
+                        match decoder.next(&mut piece) {
+                            Ok(Some(_)) => {}
+                            Ok(None) => return false,
+                            Err(_) => return true,
+                        }
+                    }
+                });
+                assert!(failed, "{lines:?} in pieces of {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_large_event_in_small_pieces_takes_linear_time() {
+        let mut decoder = Decoder::new(8 << 20);
+        let mut body = b"data: ".to_vec();
+        body.resize(4 << 20, b'x');
+        body.extend_from_slice(b"\n\n");
+        let mut events = 0;
+        for mut piece in body.chunks(64) {
+            while let Some(event) = decoder.next(&mut piece).unwrap() {
+                events += event.data.len();
+            }
+        }
+        assert_eq!(events, (4 << 20) - 6);
+    }
+}

@@ -1,0 +1,481 @@
+//! The input of one tool call, from the fragments of its `arguments`.
+//!
+//! Servers send it in four ways, and mix them:
+//!
+//! | way | fragments | the input |
+//! |---|---|---|
+//! | deltas | `{"a"`, `:1}` | their concatenation |
+//! | whole | `{"a":1}`, perhaps again at the end, or again as deltas | the first; what repeats it is ignored |
+//! | placeholder | `{}`, then any of the others | the others |
+//! | cumulative | `{"a"`, `{"a":1}` | the last |
+//!
+//! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
+//! the turn. Equal neighbours are never dropped for being equal: they occur in texts. And a call is
+//! not finished because its input parses.
+//!
+//! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
+//! possible. A fragment that begins with everything before it is either cumulative or a delta
+//! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
+//! first fragment that is whole is held until the call is over, because deltas may still replace it.
+
+use super::scan::Scanner;
+use crate::json::{self, Reader};
+
+/// The input of one call.
+#[derive(Debug, Default)]
+pub(super) struct ToolInput {
+    /// What the fragments say, unescaped.
+    reading: Reading,
+    /// So many bytes of it have been sent.
+    sent: usize,
+    /// The first fragment was a whole object, none of which has been sent.
+    whole: bool,
+    /// The other reading, where the last fragments can be cumulative.
+    cumulative: Option<Reading>,
+    /// What came after the object was complete: perhaps the same once more.
+    again: Option<Reading>,
+    /// The first half of a surrogate pair, whose second half the next fragment must bring.
+    half: String,
+    /// It is the text for a custom tool.
+    custom: bool,
+    /// The block is closed; whatever comes is late.
+    closed: bool,
+    /// Contradictions: other values after the first, once it could not be replaced.
+    conflicts: u32,
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    text: String,
+    scan: Scanner,
+}
+
+impl Reading {
+    fn of(text: &str) -> Self {
+        let mut reading = Self::default();
+        reading.push(text);
+        reading
+    }
+
+    fn push(&mut self, text: &str) {
+        self.scan.feed(text);
+        self.text.push_str(text);
+    }
+
+    fn is_placeholder(&self) -> bool {
+        let tokens = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+        self.scan.is_object() && tokens.take(3).count() == 2
+    }
+}
+
+/// What a call's input is in the end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// This object.
+    Object(String),
+    /// It broke off, and the answer's length is why.
+    CutOff,
+    /// Not one JSON object.
+    Invalid,
+}
+
+impl ToolInput {
+    /// Takes a fragment, escaped as it came. `scratch` is only reused memory.
+    pub(super) fn receive(&mut self, raw: &str, scratch: &mut String) {
+        scratch.clear();
+        let held = json::hold_back(raw);
+        let (now, later) =
+            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        if self.half.is_empty() {
+            json::unescape(scratch, now);
+        } else {
+            self.half.push_str(now);
+            json::unescape(scratch, &self.half);
+            self.half.clear();
+        }
+        self.half.push_str(later);
+        self.fragment(scratch);
+    }
+
+    /// Takes arguments that are a JSON value and not a text.
+    pub(super) fn receive_json(&mut self, raw: &str) {
+        let mut compact = Vec::with_capacity(raw.len());
+        json::compact(&mut compact, raw);
+        let value = Reading::of(&String::from_utf8(compact).unwrap_or_default());
+        if !value.scan.is_object() {
+            return self.fragment(&value.text);
+        }
+        if self.closed || self.reading.scan.is_object() {
+            self.again = None;
+            return self.fragment(&value.text);
+        }
+        if self.sent == 0 {
+            self.reading = value;
+            self.cumulative = None;
+            self.whole = true;
+        } else if let Some(rest) = value.text.strip_prefix(self.reading.text.as_str()) {
+            self.reading.push(rest);
+            self.cumulative = None;
+        } else {
+            self.conflicts = self.conflicts.saturating_add(1);
+        }
+    }
+
+    /// The input is text for a custom tool.
+    pub(super) fn set_custom(&mut self) {
+        self.custom = true;
+    }
+
+    fn fragment(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        if self.custom && !self.closed {
+            return self.reading.text.push_str(text);
+        }
+        if self.closed || self.reading.scan.is_object() {
+            return self.repetition(text);
+        }
+        if let Some(cumulative) = &mut self.cumulative {
+            match text.strip_prefix(cumulative.text.as_str()) {
+                Some(rest) => cumulative.push(rest),
+                None => cumulative.push(text),
+            }
+            self.reading.push(text);
+            return self.settle();
+        }
+        let first = self.reading.text.is_empty();
+        if !first
+            && self.reading.scan.starts_object()
+            && !self.reading.scan.is_broken()
+            && text.starts_with(self.reading.text.as_str())
+        {
+            self.cumulative = Some(Reading::of(text));
+            self.reading.push(text);
+            return self.settle();
+        }
+        // White space before the object would only delay its first byte.
+        self.reading.push(if first { text.trim_start() } else { text });
+        self.whole = first && self.reading.scan.is_object();
+    }
+
+    /// A fragment after the object was complete.
+    fn repetition(&mut self, text: &str) {
+        if self.again.is_none() && text.trim().is_empty() {
+            return;
+        }
+        if self.sent == 0 && !self.closed && self.reading.is_placeholder() {
+            self.reading = Reading::default();
+            self.whole = false;
+            return self.fragment(text);
+        }
+        let again = self.again.get_or_insert_default();
+        if again.scan.is_broken() {
+            return;
+        }
+        again.push(text);
+        if again.scan.is_broken() {
+            // It stays, without its text, so that what follows is counted no second time.
+            again.text = String::new();
+            self.conflicts = self.conflicts.saturating_add(1);
+            return;
+        }
+        if !again.scan.is_object() {
+            return;
+        }
+        let again = self.again.take().unwrap_or_default();
+        if same(&again.text, &self.reading.text) {
+            return;
+        }
+        if self.sent == 0 && !self.closed && !again.is_placeholder() {
+            self.reading = again;
+            return;
+        }
+        self.conflicts = self.conflicts.saturating_add(1);
+    }
+
+    /// Drops a reading that cannot be JSON; of two such, the concatenation stays.
+    fn settle(&mut self) {
+        let Some(cumulative) = &self.cumulative else { return };
+        if cumulative.scan.is_broken() {
+            self.cumulative = None;
+        } else if self.reading.scan.is_broken() {
+            self.reading = self.cumulative.take().unwrap_or_default();
+        }
+    }
+
+    /// Whether it is one object as far as it came.
+    pub(super) fn is_object(&self) -> bool {
+        self.reading.scan.is_object()
+    }
+
+    /// Whether anything came.
+    pub(super) fn has_text(&self) -> bool {
+        !self.reading.text.is_empty()
+    }
+
+    /// How many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
+        let others = len(&self.cumulative).saturating_add(len(&self.again));
+        self.reading.text.len().saturating_add(others)
+    }
+
+    /// Contradictions since the last call.
+    pub(super) fn take_conflicts(&mut self) -> u32 {
+        std::mem::take(&mut self.conflicts)
+    }
+
+    /// What can be sent at once, and counts it as sent.
+    pub(super) fn send(&mut self) -> &str {
+        let scan = &self.reading.scan;
+        let held = self.whole
+            || self.custom
+            || self.cumulative.is_some()
+            || !scan.starts_object()
+            || (self.sent == 0 && (scan.is_broken() || self.reading.is_placeholder()));
+        if held {
+            return "";
+        }
+        let from = std::mem::replace(&mut self.sent, self.reading.text.len());
+        self.reading.text.get(from..).unwrap_or_default()
+    }
+
+    /// Whether some of it has been sent.
+    pub(super) fn is_sent(&self) -> bool {
+        self.sent > 0
+    }
+
+    /// What has not been sent, as it came.
+    pub(super) fn rest(&self) -> &str {
+        self.reading.text.get(self.sent..).unwrap_or_default()
+    }
+
+    /// The call is over: decides what its input is. `cut_off`: the answer reached its length limit.
+    pub(super) fn finish(&mut self, cut_off: bool) -> Input {
+        if !self.half.is_empty() {
+            let half = std::mem::take(&mut self.half);
+            let mut text = String::new();
+            json::unescape(&mut text, &half);
+            self.fragment(&text);
+        }
+        self.closed = true;
+        if let Some(cumulative) = self.cumulative.take()
+            && cumulative.scan.is_object()
+            && !self.reading.scan.is_object()
+        {
+            self.reading = cumulative;
+        }
+        if self.again.take().is_some_and(|again| !again.scan.is_broken()) {
+            // A repetition that broke off.
+            self.conflicts = self.conflicts.saturating_add(1);
+        }
+        if self.custom {
+            let mut object = b"{\"input\":".to_vec();
+            json::quote(&mut object, &self.reading.text);
+            object.push(b'}');
+            return Input::Object(String::from_utf8(object).unwrap_or_default());
+        }
+        let text = self.reading.text.trim();
+        if self.reading.scan.is_object() {
+            return Input::Object(text.to_owned());
+        }
+        if text.is_empty() && cut_off {
+            return Input::CutOff;
+        }
+        if text.is_empty() || text == "null" {
+            return Input::Object("{}".to_owned());
+        }
+        match unwrapped(text) {
+            Some(object) => Input::Object(object),
+            None if cut_off && !self.reading.scan.is_other_value() => Input::CutOff,
+            None => Input::Invalid,
+        }
+    }
+}
+
+/// The object inside of a JSON string. Some models quote their input once too often.
+fn unwrapped(text: &str) -> Option<String> {
+    let mut reader = Reader::new(text, 1);
+    let inside = reader.string().ok()?.decode();
+    reader.end().ok()?;
+    let inside = inside.trim();
+    Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+}
+
+/// Whether two objects are the same but for white space between their tokens.
+fn same(left: &str, right: &str) -> bool {
+    let compact = |text: &str| {
+        let mut out = Vec::with_capacity(text.len());
+        json::compact(&mut out, text);
+        out
+    };
+    left == right || compact(left) == compact(right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a client gets: the pieces that were sent while fragments came, and the input.
+    fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
+        let mut input = ToolInput::default();
+        let mut sent = Vec::new();
+        for fragment in fragments {
+            if let Some(raw) = fragment.strip_prefix("json:") {
+                input.receive_json(raw);
+            } else {
+                let mut raw = Vec::new();
+                json::escape(&mut raw, fragment);
+                input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+            }
+            let piece = input.send();
+            if !piece.is_empty() {
+                sent.push(piece.to_owned());
+            }
+        }
+        let end = input.finish(false);
+        if let Input::Object(object) = &end {
+            assert!(object.starts_with(&sent.concat()), "{sent:?} is no prefix of {object}");
+        }
+        let conflicts = input.take_conflicts();
+        (sent, end, conflicts)
+    }
+
+    #[track_caller]
+    fn is(fragments: &[&str], sent: &[&str], object: &str, conflicts: u32) {
+        let expected = (
+            sent.iter().map(|piece| (*piece).to_owned()).collect(),
+            Input::Object(object.to_owned()),
+            conflicts,
+        );
+        assert_eq!(receive(fragments), expected, "{fragments:?}");
+    }
+
+    #[test]
+    fn deltas_are_sent_as_they_come() {
+        is(&["", "{\"a\"", ":", "1}"], &["{\"a\"", ":", "1}"], r#"{"a":1}"#, 0);
+        is(&[" ", "\n{", "\"a\":1", " }", " "], &["{", "\"a\":1", " }"], "{\"a\":1 }", 0);
+        is(
+            &["{\"a\":\"x", "x", "x", "\"}"],
+            &["{\"a\":\"x", "x", "x", "\"}"],
+            "{\"a\":\"xxx\"}",
+            0,
+        );
+    }
+
+    #[test]
+    fn a_call_without_arguments_has_an_empty_object() {
+        for fragments in
+            [&[] as &[&str], &[""], &[" ", "\n"], &["null"], &["{}"], &["{", "}"], &["json:{}"]]
+        {
+            let (sent, end, conflicts) = receive(fragments);
+            assert_eq!((end, conflicts), (Input::Object("{}".to_owned()), 0), "{fragments:?}");
+            assert!(sent.concat().is_empty() || sent.concat() == "{}");
+        }
+    }
+
+    #[test]
+    fn a_whole_input_that_comes_again_counts_once() {
+        let whole = r#"{"city":"Paris"}"#;
+        is(&[whole], &[], whole, 0);
+        is(&[whole, whole], &[], whole, 0);
+        is(&[whole, "{\"city\":", "\"Paris\"}"], &[], whole, 0);
+        is(&[whole, "{\"city\":", " \"Paris\" }\n", whole], &[], whole, 0);
+        is(&["{\"city\":", "\"Paris\"}", whole], &["{\"city\":", "\"Paris\"}"], whole, 0);
+        is(
+            &["{\"city\":", "\"Paris\"}", "json:{\"city\": \"Paris\"}"],
+            &["{\"city\":", "\"Paris\"}"],
+            whole,
+            0,
+        );
+        is(&["json:{\"city\": \"Paris\"}", "{\"city\":", "\"Paris\"}"], &[], whole, 0);
+    }
+
+    #[test]
+    fn a_placeholder_gives_way() {
+        is(&["{}", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+        is(&["{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+        is(&["{}", " ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+        is(&["json:{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+        // And never takes the place of an input.
+        is(&["{\"a\":1}", "{}"], &[], r#"{"a":1}"#, 1);
+    }
+
+    #[test]
+    fn cumulative_fragments_are_told_from_nested_ones() {
+        is(
+            &["{\"city\"", "{\"city\":\"Pa", "{\"city\":\"Paris\"}"],
+            &["{\"city\"", ":\"Pa", "ris\"}"],
+            r#"{"city":"Paris"}"#,
+            0,
+        );
+        is(&["{", "{\"a\":1}"], &["{", "\"a\":1}"], r#"{"a":1}"#, 0);
+        is(&["{\"a\":", "{\"a\":1}}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
+        // Both readings are possible until the end, or until more comes.
+        is(&["{\"a\":", "{\"a\":1}"], &["{\"a\":"], r#"{"a":1}"#, 0);
+        is(&["{\"a\":", "{\"a\":1", "}", "}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
+        is(&["{\"a\":", "{\"a\":1", "{\"a\":12}"], &["{\"a\":", "12}"], r#"{"a":12}"#, 0);
+        is(&["{\"a\":", "json:{\"a\":1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+    }
+
+    #[test]
+    fn another_value_wins_only_while_nothing_was_sent() {
+        is(&["{\"a\":1}", "{\"a\":2}"], &[], r#"{"a":2}"#, 0);
+        is(&["{\"a\":", "1}", "{\"a\":2}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+        is(&["{\"a\":", "1}", "}", "}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+        is(&["{\"a\":1}", "{\"a\":"], &[], r#"{"a":1}"#, 1);
+        is(&["{\"a\":", "json:{\"b\":1}", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+    }
+
+    #[test]
+    fn an_object_in_a_string_is_unwrapped_once() {
+        is(&["\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
+        for fragments in
+            [["\"x\""], ["[1]"], ["5"], ["{'a': 1}"], ["a=1"], ["\"\\\"{}\\\"\""], ["json:[1]"]]
+        {
+            assert_eq!(receive(&fragments), (vec![], Input::Invalid, 0), "{fragments:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_after_a_good_start_is_sent_as_it_came() {
+        let (sent, end, _) = receive(&["{\"a\":", "'x'", "}"]);
+        assert_eq!((sent.concat().as_str(), end), ("{\"a\":'x'}", Input::Invalid));
+    }
+
+    #[test]
+    fn an_input_that_broke_off_is_cut_off_only_by_the_length_limit() {
+        for (text, cut) in [("{\"a\":\"b", true), ("", true), ("[1]", false), ("{\"a\":1}", false)]
+        {
+            let mut input = ToolInput::default();
+            let mut raw = Vec::new();
+            json::escape(&mut raw, text);
+            input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+            assert_eq!(input.finish(true) == Input::CutOff, cut, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pair_of_escapes_may_be_cut() {
+        let mut input = ToolInput::default();
+        let scratch = &mut String::new();
+        input.receive(r#"{\"s\":\"\ud83c"#, scratch);
+        assert_eq!(input.send(), "{\"s\":\"");
+        input.receive(r#"\udf89\"}"#, scratch);
+        assert_eq!(input.send(), "🎉\"}");
+        let mut input = ToolInput::default();
+        input.receive(r#"{\"s\":\"\\ud83c"#, scratch);
+        input.receive(r#"\\udf89\"}"#, scratch);
+        assert_eq!(input.finish(false), Input::Object("{\"s\":\"\\ud83c\\udf89\"}".to_owned()));
+    }
+
+    #[test]
+    fn the_text_of_a_custom_tool_becomes_a_member() {
+        let mut input = ToolInput::default();
+        input.set_custom();
+        input.receive("{ls", &mut String::new());
+        assert_eq!(input.send(), "");
+        assert_eq!(input.finish(false), Input::Object("{\"input\":\"{ls\"}".to_owned()));
+    }
+}
