@@ -19,9 +19,12 @@ mod turns;
 pub mod error;
 pub mod headers;
 pub mod models;
+pub mod response;
 pub mod signature;
+pub mod stop_reason;
 pub mod tool_id;
 pub mod tools;
+pub mod usage;
 
 use crate::asked::Asked;
 use crate::config::{Config, CountTokens};

@@ -1,0 +1,151 @@
+//! Why a model stopped: `finish_reason` to `stop_reason` (mapping table B).
+//!
+//! First match:
+//!
+//! | # | condition | `stop_reason` |
+//! |---|---|---|
+//! | 1 | a refusal | `refusal` |
+//! | 2 | a length limit, also with complete calls | `max_tokens` |
+//! | 3 | the context window | `model_context_window_exceeded` |
+//! | 4 | a failure | none: it is an error, see [`failure`] |
+//! | 5 | there is a call | `tool_use`, whatever the upstream says: many say `stop` |
+//! | 6 | a stop sequence of the client | `stop_sequence` |
+//! | 7 | an unknown word and no content | none: it is an error |
+//! | 8 | everything else | `end_turn`: `tool_calls` without a call must not make an agent loop |
+
+use crate::error::{Error, Fault, Kind};
+
+/// What is known at the end of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ending<'a> {
+    /// The last `finish_reason`.
+    pub finish_reason: Option<&'a str>,
+    /// The model refused in words.
+    pub refused: bool,
+    /// There is a `tool_use` block.
+    pub has_tool_use: bool,
+    /// There is a block.
+    pub has_block: bool,
+    /// The model stopped at a sequence that is one of the client's.
+    pub at_stop_sequence: bool,
+}
+
+/// The meaning of a `finish_reason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Finish {
+    Normal,
+    Refusal,
+    Length,
+    Window,
+    Failure,
+    Unknown,
+}
+
+impl Finish {
+    fn of(word: &str) -> Self {
+        // Some gateways pass on `STOP` and `MAX_TOKENS`.
+        match word.trim().to_ascii_lowercase().as_str() {
+            "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
+            | "tool_call" | "tool_use" | "function_call" => Self::Normal,
+            "content_filter" | "refusal" | "safety" | "sensitive" => Self::Refusal,
+            "length" | "max_tokens" => Self::Length,
+            "model_length" | "model_context_window_exceeded" => Self::Window,
+            "error" | "abort" | "network_error" | "insufficient_system_resource" => Self::Failure,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Whether the answer broke off because there was no room for more.
+#[must_use]
+pub fn is_cut_off(finish_reason: &str) -> bool {
+    matches!(Finish::of(finish_reason), Finish::Length | Finish::Window)
+}
+
+/// Whether the word is none that is known.
+#[must_use]
+pub fn is_unknown(finish_reason: &str) -> bool {
+    Finish::of(finish_reason) == Finish::Unknown
+}
+
+/// The error that a `finish_reason` stands for, if it does.
+#[must_use]
+pub fn failure(finish_reason: &str) -> Option<Error> {
+    if Finish::of(finish_reason) != Finish::Failure {
+        return None;
+    }
+    if finish_reason.eq_ignore_ascii_case("insufficient_system_resource") {
+        let message = "Upstream stopped: insufficient_system_resource";
+        return Some(Error::new(Fault::Upstream, Kind::Overloaded, message));
+    }
+    Some(stopped(finish_reason))
+}
+
+/// The `stop_reason` of an answer.
+///
+/// # Errors
+/// The model failed without saying anything.
+pub fn of(ending: Ending<'_>) -> Result<&'static str, Error> {
+    let word = ending.finish_reason.unwrap_or_default();
+    let finish = Finish::of(word);
+    Ok(match finish {
+        _ if ending.refused => "refusal",
+        Finish::Refusal => "refusal",
+        Finish::Length => "max_tokens",
+        Finish::Window => "model_context_window_exceeded",
+        Finish::Failure => return Err(stopped(word)),
+        _ if ending.has_tool_use => "tool_use",
+        _ if ending.at_stop_sequence => "stop_sequence",
+        Finish::Unknown if !ending.has_block => return Err(stopped(word)),
+        Finish::Normal | Finish::Unknown => "end_turn",
+    })
+}
+
+fn stopped(word: &str) -> Error {
+    let word: String = word.chars().filter(|letter| !letter.is_control()).take(64).collect();
+    Error::misbehaved(format!("Upstream stopped: {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_row_that_fits_decides() {
+        let ending = Ending { has_block: true, ..Ending::default() };
+        let call = Ending { has_tool_use: true, ..ending };
+        let refused = Ending { refused: true, ..call };
+        let at_stop = Ending { at_stop_sequence: true, ..ending };
+        for (word, ending, expected) in [
+            (Some("stop"), ending, "end_turn"),
+            (None, ending, "end_turn"),
+            (Some("tool_calls"), ending, "end_turn"),
+            (Some("function_call"), call, "tool_use"),
+            (Some("stop"), call, "tool_use"),
+            (Some("eos"), call, "tool_use"),
+            (Some("length"), call, "max_tokens"),
+            (Some("MAX_TOKENS"), ending, "max_tokens"),
+            (Some("model_length"), call, "model_context_window_exceeded"),
+            (Some("content_filter"), call, "refusal"),
+            (Some("sensitive"), ending, "refusal"),
+            (Some("length"), refused, "refusal"),
+            (Some("stop"), at_stop, "stop_sequence"),
+            (Some("length"), at_stop, "max_tokens"),
+            (Some("stop"), Ending { has_tool_use: true, ..at_stop }, "tool_use"),
+            (Some("MALFORMED_FUNCTION_CALL"), ending, "end_turn"),
+            (Some("whatever"), call, "tool_use"),
+        ] {
+            let ending = Ending { finish_reason: word, ..ending };
+            assert_eq!(of(ending), Ok(expected), "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn a_failure_is_no_answer() {
+        assert_eq!(failure("stop"), None);
+        assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
+        let silent = Ending { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Ending::default() };
+        assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
+    }
+}

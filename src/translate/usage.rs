@@ -1,0 +1,161 @@
+//! Token counts of an answer (mapping table B).
+
+use crate::asked::Asked;
+use crate::json::Writer;
+use crate::openai::Usage;
+
+/// Bytes of text for one token, times ten: what estimates are made with.
+const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
+
+/// Token counts as the Messages API has them: input tokens are without those of the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// `input_tokens`
+    pub input: u64,
+    /// `cache_read_input_tokens`
+    pub cache_read: u64,
+    /// `cache_creation_input_tokens`
+    pub cache_creation: u64,
+    /// `output_tokens`
+    pub output: u64,
+    /// `thinking_tokens`, where the upstream tells them apart.
+    pub thinking: Option<u64>,
+    /// Some of it is an estimate.
+    pub estimated: bool,
+}
+
+impl Counts {
+    /// The counts that the upstream gave, and estimates for what it did not: of the request, and of
+    /// `output_bytes` of answer.
+    #[must_use]
+    pub fn of(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+        let usage = usage.unwrap_or_default();
+        let cache_read = usage.cache_read.unwrap_or(0);
+        let cache_creation = usage.cache_written.unwrap_or(0);
+        let without_cache =
+            |prompt: u64| prompt.saturating_sub(cache_read).saturating_sub(cache_creation);
+        let input = usage.prompt.map(without_cache).or(usage.input);
+        let output = usage.completion.map(|completion| {
+            let reasoning = usage.reasoning.unwrap_or(0);
+            let sum = completion.saturating_add(reasoning);
+            let prompt = usage.prompt.unwrap_or(0);
+            // xAI counts reasoning beside the completion, everybody else inside of it.
+            if reasoning > 0 && usage.total == Some(prompt.saturating_add(sum)) {
+                sum
+            } else {
+                completion
+            }
+        });
+        let estimated = input.is_none() || output.is_none();
+        let output = output.unwrap_or_else(|| tokens_of(output_bytes));
+        Self {
+            input: input.unwrap_or(asked.input_tokens),
+            cache_read,
+            cache_creation,
+            output,
+            thinking: usage.reasoning.map(|reasoning| reasoning.min(output)),
+            estimated,
+        }
+    }
+
+    /// The counts of `message_delta`.
+    pub fn write_delta(&self, json: &mut Writer<'_>) {
+        json.begin_object();
+        json.key("input_tokens").u64(self.input);
+        json.key("cache_creation_input_tokens").u64(self.cache_creation);
+        json.key("cache_read_input_tokens").u64(self.cache_read);
+        json.key("output_tokens").u64(self.output);
+        self.write_details(json);
+        json.end_object();
+    }
+
+    /// The counts of a whole message, with every field of the format.
+    pub fn write_message(&self, service_tier: Option<&str>, json: &mut Writer<'_>) {
+        json.begin_object();
+        json.key("input_tokens").u64(self.input);
+        json.key("cache_creation_input_tokens").u64(self.cache_creation);
+        json.key("cache_read_input_tokens").u64(self.cache_read);
+        json.key("cache_creation").null();
+        json.key("output_tokens").u64(self.output);
+        self.write_details(json);
+        json.key("server_tool_use").null();
+        match service_tier {
+            Some(tier) => json.key("service_tier").text(tier),
+            None => json.key("service_tier").null(),
+        };
+        json.key("speed").null();
+        json.key("inference_geo").null();
+        json.end_object();
+    }
+
+    fn write_details(&self, json: &mut Writer<'_>) {
+        json.key("output_tokens_details");
+        match self.thinking {
+            Some(thinking) => {
+                json.begin_object().key("thinking_tokens").u64(thinking).end_object();
+            }
+            None => {
+                json.null();
+            }
+        }
+    }
+}
+
+/// The tier in the words of the Messages API.
+#[must_use]
+pub fn service_tier(tier: &str) -> &'static str {
+    if matches!(tier, "priority" | "fast") { "priority" } else { "standard" }
+}
+
+/// An estimate of the tokens in so many bytes of text.
+#[must_use]
+pub fn tokens_of(bytes: u64) -> u64 {
+    bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(usage: Usage) -> Counts {
+        Counts::of(Some(usage), &Asked { input_tokens: 7, ..Asked::default() }, 36)
+    }
+
+    #[test]
+    fn the_cache_is_not_counted_twice_and_never_below_zero() {
+        let usage = Usage {
+            prompt: Some(10),
+            completion: Some(5),
+            cache_read: Some(6),
+            cache_written: Some(3),
+            ..Usage::default()
+        };
+        assert_eq!(counts(usage).input, 1);
+        assert_eq!(counts(Usage { cache_read: Some(40), ..usage }).input, 0);
+        assert_eq!(counts(Usage { prompt: None, input: Some(10), ..usage }).input, 10);
+    }
+
+    #[test]
+    fn reasoning_is_added_only_where_the_total_says_so() {
+        let usage = Usage {
+            prompt: Some(10),
+            completion: Some(5),
+            total: Some(35),
+            reasoning: Some(20),
+            ..Usage::default()
+        };
+        assert_eq!((counts(usage).output, counts(usage).thinking), (25, Some(20)));
+        let inside = Usage { completion: Some(25), ..usage };
+        assert_eq!((counts(inside).output, counts(inside).thinking), (25, Some(20)));
+        let unclear = Usage { total: Some(15), ..usage };
+        assert_eq!((counts(unclear).output, counts(unclear).thinking), (5, Some(5)));
+    }
+
+    #[test]
+    fn what_is_missing_is_estimated() {
+        let none = counts(Usage::default());
+        assert_eq!((none.input, none.output, none.estimated), (7, 10, true));
+        let half = counts(Usage { prompt: Some(3), ..Usage::default() });
+        assert_eq!((half.input, half.output, half.estimated), (3, 10, true));
+    }
+}
