@@ -29,7 +29,7 @@ impl<T> Few<T> {
     }
 
     /// All of them, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.first.iter().chain(&self.rest)
     }
 }

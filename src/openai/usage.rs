@@ -81,8 +81,7 @@ impl Usage {
             }
         }
         usage.cache_read = details.cached.or(hit).or(cached).or(read);
-        usage.cache_written =
-            details.written.into_iter().flatten().next().or(written.into_iter().flatten().next());
+        usage.cache_written = details.written.into_iter().chain(written).flatten().next();
         usage.reasoning = details.reasoning.or(usage.reasoning);
         Ok((usage != Self::default()).then_some(usage))
     }

@@ -1,6 +1,27 @@
-//! Chunks to events (being built).
+//! The answer half: what an upstream sends, to what a Messages client expects.
+//!
+//! ```text
+//!  pieces ─▶ sse ─▶ openai::Chunk ─▶ machine ─▶ queue of blocks ─▶ pump ─▶ sink ─▶ bytes
+//!  whole body ──────────┘  (one chunk)                                     events, or one message
+//! ```
+//!
+//! There is one machine for all four cases: a stream or a whole body comes in, a stream or a whole
+//! message goes out. So a stream adds up to the message that the same answer gives without one, a
+//! server that ignores `stream` does no harm, and a rule is written once.
+//!
+//! The bytes that go out depend on the bytes that come in, never on how they were cut.
+
+mod call;
+mod inline_think;
+mod machine;
+mod messages;
+mod pump;
 mod scan;
+mod sink;
 mod sse;
+mod text_filter;
+mod text_tool_calls;
+mod thinking;
 mod tool_input;
 pub mod watchdog;
 
@@ -8,65 +29,216 @@ use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::json::{self, Reader};
+use crate::openai::Chunk;
 use crate::report::AnswerReport;
+use crate::translate::error;
+use crate::translate::usage::{Counts, tokens_of};
 use crate::warning::Warnings;
+use machine::{INVALID_RESPONSE, Machine, Phase};
+use messages::Messages;
 
 /// One answer, while it is translated.
+///
+/// After an error, and after the end, it writes nothing more.
 #[derive(Debug)]
 pub struct Answer {
-    asked: Box<Asked>,
-    report: AnswerReport,
-    warnings: Warnings,
+    machine: Machine,
+    decoder: sse::Decoder,
+    /// The upstream speaks the Messages API.
+    messages: Option<Messages>,
 }
 
 impl Answer {
     /// Starts an answer.
     #[must_use]
-    pub fn new(asked: Box<Asked>, _settings: &Settings, _ids: Ids) -> Self {
-        Self { asked, report: AnswerReport::default(), warnings: Warnings::default() }
+    pub fn new(asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+        Self {
+            machine: Machine::new(asked, settings, ids),
+            decoder: sse::Decoder::new(settings.event_bytes_max),
+            messages: None,
+        }
     }
+
     /// Whether the client gets events (or one message).
     #[must_use]
     pub fn is_stream(&self) -> bool {
-        self.asked.stream
+        self.machine.asked.stream
     }
+
     /// Whether `message_start` was written.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        false
+        matches!(self.machine.phase, Phase::Open | Phase::Ended)
     }
     /// Whether the end was written.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        false
+        self.machine.phase.is_final()
     }
+
+
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {
-        &self.report
+        &self.machine.report
     }
+
     /// Warnings.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
-        &self.warnings
+        &self.machine.warnings
     }
-    /// A piece of an event stream.
-    pub fn handle_piece(&mut self, _piece: &[u8], _out: &mut Vec<u8>) -> Result<(), Error> {
-        Err(Error::misbehaved("not built"))
+
+    /// A piece of an event stream, cut anywhere.
+    ///
+    /// # Errors
+    /// The upstream reports an error, or sends what cannot be understood.
+    pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut rest = piece;
+        let mut result = Ok(());
+        while result.is_ok() && !self.machine.phase.is_final() {
+            result = match self.decoder.next(&mut rest) {
+                Ok(None) => break,
+                Ok(Some(event)) => handle_event(&mut self.machine, &mut self.messages, &event, out),
+                Err(error) => Err(error),
+            };
+        }
+        self.settle(result)
     }
-    /// A whole JSON body.
+
+    /// A whole JSON body. `edge_key`: the upstream's credential is the gateway's own.
+    ///
+    /// # Errors
+    /// The upstream reports an error, or sends what cannot be understood.
     pub fn handle_whole(
         &mut self,
-        _body: &[u8],
-        _edge_key: bool,
-        _out: &mut Vec<u8>,
+        body: &[u8],
+        edge_key: bool,
+        out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        Err(Error::misbehaved("not built"))
+        if self.machine.phase.is_final() {
+            return Ok(());
+        }
+        let body = String::from_utf8_lossy(body);
+        let body = first_element(body.trim_start_matches('\u{feff}').trim());
+        let result = match Chunk::read(body, self.machine.rules.depth_max) {
+            Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
+            Ok(chunk) if chunk.kind.is_some_and(|kind| kind == "message") => {
+                messages::write_whole(&mut self.machine, body, out)
+            }
+            Ok(chunk) => self.machine.handle_whole(&chunk, body, edge_key, out),
+        };
+        self.settle(result)
     }
+
     /// The body is over; `complete`: as HTTP says it should.
-    pub fn handle_end(&mut self, _complete: bool, _out: &mut Vec<u8>) -> Result<(), Error> {
-        Err(Error::misbehaved("not built"))
+    ///
+    /// # Errors
+    /// It ended before the answer did.
+    pub fn handle_end(&mut self, _complete: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.machine.phase.is_final() {
+            return Ok(());
+        }
+        let mut result = match self.decoder.finish() {
+            Some(event) => handle_event(&mut self.machine, &mut self.messages, &event, out),
+            None => Ok(()),
+        };
+        if result.is_ok() && !self.machine.phase.is_final() {
+            // How the connection ended does not matter: with a finish reason the answer is
+            // complete, and without one it is not.
+            result = if self.messages.is_none()
+                && (self.machine.finish.is_some() || self.machine.cut_at.is_some())
+            {
+                self.machine.end(out)
+            } else {
+                Err(Error::misbehaved("Upstream stream ended before completion."))
+            };
+        }
+        self.settle(result)
     }
+
     /// An answer of Creole's own: one text block (none if empty) and a stop reason.
-    pub fn write_own(&mut self, _text: &str, _stop_reason: &'static str, _out: &mut Vec<u8>) {}
+    pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
+        let machine = &mut self.machine;
+        if machine.phase != Phase::Start {
+            return;
+        }
+        machine.start(out);
+        if !text.is_empty() {
+            let mut raw = Vec::with_capacity(text.len());
+            json::escape(&mut raw, text);
+            machine.sink.open_text(out);
+            machine.sink.text(&String::from_utf8_lossy(&raw), out);
+            machine.sink.close_text(out);
+            machine.blocks = 1;
+        }
+        let counts = Counts {
+            input: machine.asked.input_tokens,
+            output: tokens_of(text.len() as u64),
+            ..Counts::default()
+        };
+        machine.stop(stop_reason, None, &counts, out);
+    }
+
+    /// An error is the last thing that happens to an answer.
+    fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
+        if result.is_err() {
+            self.machine.phase = match self.machine.phase {
+                Phase::Start | Phase::Failed => Phase::Failed,
+                Phase::Open | Phase::Ended => Phase::Ended,
+            };
+        }
+        result
+    }
+}
+
+fn handle_event(
+    machine: &mut Machine,
+    messages: &mut Option<Messages>,
+    event: &sse::Event<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let data = event.data.trim();
+    if data == "[DONE]" {
+        return match messages {
+            Some(_) => Ok(()),
+            None => machine.end(out),
+        };
+    }
+    if event.is_error {
+        return Err(error::from_object(None, data, &machine.asked, false));
+    }
+    let data = first_element(data);
+    if !data.starts_with('{') {
+        // `null`, `""` and the like are signs of life.
+        let mut reader = Reader::new(data, machine.rules.depth_max);
+        return match reader.skip().and_then(|_| reader.end()) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
+        };
+    }
+    let Ok(chunk) = Chunk::read(data, machine.rules.depth_max) else {
+        return Err(Error::misbehaved(INVALID_RESPONSE));
+    };
+    match chunk.kind {
+        Some(kind) if messages.is_some() || (kind == "message_start" && !chunk.error) => {
+            let messages = messages.get_or_insert_with(Messages::default);
+            messages.handle_event(machine, kind, data, out)
+        }
+        Some(kind) if kind == "ping" && chunk.choices.is_empty() => Ok(()),
+        _ => machine.handle_chunk(&chunk, data, out),
+    }
+}
+
+/// The first element of an array (Google's servers wrap errors so), or the text itself.
+fn first_element(text: &str) -> &str {
+    if !text.starts_with('[') {
+        return text;
+    }
+    let mut reader = Reader::new(text, 128);
+    match reader.begin_array().and_then(|()| reader.next_element()) {
+        Ok(true) => reader.skip().unwrap_or(text),
+        _ => text,
+    }
 }

@@ -246,6 +246,11 @@ impl ToolInput {
         self.sent > 0
     }
 
+    /// Whether a late repetition broke off; it is forgotten.
+    pub(super) fn has_leftover(&mut self) -> bool {
+        self.again.take().is_some_and(|again| !again.scan.is_broken())
+    }
+
     /// What has not been sent, as it came.
     pub(super) fn rest(&self) -> &str {
         self.reading.text.get(self.sent..).unwrap_or_default()
@@ -266,8 +271,7 @@ impl ToolInput {
         {
             self.reading = cumulative;
         }
-        if self.again.take().is_some_and(|again| !again.scan.is_broken()) {
-            // A repetition that broke off.
+        if self.has_leftover() {
             self.conflicts = self.conflicts.saturating_add(1);
         }
         if self.custom {

@@ -1,0 +1,148 @@
+//! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
+//!
+//! Tags may be cut anywhere. A tag later in the text is text: models write about it. So is an end
+//! tag without its start, because the start of the stream cannot be known any more.
+
+const START: &str = "<think>";
+const END: &str = "</think>";
+
+/// Where the text is.
+#[derive(Debug)]
+pub(super) enum InlineThink {
+    /// At its start; this much may still become the tag.
+    Start(String),
+    /// Inside; the end of the reasoning so far may be the start of the end tag.
+    Inside(String),
+    /// After the end tag; white space is left out.
+    After,
+    /// In the text.
+    Text,
+}
+
+impl InlineThink {
+    pub(super) fn new() -> Self {
+        Self::Start(String::new())
+    }
+
+    /// Takes text; gives reasoning and text to `each` (`true`: reasoning).
+    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(bool, &str)) {
+        let mut rest = text.to_owned();
+        loop {
+            match self {
+                Self::Start(held) => {
+                    held.push_str(&rest);
+                    let seen = held.trim_start();
+                    if let Some(inside) = seen.strip_prefix(START) {
+                        rest = inside.to_owned();
+                        *self = Self::Inside(String::new());
+                        continue;
+                    }
+                    if START.starts_with(seen) {
+                        return;
+                    }
+                    rest = std::mem::take(held);
+                    *self = Self::Text;
+                }
+                Self::Inside(held) => {
+                    held.push_str(&rest);
+                    if let Some((reasoning, after)) = held.split_once(END) {
+                        each(true, reasoning);
+                        rest = after.to_owned();
+                        *self = Self::After;
+                        continue;
+                    }
+                    let ready = held.len().saturating_sub(overlap(held, END));
+                    let tail = held.split_off(ready);
+                    each(true, held);
+                    *held = tail;
+                    return;
+                }
+                Self::After => {
+                    let text = rest.trim_start();
+                    if text.is_empty() {
+                        return;
+                    }
+                    rest = text.to_owned();
+                    *self = Self::Text;
+                }
+                Self::Text => return each(false, &rest),
+            }
+        }
+    }
+
+    /// The text is over, or something else comes: gives what was held back.
+    pub(super) fn release(&mut self, mut each: impl FnMut(bool, &str)) {
+        match self {
+            Self::Start(held) => {
+                each(false, held);
+                *self = Self::Text;
+            }
+            Self::Inside(held) => {
+                each(true, held);
+                held.clear();
+            }
+            Self::After | Self::Text => {}
+        }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Start(held) | Self::Inside(held) => held.len(),
+            Self::After | Self::Text => 0,
+        }
+    }
+}
+
+/// How many bytes at the end of `text` are the start of `tag`.
+pub(super) fn overlap(text: &str, tag: &str) -> usize {
+    let longest = tag.len().saturating_sub(1).min(text.len());
+    (1..=longest)
+        .rev()
+        .find(|&length| {
+            tag.as_bytes().get(..length).is_some_and(|start| text.as_bytes().ends_with(start))
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> (String, String) {
+        let run = |pieces: &mut dyn Iterator<Item = &str>| {
+            let mut found = (String::new(), String::new());
+            let mut think = InlineThink::new();
+            let mut each = |reasoning: bool, text: &str| {
+                if reasoning { found.0.push_str(text) } else { found.1.push_str(text) }
+            };
+            for piece in pieces {
+                think.push(piece, &mut each);
+            }
+            think.release(&mut each);
+            found
+        };
+        let whole = run(&mut std::iter::once(text));
+        for (cut, _) in text.char_indices() {
+            let (left, right) = text.split_at(cut);
+            assert_eq!(run(&mut [left, right].into_iter()), whole, "cut at {cut}");
+        }
+        assert_eq!(run(&mut text.split_inclusive(|_: char| true)), whole);
+        whole
+    }
+
+    #[test]
+    fn only_a_tag_at_the_start_opens_reasoning() {
+        for (text, reasoning, answer) in [
+            ("<think>Hmm.</think>\n\nHi", "Hmm.", "Hi"),
+            ("\n <think>Hmm.</think>Hi </think> <think>", "Hmm.", "Hi </think> <think>"),
+            ("<think>a < b </ c</think>", "a < b </ c", ""),
+            ("<think>never ends </thin", "never ends </thin", ""),
+            ("Hmm.</think>Hi", "", "Hmm.</think>Hi"),
+            ("Say <think>x</think>", "", "Say <think>x</think>"),
+            ("<thin", "", "<thin"),
+            (" <b>", "", " <b>"),
+        ] {
+            assert_eq!(split(text), (reasoning.to_owned(), answer.to_owned()), "{text}");
+        }
+    }
+}

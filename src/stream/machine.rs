@@ -1,0 +1,707 @@
+//! The state machine: chunks in, blocks out.
+//!
+//! The two protocols disagree about who ends a block. A Messages stream sends its blocks one after
+//! another, each between its start and its stop. A Chat Completions stream names the field that a
+//! delta extends (`content`, `tool_calls[1]`) and never says that a field is complete. So deltas
+//! extend logical blocks, which wait in a queue in the order in which they first appeared:
+//!
+//! ```text
+//!  chunk ──▶ queue:  Text   Tool 0   Tool 1   Thinking        (this file)
+//!                     │
+//!                     └─ only the head is sent; it is complete    (`pump`)
+//!                        when a later block exists, or at the end
+//! ```
+//!
+//! A whole answer is one chunk that says everything, followed by the end.
+//!
+//! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state; only the
+//! functions of `pump` change these.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::call::{Call, CallState};
+use super::sink::Sink;
+use super::text_filter::{Piece, TextFilter};
+use super::thinking::Thinking;
+use crate::asked::{self, Asked};
+use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::json::{self, Str};
+use crate::openai::{Arguments, Chunk, Delta, Part, ToolCall, Usage};
+use crate::profile::ResponseModel;
+use crate::report::AnswerReport;
+use crate::translate::signature::Field;
+use crate::translate::{error, stop_reason, usage};
+use crate::warning::Warnings;
+
+/// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
+const CALLS_MAX: usize = 1024;
+
+/// What a block costs beside its texts, towards `waiting_bytes_max`.
+const BLOCK_BYTES: usize = 128;
+
+/// What is said of bytes that make no sense.
+pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
+
+/// The state of one answer.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) asked: Box<Asked>,
+    pub(super) ids: Ids,
+    pub(super) rules: Rules,
+    pub(super) report: AnswerReport,
+    pub(super) warnings: Warnings,
+    pub(super) sink: Sink,
+    pub(super) phase: Phase,
+    /// Logical blocks, in order of first appearance. A block leaves when it has been sent.
+    pub(super) queue: VecDeque<Block>,
+    /// The start of the block at the head was sent.
+    pub(super) head_open: bool,
+    /// Blocks that have been started.
+    pub(super) blocks: u64,
+    pub(super) calls: Vec<Call>,
+    /// The client's ids in the history and in this answer.
+    pub(super) ids_used: BTreeSet<String>,
+    /// Reasoning that is not shown and must come back with the next call.
+    pub(super) hidden: Option<Thinking>,
+    /// White space before the first reasoning, escaped.
+    reasoning_lead: String,
+    /// The field that reasoning came in first; the same text may come in others too.
+    reasoning_field: Option<Field>,
+    last_reasoning: String,
+    filter: Option<Box<TextFilter>>,
+    /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
+    pub(super) cut_at: Option<usize>,
+    /// The last `finish_reason`.
+    pub(super) finish: Option<String>,
+    /// The upstream stopped at this text.
+    pub(super) native_stop: Option<String>,
+    pub(super) usage: Option<Usage>,
+    pub(super) service_tier: Option<&'static str>,
+    /// What the model said as it refused, at most [`REFUSAL_BYTES_MAX`] bytes.
+    pub(super) refusal: String,
+    /// The upstream's name of the model.
+    pub(super) model: Option<String>,
+    deltas_seen: bool,
+    message_chunk: Option<u64>,
+    /// Bytes of texts in the queue, and of inputs.
+    pub(super) text_bytes: usize,
+    input_bytes: usize,
+    /// Bytes of the answer, for an estimate of its tokens.
+    pub(super) output_bytes: u64,
+    pub(super) has_tool_use: bool,
+    /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
+    pub(super) call_withheld: bool,
+    pub(super) scratch: String,
+}
+
+/// The first so many bytes of a refusal become its explanation.
+const REFUSAL_BYTES_MAX: usize = 1024;
+
+/// What the client has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing.
+    #[default]
+    Start,
+    /// `message_start`.
+    Open,
+    /// `message_stop`, or an error after `message_start`. Nothing follows.
+    Ended,
+    /// Nothing, and nothing will come: the answer failed before `message_start`.
+    Failed,
+}
+
+impl Phase {
+    /// Whether nothing more may be written.
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Self::Ended | Self::Failed)
+    }
+}
+
+/// A logical block.
+#[derive(Debug)]
+pub(super) enum Block {
+    /// `pending` is escaped and not sent.
+    Text {
+        pending: String,
+        has_text: bool,
+    },
+    Thinking(Box<Thinking>),
+    /// By its position in `calls`.
+    Tool(usize),
+}
+
+impl Block {
+    /// Whether it will be sent. White space alone never is.
+    pub(super) fn counts(&self) -> bool {
+        match self {
+            Self::Text { has_text, .. } => *has_text,
+            Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
+            Self::Tool(_) => true,
+        }
+    }
+}
+
+/// What of the configuration concerns answers.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// Calls are sent when they are complete.
+    pub(super) buffered: bool,
+    pub(super) invalid: InvalidToolCall,
+    pub(super) thinking: asked::Thinking,
+    pub(super) depth_max: u32,
+    waiting_bytes_max: usize,
+    pub(super) response_bytes_max: usize,
+}
+
+impl Rules {
+    fn of(settings: &Settings, asked: &Asked) -> Self {
+        let thinking = match settings.reasoning {
+            Reasoning::OnRequest => asked.thinking,
+            Reasoning::Never => asked::Thinking::Hidden,
+            Reasoning::Always => match asked.thinking {
+                asked::Thinking::Hidden => asked::Thinking::Shown,
+                chosen => chosen,
+            },
+        };
+        // A call can be withheld only while nothing of it has been sent.
+        let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
+        Self {
+            buffered: !asked.stream || withholds || settings.tool_stream == ToolStream::Buffered,
+            invalid: settings.invalid_tool_call,
+            thinking,
+            depth_max: settings.depth_max,
+            waiting_bytes_max: settings.waiting_bytes_max,
+            response_bytes_max: settings.response_bytes_max,
+        }
+    }
+}
+
+impl Machine {
+    pub(super) fn new(mut asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+        Self {
+            rules: Rules::of(settings, &asked),
+            sink: Sink::new(asked.stream),
+            ids_used: std::mem::take(&mut asked.ids_used),
+            filter: TextFilter::new(&asked).map(Box::new),
+            asked,
+            ids,
+            report: AnswerReport::default(),
+            warnings: Warnings::new(false),
+            phase: Phase::Start,
+            queue: VecDeque::new(),
+            head_open: false,
+            blocks: 0,
+            calls: Vec::new(),
+            hidden: None,
+            reasoning_lead: String::new(),
+            reasoning_field: None,
+            last_reasoning: String::new(),
+            cut_at: None,
+            finish: None,
+            native_stop: None,
+            usage: None,
+            service_tier: None,
+            refusal: String::new(),
+            model: None,
+            deltas_seen: false,
+            message_chunk: None,
+            text_bytes: 0,
+            input_bytes: 0,
+            output_bytes: 0,
+            has_tool_use: false,
+            call_withheld: false,
+            scratch: String::new(),
+        }
+    }
+
+    /// A chunk of a stream.
+    pub(super) fn handle_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if chunk.error || (chunk.failed && chunk.choices.is_empty()) {
+            return Err(error::from_object(None, raw, &self.asked, false));
+        }
+        self.take_chunk(chunk, false, false, out)?;
+        let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(
+            BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),
+        );
+        let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());
+        if held.saturating_add(filtered) > self.rules.waiting_bytes_max
+            || self.sink.held_bytes() > self.rules.response_bytes_max
+        {
+            return Err(Error::misbehaved("Upstream sent an answer that is too large"));
+        }
+        Ok(())
+    }
+
+    /// A whole answer, as one chunk.
+    pub(super) fn handle_whole(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &str,
+        edge_key: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if chunk.choices.is_empty() {
+            return Err(if chunk.error || chunk.failed {
+                error::from_object(None, raw, &self.asked, edge_key)
+            } else {
+                Error::misbehaved("Upstream sent an answer without choices")
+            });
+        }
+        self.take_chunk(chunk, true, edge_key, out)?;
+        self.end(out)
+    }
+
+    fn take_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        whole: bool,
+        edge_key: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.report.chunks = self.report.chunks.saturating_add(1);
+        if let (None, Some(id)) = (&self.report.upstream_id, chunk.id) {
+            self.report.upstream_id = Some(id.decode().into_owned());
+        }
+        if let (None, Some(model)) = (&self.model, chunk.model)
+            && self.asked.profile.response_model == ResponseModel::Upstream
+        {
+            self.model = Some(model.decode().into_owned());
+        }
+        if let Some(tier) = chunk.service_tier {
+            self.service_tier = Some(usage::service_tier(tier.raw()));
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.after(self.usage));
+        }
+        if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
+            return Err(error::from_object(None, raw, &self.asked, edge_key));
+        }
+        if chunk.choices.is_empty() {
+            return Ok(());
+        }
+        self.start(out);
+        for choice in chunk.choices.iter() {
+            match (&choice.delta, &choice.message) {
+                (delta, Some(message)) if whole => {
+                    self.take_delta(choice.index, message, true, out)?;
+                    if let Some(delta) = delta.as_ref().filter(|_| message.is_empty()) {
+                        self.take_delta(choice.index, delta, true, out)?;
+                    }
+                }
+                (Some(delta), _) => {
+                    self.deltas_seen |= !delta.is_empty();
+                    self.take_delta(choice.index, delta, whole, out)?;
+                }
+                // All choices of one chunk are parts of one answer; the same again is not.
+                (None, Some(message))
+                    if !self.deltas_seen
+                        && self.message_chunk.is_none_or(|at| at == self.report.chunks) =>
+                {
+                    if !message.is_empty() {
+                        self.message_chunk = Some(self.report.chunks);
+                    }
+                    self.take_delta(choice.index, message, true, out)?;
+                }
+                _ => {}
+            }
+            if let Some(finish) = choice.finish_reason {
+                set(&mut self.finish, finish);
+            }
+            if let Some(stop) = choice.stop_sequence {
+                set(&mut self.native_stop, stop);
+            }
+        }
+        self.pump(false, out);
+        match self.finish.as_deref().and_then(stop_reason::failure) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+
+    /// One choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
+    fn take_delta(
+        &mut self,
+        choice: u64,
+        delta: &Delta<'_>,
+        whole: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if self.cut_at.is_some() {
+            return Ok(());
+        }
+        self.take_reasoning(delta, out);
+        for part in delta.content.iter() {
+            match part {
+                Part::Text(text) => self.take_text(*text, out)?,
+                Part::Thinking(text) => {
+                    if *self.reasoning_field.get_or_insert(Field::Parts) == Field::Parts {
+                        self.push_reasoning(*text, Field::Parts, out);
+                    }
+                }
+                Part::Refusal(text) => self.take_refusal(*text, out)?,
+            }
+        }
+        if let Some(refusal) = delta.refusal {
+            self.take_refusal(refusal, out)?;
+        }
+        for call in delta.tool_calls.iter() {
+            self.take_call(choice, call, whole, false, out)?;
+        }
+        // Where both forms come, they are the same call.
+        let structured = self.calls.iter().any(|call| !call.legacy);
+        if let Some(call) = delta.function_call.as_ref().filter(|_| !structured) {
+            self.take_call(choice, call, whole, true, out)?;
+        }
+        Ok(())
+    }
+
+    fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
+        let details = delta.reasoning_details.iter();
+        let details_text = details.clone().any(|detail| detail.text.is_some());
+        let candidates = [
+            (Field::ReasoningContent, delta.reasoning_content),
+            (Field::Reasoning, delta.reasoning),
+            (Field::ReasoningText, delta.reasoning_text),
+        ];
+        let field = match self.reasoning_field {
+            Some(field) => Some(field),
+            None if details_text => Some(Field::ReasoningDetails),
+            None => candidates.iter().find(|(_, text)| text.is_some()).map(|(field, _)| *field),
+        };
+        self.reasoning_field = field;
+        if field == Some(Field::ReasoningDetails) {
+            for text in details.clone().filter_map(|detail| detail.text) {
+                self.push_reasoning(text, Field::ReasoningDetails, out);
+            }
+        } else if let Some((field, Some(text))) =
+            candidates.into_iter().find(|(name, _)| Some(*name) == field)
+        {
+            self.push_reasoning(text, field, out);
+        }
+        for detail in details {
+            let is_empty =
+                detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
+            if !is_empty && (self.shows_thinking() || self.asked.reasoning_returns) {
+                let field = field.unwrap_or(Field::ReasoningDetails);
+                self.thinking(field).push_detail(detail);
+            }
+        }
+    }
+
+    fn shows_thinking(&self) -> bool {
+        self.rules.thinking != asked::Thinking::Hidden
+    }
+
+    /// The block that reasoning belongs to now.
+    fn thinking(&mut self, field: Field) -> &mut Thinking {
+        if !self.shows_thinking() {
+            return self.hidden.get_or_insert_with(|| Thinking::new(field, false));
+        }
+        if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
+            let shown = self.rules.thinking == asked::Thinking::Shown;
+            self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
+        }
+        match self.queue.back_mut() {
+            Some(Block::Thinking(thinking)) => thinking,
+            // It was just pushed.
+            _ => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+        }
+    }
+
+    fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
+        if self.asked.profile.dedupe_reasoning {
+            if self.last_reasoning == text.raw() {
+                return;
+            }
+            text.raw().clone_into(&mut self.last_reasoning);
+        }
+        self.count(text.raw());
+        if !self.shows_thinking() && !self.asked.reasoning_returns {
+            return;
+        }
+        let continues = match (self.shows_thinking(), self.queue.back(), &self.hidden) {
+            (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
+            (false, _, Some(hidden)) => hidden.has_text(),
+            _ => false,
+        };
+        if continues
+            && self.queue.len() == 1
+            && self.head_open
+            && json::hold_back(text.raw()) == 0
+            && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
+            && thinking.is_shown()
+            && thinking.pending.is_empty()
+        {
+            thinking.show(text.raw(), &mut self.scratch);
+            return self.sink.thinking(text.raw(), out);
+        }
+        let is_blank = text.is_blank();
+        if is_blank && !continues {
+            // White space alone opens no block; servers send it beside ordinary text.
+            self.reasoning_lead.push_str(text.raw());
+            self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
+            return;
+        }
+        self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
+        let lead = std::mem::take(&mut self.reasoning_lead);
+        let thinking = self.thinking(field);
+        thinking.set_field(field);
+        thinking.push(&lead, true);
+        thinking.push(text.raw(), is_blank);
+    }
+
+    fn take_refusal(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut room = REFUSAL_BYTES_MAX.saturating_sub(self.refusal.len());
+        let decoded = text.decode();
+        for letter in decoded.chars() {
+            if room < letter.len_utf8() {
+                break;
+            }
+            room = room.saturating_sub(letter.len_utf8());
+            self.refusal.push(letter);
+        }
+        self.take_text(text, out)
+    }
+
+    fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.count(text.raw());
+        let Some(filter) = &mut self.filter else {
+            self.push_text(text.raw(), || text.is_blank(), out);
+            return Ok(());
+        };
+        let pieces = filter.push(text.raw());
+        self.take_pieces(pieces, out)
+    }
+
+    /// What a filter made of the text.
+    fn take_pieces(&mut self, pieces: Vec<Piece>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut raw = Vec::new();
+        for piece in pieces {
+            raw.clear();
+            match piece {
+                Piece::Text(text) => {
+                    json::escape(&mut raw, &text);
+                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
+                    self.push_text(raw, || text.trim().is_empty(), out);
+                }
+                Piece::Thinking(text) => {
+                    json::escape(&mut raw, &text);
+                    let quoted = format!("\"{}\"", String::from_utf8_lossy(&raw));
+                    if let Ok(text) = json::Reader::new(&quoted, 1).string() {
+                        self.push_reasoning(text, Field::ReasoningContent, out);
+                    }
+                }
+                Piece::Stop(sequence) => {
+                    self.cut_at = Some(sequence);
+                    return Ok(());
+                }
+                Piece::Call { id, name, input } => {
+                    let index = self.add_call(Call { id, name, ..Call::default() })?;
+                    self.count(&input);
+                    if let Some(call) = self.calls.get_mut(index) {
+                        call.input.receive_json(&input);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// More text, escaped.
+    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, out: &mut Vec<u8>) {
+        if raw.is_empty() {
+            return;
+        }
+        if self.queue.len() == 1
+            && self.head_open
+            && let Some(Block::Text { pending, .. }) = self.queue.front()
+            && pending.is_empty()
+            && json::hold_back(raw) == 0
+        {
+            return self.sink.text(raw, out);
+        }
+        if !matches!(self.queue.back(), Some(Block::Text { .. })) {
+            self.queue.push_back(Block::Text { pending: String::new(), has_text: false });
+        }
+        if let Some(Block::Text { pending, has_text }) = self.queue.back_mut() {
+            *has_text = *has_text || !is_blank();
+            pending.push_str(raw);
+            self.text_bytes = self.text_bytes.saturating_add(raw.len());
+        }
+    }
+
+    /// A call, or a fragment of one. `whole`: entries of a whole answer are calls of their own.
+    fn take_call(
+        &mut self,
+        choice: u64,
+        entry: &ToolCall<'_>,
+        whole: bool,
+        legacy: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if let Some(filter) = &mut self.filter {
+            // What was held back as it could become a call is text after all.
+            let pieces = filter.release();
+            self.take_pieces(pieces, out)?;
+            if self.cut_at.is_some() {
+                return Ok(());
+            }
+        }
+        let id = entry.id.map(|id| id.decode());
+        let name = entry.name.map(|name| name.decode());
+        let found = if legacy {
+            self.calls.iter().rposition(|call| call.legacy)
+        } else {
+            self.find_call(choice, entry.index, id.as_deref(), name.as_deref())
+        };
+        let index = match found {
+            Some(index) if !whole => index,
+            _ => {
+                let key = entry.index.map(|index| (choice, index));
+                self.add_call(Call { key, legacy, ..Call::default() })?
+            }
+        };
+        let Some(call) = self.calls.get_mut(index) else { return Ok(()) };
+        if call.state == CallState::LeftOut {
+            return Ok(());
+        }
+        if call.id.is_none() {
+            call.id = id.map(std::borrow::Cow::into_owned);
+        }
+        if let Some(name) = name
+            && call.receive_name(&name, &self.asked.tools)
+        {
+            self.warnings.add("tool_name_conflict");
+        }
+        let before = call.input.held_bytes();
+        if entry.custom {
+            call.input.set_custom();
+        }
+        match entry.arguments {
+            Arguments::None => {}
+            Arguments::Text(text) => call.input.receive(text.raw(), &mut self.scratch),
+            Arguments::Json(raw) => call.input.receive_json(raw),
+        }
+        let conflicts = call.input.take_conflicts();
+        let is_late = call.state == CallState::Closed;
+        let after = call.input.held_bytes();
+        self.input_bytes = self.input_bytes.saturating_sub(before).saturating_add(after);
+        for _ in 0..conflicts {
+            self.warnings.add(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
+        }
+        match entry.arguments {
+            Arguments::None => {}
+            Arguments::Text(text) => self.count(text.raw()),
+            Arguments::Json(raw) => self.count(raw),
+        }
+        if let Some(signature) = entry.signature {
+            self.carry_signature(index, signature.decode().into_owned());
+        }
+        Ok(())
+    }
+
+    /// The call that a fragment belongs to, if it is one that is known.
+    fn find_call(
+        &self,
+        choice: u64,
+        index: Option<u64>,
+        id: Option<&str>,
+        name: Option<&str>,
+    ) -> Option<usize> {
+        let last = self.calls.len().checked_sub(1);
+        let Some(index) = index else {
+            return match (id, name) {
+                (Some(id), name) => {
+                    let known = self.calls.iter().rposition(|call| call.id.as_deref() == Some(id));
+                    // An id that changes with each fragment.
+                    let open = |at: &usize| {
+                        self.calls.get(*at).is_some_and(|call| !call.input.is_object())
+                    };
+                    known.or_else(|| last.filter(open).filter(|_| name.is_none()))
+                }
+                (None, Some(_)) => None,
+                (None, None) => last,
+            };
+        };
+        let at = self.calls.iter().rposition(|call| call.key == Some((choice, index)))?;
+        let (call, Some(name)) = (self.calls.get(at)?, name) else { return Some(at) };
+        // Servers that number every call 0. A name that differs tells them apart as well as an
+        // id, but only once the call before has all of its input, or none at all.
+        let other_name = !call.name.is_empty() && call.name != name;
+        let other_id = id.is_some() && call.id.is_some() && call.id.as_deref() != id;
+        let no_ids = id.is_none() && call.id.is_none();
+        let is_new = if call.input.is_object() {
+            other_id || (no_ids && other_name)
+        } else {
+            other_id && other_name && !call.input.has_text()
+        };
+        (!is_new).then_some(at)
+    }
+
+    fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {
+        let index = self.calls.len();
+        if index >= CALLS_MAX {
+            return Err(Error::misbehaved("Upstream sent too many tool calls"));
+        }
+        let others = self.calls.iter().any(|call| call.state != CallState::LeftOut);
+        if self.asked.one_tool_call && others {
+            call.state = CallState::LeftOut;
+            self.warnings.add("parallel_cut");
+        } else {
+            if let Some(hidden) = self.hidden.take() {
+                self.queue.push_back(Block::Thinking(Box::new(hidden)));
+            }
+            self.queue.push_back(Block::Tool(index));
+        }
+        self.calls.push(call);
+        Ok(index)
+    }
+
+    /// Gemini refuses the result of a call whose signature does not come back. Ids must stay short,
+    /// so a thinking block carries it: the one before the call if it has not been sent, else a new
+    /// one after it.
+    fn carry_signature(&mut self, index: usize, signature: String) {
+        let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
+        let last = self.queue.len().checked_sub(1);
+        let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
+        let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);
+        if let Some(at) = last.filter(|_| is_last && fresh) {
+            let before = at.checked_sub(1).and_then(|at| self.queue.get_mut(at));
+            if let Some(Block::Thinking(thinking)) = before {
+                return thinking.calls.push((index, signature));
+            }
+            let shown = self.rules.thinking == asked::Thinking::Shown;
+            let mut thinking = Thinking::new(field, shown);
+            thinking.calls.push((index, signature));
+            return self.queue.insert(at, Block::Thinking(Box::new(thinking)));
+        }
+        self.thinking(field).calls.push((index, signature));
+    }
+
+    /// The text of the answer is over: whatever was held back is decided.
+    pub(super) fn finish_text(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(mut filter) = self.filter.take() else { return Ok(()) };
+        if self.cut_at.is_some() {
+            return Ok(());
+        }
+        let pieces = filter.finish(&self.asked.tools, self.calls.is_empty());
+        self.take_pieces(pieces, out)
+    }
+
+    fn count(&mut self, raw: &str) {
+        self.report.progress = self.report.progress.saturating_add(1);
+        self.output_bytes = self.output_bytes.saturating_add(raw.len() as u64);
+    }
+}
+
+fn set(slot: &mut Option<String>, text: Str<'_>) {
+    *slot = Some(text.decode().into_owned());
+}

@@ -1,0 +1,363 @@
+//! What of the queue can be sent: blocks to the sink, one after another (mapping C.5).
+//!
+//! | block | starts when | is complete when |
+//! |---|---|---|
+//! | text | it has more than white space | a later block exists, or at the end |
+//! | thinking | it has text; without text, when it is complete and carries something | the same |
+//! | tool, live | id and name are known | a later block exists and the input is one object, or at the end |
+//! | tool, buffered | it is complete | the same |
+//!
+//! An incomplete call is never closed before an error: clients would run it.
+
+use super::call::{Call, CallState};
+use super::machine::{Block, Machine, Phase};
+use super::sink::ToolUse;
+use super::tool_input::Input;
+use crate::config::InvalidToolCall;
+use crate::error::Error;
+use crate::json::{self, Reader};
+use crate::profile::EmptyContent;
+use crate::translate::response::Stop;
+use crate::translate::stop_reason::{self, Ending};
+use crate::translate::tool_id;
+use crate::translate::usage::Counts;
+
+impl Machine {
+    /// The message begins, if it has not.
+    pub(super) fn start(&mut self, out: &mut Vec<u8>) {
+        if self.phase != Phase::Start {
+            return;
+        }
+        self.phase = Phase::Open;
+        let prompt = self.usage.and_then(|usage| usage.prompt.or(usage.input));
+        let input_tokens = prompt.unwrap_or(self.asked.input_tokens);
+        let model = self.model.as_deref().unwrap_or(&self.asked.model);
+        self.sink.start(&self.ids.message(), model, input_tokens, out);
+    }
+
+    /// Sends what can be sent. `flushing`: nothing more comes.
+    pub(super) fn pump(&mut self, flushing: bool, out: &mut Vec<u8>) {
+        loop {
+            let followed = flushing || self.queue.iter().skip(1).any(Block::counts);
+            let done = match self.queue.front() {
+                None => return,
+                Some(Block::Text { .. }) => self.pump_text(followed, out),
+                Some(Block::Thinking(_)) => self.pump_thinking(followed, out),
+                Some(Block::Tool(index)) => self.pump_tool(*index, followed, flushing, out),
+            };
+            if !done {
+                return;
+            }
+            self.queue.pop_front();
+            self.head_open = false;
+        }
+    }
+
+    /// Says whether the block at the head is done, as the functions below do.
+    fn pump_text(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
+        let Some(Block::Text { pending, has_text }) = self.queue.front_mut() else { return true };
+        if !*has_text {
+            if followed {
+                self.text_bytes = self.text_bytes.saturating_sub(pending.len());
+            }
+            return followed;
+        }
+        if !self.head_open {
+            self.head_open = true;
+            self.blocks = self.blocks.saturating_add(1);
+            self.sink.open_text(out);
+        }
+        let held = if followed { 0 } else { json::hold_back(pending) };
+        let ready = pending.len().saturating_sub(held);
+        let text = pending.get(..ready).unwrap_or_default();
+        if !text.is_empty() {
+            self.sink.text(text, out);
+            self.text_bytes = self.text_bytes.saturating_sub(ready);
+            pending.drain(..ready);
+        }
+        if followed {
+            self.sink.close_text(out);
+        }
+        followed
+    }
+
+    fn pump_thinking(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
+        let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
+        let starts = thinking.has_text() || (followed && thinking.has_records());
+        if !starts {
+            if followed {
+                self.text_bytes = self.text_bytes.saturating_sub(thinking.pending.len());
+            }
+            return followed;
+        }
+        if !self.head_open {
+            self.head_open = true;
+            self.blocks = self.blocks.saturating_add(1);
+            self.sink.open_thinking(out);
+        }
+        if thinking.is_shown() {
+            let held = if followed { 0 } else { json::hold_back(&thinking.pending) };
+            let ready = thinking.pending.len().saturating_sub(held);
+            if ready > 0 {
+                let rest = thinking.pending.split_off(ready);
+                let text = std::mem::replace(&mut thinking.pending, rest);
+                thinking.show(&text, &mut self.scratch);
+                self.sink.thinking(&text, out);
+                self.text_bytes = self.text_bytes.saturating_sub(ready);
+            }
+        }
+        if !followed {
+            return false;
+        }
+        let (calls, ids) = (&mut self.calls, &self.ids);
+        let signature = thinking.signature(|index| match calls.get_mut(index) {
+            Some(call) => upstream_id(call, index, ids).to_owned(),
+            None => String::new(),
+        });
+        self.text_bytes = self.text_bytes.saturating_sub(thinking.pending.len());
+        if !signature.fits() {
+            self.warnings.add("signature_too_long");
+        }
+        self.sink.close_thinking(&signature.encode(), out);
+        true
+    }
+
+    fn pump_tool(
+        &mut self,
+        index: usize,
+        followed: bool,
+        flushing: bool,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Some(call) = self.calls.get_mut(index) else { return true };
+        let over = flushing || (followed && call.input.is_object());
+        if call.name.is_empty() {
+            // Without a name there is nothing that a client could run.
+            if flushing {
+                call.state = CallState::LeftOut;
+                self.call_withheld = true;
+                self.warnings.add("tool_unknown");
+            }
+            return flushing;
+        }
+        if !self.rules.buffered {
+            let named = call.id.is_some() && call.name_is_whole(&self.asked.tools);
+            if call.state == CallState::Waiting && (named || call.input.has_text() || followed) {
+                self.open_tool(index, out);
+            }
+            self.send_input(index, out);
+        }
+        if over {
+            self.finish_tool(index, out);
+        }
+        over
+    }
+
+    fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        if call.state != CallState::Waiting {
+            return;
+        }
+        call.state = CallState::Open;
+        let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
+        self.ids_used.insert(id.clone());
+        let (name, toolset) = match self.asked.tools.meant_by(&call.name) {
+            Some(tool) => (tool.name.clone(), tool.toolset),
+            None => {
+                self.warnings.add("tool_unknown");
+                (call.name.clone(), None)
+            }
+        };
+        self.head_open = true;
+        self.blocks = self.blocks.saturating_add(1);
+        self.has_tool_use = true;
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        self.sink.open_tool(&ToolUse { id: &id, name: &name, toolset }, out);
+        call.block = Some((id, name, toolset));
+    }
+
+    fn send_input(&mut self, index: usize, out: &mut Vec<u8>) {
+        if let Some(call) = self.calls.get_mut(index)
+            && call.state == CallState::Open
+        {
+            self.sink.input(call.input.send(), out);
+        }
+    }
+
+    /// The call is complete, or as complete as it gets.
+    fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+        let cut_off = self.finish.as_deref().is_some_and(stop_reason::is_cut_off);
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let mut input = call.input.finish(cut_off);
+        for _ in 0..call.input.take_conflicts() {
+            self.warnings.add("tool_input_conflict");
+        }
+        if self.rules.invalid == InvalidToolCall::Repair
+            && !call.input.is_sent()
+            && let Input::Object(object) = &mut input
+        {
+            let tool = self.asked.tools.meant_by(&call.name);
+            let schema = tool.and_then(|tool| tool.schema.as_deref());
+            if let Some(repaired) = without_id_echo(object, schema, &self.ids_used) {
+                *object = repaired;
+            }
+        }
+        let unknown = self.asked.tools.meant_by(&call.name).is_none();
+        if input == Input::Invalid {
+            self.warnings.add("tool_input_invalid");
+        }
+        let withheld = self.rules.invalid == InvalidToolCall::Hold
+            && call.state == CallState::Waiting
+            && (unknown || input == Input::Invalid);
+        let cut = self.rules.buffered && input == Input::CutOff;
+        if withheld || cut {
+            call.state = CallState::LeftOut;
+            self.call_withheld |= withheld;
+            self.warnings.add(if cut {
+                "tool_call_cut_off"
+            } else if unknown {
+                "tool_unknown"
+            } else {
+                "tool_call_withheld"
+            });
+            return;
+        }
+        self.open_tool(index, out);
+        let Some(call) = self.calls.get_mut(index) else { return };
+        match &input {
+            _ if call.input.is_sent() => self.sink.input(call.input.rest(), out),
+            Input::Object(object) => self.sink.input(object, out),
+            // A text that does not begin as an object means nothing to a client.
+            Input::CutOff if call.input.rest().starts_with('{') => {
+                self.sink.input(call.input.rest(), out);
+            }
+            Input::CutOff => {}
+            Input::Invalid => {
+                let mut object = b"{\"INVALID_JSON\":".to_vec();
+                json::quote(&mut object, call.input.rest());
+                object.push(b'}');
+                self.sink.input(std::str::from_utf8(&object).unwrap_or_default(), out);
+            }
+        }
+        call.state = CallState::Closed;
+        if let Some((id, name, toolset)) = &call.block {
+            self.sink.close_tool(&ToolUse { id, name, toolset: *toolset }, out);
+        }
+    }
+
+    /// The upstream's answer is over: sends the rest and how it ended.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.phase == Phase::Start {
+            return Err(Error::misbehaved("Upstream sent an empty response"));
+        }
+        self.finish_text(out)?;
+        if let Some(hidden) = self.hidden.take()
+            && hidden.has_records()
+            && !self.calls.is_empty()
+        {
+            self.queue.push_back(Block::Thinking(Box::new(hidden)));
+        }
+        if self.cut_at.is_some() {
+            // What the model said after a stop sequence of the client, it did not say.
+            self.finish = None;
+        }
+        self.pump(true, out);
+        for call in &mut self.calls {
+            if call.state == CallState::Closed && call.input.has_leftover() {
+                self.warnings.add("late_tool_fragment");
+            }
+        }
+        if self.blocks == 0 && self.call_withheld {
+            return Err(Error::misbehaved("Model produced an invalid tool call"));
+        }
+        let sequences = &self.asked.stop_sequences;
+        let sequence = match (self.cut_at, &self.native_stop) {
+            (Some(at), _) => self.asked.stop_here.get(at),
+            (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
+            (None, None) => None,
+        };
+        let reason = stop_reason::of(Ending {
+            finish_reason: self.finish.as_deref(),
+            refused: !self.refusal.trim().is_empty(),
+            has_tool_use: self.has_tool_use,
+            has_block: self.blocks > 0,
+            at_stop_sequence: sequence.is_some(),
+        })?;
+        if self.finish.as_deref().is_some_and(stop_reason::is_unknown) {
+            self.warnings.add("finish_reason_unknown");
+        }
+        let sequence = sequence.filter(|_| reason == "stop_sequence").cloned();
+        let counts = Counts::of(self.usage, &self.asked, self.output_bytes);
+        if counts.estimated {
+            self.warnings.add("usage_estimated");
+        }
+        self.stop(reason, sequence.as_deref(), &counts, out);
+        Ok(())
+    }
+
+    /// Sends how the message ended.
+    pub(super) fn stop(
+        &mut self,
+        reason: &'static str,
+        sequence: Option<&str>,
+        counts: &Counts,
+        out: &mut Vec<u8>,
+    ) {
+        if self.blocks == 0 && self.asked.profile.empty_content == EmptyContent::TextBlock {
+            self.sink.open_text(out);
+            self.sink.close_text(out);
+        }
+        self.report.stop_reason = Some(reason);
+        self.report.input_tokens = counts.input;
+        self.report.cache_read_tokens = counts.cache_read;
+        self.report.cache_creation_tokens = counts.cache_creation;
+        self.report.output_tokens = counts.output;
+        self.report.thinking_tokens = counts.thinking.unwrap_or(0);
+        let stop = Stop { reason, sequence, explanation: &self.refusal };
+        let model = self.model.as_deref().unwrap_or(&self.asked.model);
+        self.sink.finish(&self.ids.message(), model, &stop, counts, self.service_tier, out);
+        self.phase = Phase::Ended;
+    }
+}
+
+/// The upstream's id of a call; it is minted where the upstream gave none.
+fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &crate::ids::Ids) -> &'c str {
+    let position = u32::try_from(index).unwrap_or(u32::MAX);
+    call.id.get_or_insert_with(|| ids.call(position))
+}
+
+/// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
+/// and models imitate it. `None` where there is nothing to repair.
+fn without_id_echo(
+    object: &str,
+    schema: Option<&str>,
+    ids_used: &std::collections::BTreeSet<String>,
+) -> Option<String> {
+    if schema.is_some_and(|schema| has_property(schema, "id")) {
+        return None;
+    }
+    let mut repaired = b"{".to_vec();
+    let mut found = false;
+    let mut reader = Reader::new(object, 128);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key.raw() == "id" {
+            let id = value.trim_matches('"');
+            if ids_used.contains(id) || id.starts_with("toolu_") {
+                found = true;
+                continue;
+            }
+        }
+        let mut json = json::Writer::new(&mut repaired);
+        json.str(key).out().push(b':');
+        json.raw(value);
+    }
+    repaired.push(b'}');
+    if found { String::from_utf8(repaired).ok() } else { None }
+}
+
+/// Whether the top level of a schema has a property of this name.
+fn has_property(schema: &str, name: &str) -> bool {
+    super::text_tool_calls::property(schema, name).is_some()
+}

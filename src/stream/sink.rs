@@ -1,0 +1,296 @@
+//! What the client gets: events as they happen, or one message at the end.
+//!
+//! The machine calls the same functions in the same order for both, so a stream always adds up to
+//! the message that the same answer gives without one.
+
+use crate::json;
+use crate::translate::response::{self, Stop};
+use crate::translate::usage::Counts;
+
+/// What the client gets.
+#[derive(Debug)]
+pub(super) enum Sink {
+    /// Events. `index` is that of the open block, or of the next.
+    Events { index: u64 },
+    /// One message; `content` is what stands between the brackets.
+    Message { content: Vec<u8> },
+}
+
+/// A tool call, as its block begins.
+#[derive(Debug)]
+pub(super) struct ToolUse<'a> {
+    pub(super) id: &'a str,
+    pub(super) name: &'a str,
+    pub(super) toolset: Option<&'static str>,
+}
+
+impl Sink {
+    pub(super) fn new(stream: bool) -> Self {
+        if stream { Self::Events { index: 0 } } else { Self::Message { content: Vec::new() } }
+    }
+
+    /// The message begins. The ping lets a client know early that the connection works.
+    pub(super) fn start(&mut self, id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
+        if let Self::Events { .. } = self {
+            out.extend_from_slice(b"event: message_start\ndata: ");
+            response::write_message_start(id, model, input_tokens, out);
+            out.extend_from_slice(b"\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n");
+        }
+    }
+
+    pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                open(*index, out);
+                out.extend_from_slice(b"{\"type\":\"text\",\"text\":\"\"}}\n\n");
+            }
+            Self::Message { content } => {
+                next(content);
+                content.extend_from_slice(b"{\"type\":\"text\",\"text\":\"");
+            }
+        }
+    }
+
+    /// More of a text; `raw` is escaped.
+    pub(super) fn text(&mut self, raw: &str, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                delta(*index, b"{\"type\":\"text_delta\",\"text\":\"", out);
+                push_paired(raw, out);
+                out.extend_from_slice(b"\"}}\n\n");
+            }
+            Self::Message { content } => push_paired(raw, content),
+        }
+    }
+
+    pub(super) fn close_text(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { .. } => self.close(out),
+            Self::Message { content } => content.extend_from_slice(b"\"}"),
+        }
+    }
+
+    pub(super) fn open_thinking(&mut self, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                open(*index, out);
+                out.extend_from_slice(
+                    b"{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n",
+                );
+            }
+            Self::Message { content } => {
+                next(content);
+                content.extend_from_slice(b"{\"type\":\"thinking\",\"thinking\":\"");
+            }
+        }
+    }
+
+    /// More of a reasoning; `raw` is escaped.
+    pub(super) fn thinking(&mut self, raw: &str, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                delta(*index, b"{\"type\":\"thinking_delta\",\"thinking\":\"", out);
+                push_paired(raw, out);
+                out.extend_from_slice(b"\"}}\n\n");
+            }
+            Self::Message { content } => push_paired(raw, content),
+        }
+    }
+
+    pub(super) fn close_thinking(&mut self, signature: &str, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                delta(*index, b"{\"type\":\"signature_delta\",\"signature\":", out);
+                json::quote(out, signature);
+                out.extend_from_slice(b"}}\n\n");
+                self.close(out);
+            }
+            Self::Message { content } => {
+                content.extend_from_slice(b"\",\"signature\":");
+                json::quote(content, signature);
+                content.push(b'}');
+            }
+        }
+    }
+
+    /// A call begins. In events, `input` is `{}` and its one copy follows as deltas: some clients
+    /// ignore the one, some the other, and one adds them together.
+    pub(super) fn open_tool(&mut self, tool: &ToolUse<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { index } => {
+                open(*index, out);
+                tool_head(tool, out);
+                out.extend_from_slice(b"\"input\":{},");
+                tool_tail(tool, out);
+                out.extend_from_slice(b"}\n\n");
+            }
+            Self::Message { content } => {
+                next(content);
+                tool_head(tool, content);
+                content.extend_from_slice(b"\"input\":");
+            }
+        }
+    }
+
+    /// More of an input: JSON text, not escaped. A message takes it in one piece.
+    pub(super) fn input(&mut self, text: &str, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { .. } if text.is_empty() => {}
+            Self::Events { index } => {
+                delta(*index, b"{\"type\":\"input_json_delta\",\"partial_json\":", out);
+                json::quote(out, text);
+                out.extend_from_slice(b"}}\n\n");
+            }
+            Self::Message { content } => content.extend_from_slice(text.as_bytes()),
+        }
+    }
+
+    pub(super) fn close_tool(&mut self, tool: &ToolUse<'_>, out: &mut Vec<u8>) {
+        match self {
+            Self::Events { .. } => self.close(out),
+            Self::Message { content } => {
+                content.push(b',');
+                tool_tail(tool, content);
+            }
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        if let Self::Events { index } = self {
+            out.extend_from_slice(
+                b"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":",
+            );
+            json::push_u64(out, *index);
+            out.extend_from_slice(b"}\n\n");
+            *index = index.saturating_add(1);
+        }
+    }
+
+    /// The message is complete.
+    pub(super) fn finish(
+        &mut self,
+        id: &str,
+        model: &str,
+        stop: &Stop<'_>,
+        counts: &Counts,
+        service_tier: Option<&str>,
+        out: &mut Vec<u8>,
+    ) {
+        match self {
+            Self::Events { .. } => {
+                out.extend_from_slice(b"event: message_delta\ndata: ");
+                response::write_message_delta(stop, counts, out);
+                out.extend_from_slice(
+                    b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+                );
+            }
+            Self::Message { content } => {
+                response::write_message(id, model, content, stop, counts, service_tier, out);
+                *content = Vec::new();
+            }
+        }
+    }
+
+    /// Bytes that are kept until the end.
+    pub(super) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Events { .. } => 0,
+            Self::Message { content } => content.len(),
+        }
+    }
+}
+
+fn open(index: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":",
+    );
+    json::push_u64(out, index);
+    out.extend_from_slice(b",\"content_block\":");
+}
+
+fn delta(index: u64, start: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":",
+    );
+    json::push_u64(out, index);
+    out.extend_from_slice(b",\"delta\":");
+    out.extend_from_slice(start);
+}
+
+fn next(content: &mut Vec<u8>) {
+    if !content.is_empty() {
+        content.push(b',');
+    }
+}
+
+fn tool_head(tool: &ToolUse<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
+    json::quote(out, tool.id);
+    out.extend_from_slice(b",\"name\":");
+    json::quote(out, tool.name);
+    out.push(b',');
+}
+
+fn tool_tail(tool: &ToolUse<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\"caller\":{\"type\":\"direct\"}");
+    if let Some(toolset) = tool.toolset {
+        out.extend_from_slice(b",\"toolset_name\":");
+        json::quote(out, toolset);
+    }
+    out.push(b'}');
+}
+
+/// Appends an escaped text in which half a surrogate pair becomes U+FFFD: strict JSON readers refuse
+/// half a pair, and with it the whole event.
+fn push_paired(raw: &str, out: &mut Vec<u8>) {
+    let mut rest = raw;
+    let mut at = 0usize;
+    while let Some(found) = memchr::memchr(b'\\', rest.as_bytes().get(at..).unwrap_or_default()) {
+        let slash = at.saturating_add(found);
+        let after = rest.get(slash..).unwrap_or_default();
+        at = match unit(after) {
+            None => slash.saturating_add(2),
+            Some(0xd800..0xdc00)
+                if matches!(after.get(6..).and_then(unit), Some(0xdc00..0xe000)) =>
+            {
+                slash.saturating_add(12)
+            }
+            Some(0xd800..0xe000) => {
+                out.extend_from_slice(rest.get(..slash).unwrap_or_default().as_bytes());
+                out.extend_from_slice(b"\\ufffd");
+                rest = after.get(6..).unwrap_or_default();
+                0
+            }
+            Some(_) => slash.saturating_add(6),
+        };
+    }
+    out.extend_from_slice(rest.as_bytes());
+}
+
+/// The number in a `\uXXXX` at the start of `text`.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_pair_is_replaced_and_nothing_else() {
+        for (raw, expected) in [
+            ("plain \\n \\\" \\\\", "plain \\n \\\" \\\\"),
+            ("\\ud83c\\udf89", "\\ud83c\\udf89"),
+            ("a\\ud83cb", "a\\ufffdb"),
+            ("\\udf89", "\\ufffd"),
+            ("\\ud83c\\ud83c\\udf89", "\\ufffd\\ud83c\\udf89"),
+            ("\\\\ud83c", "\\\\ud83c"),
+            ("\\u00e9\\uD83C", "\\u00e9\\ufffd"),
+        ] {
+            let mut out = Vec::new();
+            push_paired(raw, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{raw}");
+        }
+    }
+}

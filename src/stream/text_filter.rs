@@ -1,0 +1,303 @@
+//! What some upstreams need done to their text, in the order in which it happens here:
+//!
+//! | step | when | what |
+//! |---|---|---|
+//! | echo | `strip_prefill_echo` | leaves out the start that repeats the prefill |
+//! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
+//! | stop | the upstream was not told all stop sequences | cuts the text at the first |
+//! | markup | `text_tool_calls` | calls written as text become calls |
+//!
+//! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
+//! have no filter: their text is copied without being decoded.
+
+use super::inline_think::{InlineThink, overlap};
+use super::text_tool_calls::Markup;
+use crate::asked::{Asked, Tools};
+use crate::json;
+use crate::profile::TextToolCalls;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct TextFilter {
+    /// The first half of a surrogate pair.
+    half: String,
+    echo: Option<Echo>,
+    think: Option<InlineThink>,
+    stop: Option<Stop>,
+    markup: Option<Markup>,
+}
+
+/// What the text turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    Text(String),
+    Thinking(String),
+    /// A stop sequence, by its position in `stop_here`. Nothing follows.
+    Stop(usize),
+    /// A call; `input` is an object.
+    Call {
+        id: Option<String>,
+        name: String,
+        input: String,
+    },
+}
+
+impl TextFilter {
+    /// `None` where the text needs nothing.
+    pub(super) fn new(asked: &Asked) -> Option<Self> {
+        let profile = &asked.profile;
+        let stops: Vec<String> =
+            asked.stop_here.iter().filter(|stop| !stop.is_empty()).cloned().collect();
+        let filter = Self {
+            half: String::new(),
+            echo: (profile.strip_prefill_echo && !asked.prefill.is_empty())
+                .then(|| Echo { prefill: asked.prefill.clone(), matched: 0 }),
+            think: profile.inline_think.then(InlineThink::new),
+            stop: (!stops.is_empty())
+                .then(|| Stop { sequences: asked.stop_here.clone(), held: String::new() }),
+            markup: (profile.text_tool_calls != TextToolCalls::Off && !asked.tools.is_empty())
+                .then(|| Markup::new(profile.text_tool_calls)),
+        };
+        let is_needed = filter.echo.is_some()
+            || filter.think.is_some()
+            || filter.stop.is_some()
+            || filter.markup.is_some();
+        is_needed.then_some(filter)
+    }
+
+    /// Takes text, escaped as it came.
+    pub(super) fn push(&mut self, raw: &str) -> Vec<Piece> {
+        let held = json::hold_back(raw);
+        let (now, later) =
+            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        self.half.push_str(now);
+        let mut text = String::with_capacity(self.half.len());
+        json::unescape(&mut text, &self.half);
+        self.half.clear();
+        self.half.push_str(later);
+        let mut pieces = Vec::new();
+        self.after_echo(&text, &mut pieces);
+        pieces
+    }
+
+    /// A call came: gives what was held back, as text.
+    pub(super) fn release(&mut self) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.release_steps(&mut pieces);
+        if let Some(markup) = &mut self.markup {
+            push_text(markup.release(), &mut pieces);
+        }
+        pieces
+    }
+
+    /// The text is over. `alone`: the answer has no other calls.
+    pub(super) fn finish(&mut self, tools: &Tools, alone: bool) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.release_steps(&mut pieces);
+        let stopped = matches!(pieces.last(), Some(Piece::Stop(_)));
+        if let Some(markup) = self.markup.take().filter(|_| !stopped) {
+            markup.finish(tools, alone, &mut pieces);
+        }
+        pieces
+    }
+
+    /// Every step but the last gives up what it holds.
+    fn release_steps(&mut self, pieces: &mut Vec<Piece>) {
+        let mut text = String::new();
+        json::unescape(&mut text, &std::mem::take(&mut self.half));
+        if !text.is_empty() {
+            self.after_echo(&text, pieces);
+        }
+        if let Some(echo) = self.echo.take() {
+            let start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
+            self.think_about(&start, pieces);
+        }
+        let mut texts = Vec::new();
+        if let Some(think) = &mut self.think {
+            think.release(|reasoning, text| texts.push((reasoning, text.to_owned())));
+        }
+        self.take_thought(texts, pieces);
+        if let Some(stop) = &mut self.stop {
+            let held = std::mem::take(&mut stop.held);
+            self.mark(&held, pieces);
+        }
+    }
+
+    fn after_echo(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        let Some(echo) = &mut self.echo else { return self.think_about(text, pieces) };
+        let expected = echo.prefill.get(echo.matched..).unwrap_or_default();
+        if let Some(rest) = text.strip_prefix(expected) {
+            self.echo = None;
+            return self.think_about(rest, pieces);
+        }
+        if expected.starts_with(text) {
+            echo.matched = echo.matched.saturating_add(text.len());
+            return;
+        }
+        let mut start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
+        start.push_str(text);
+        self.echo = None;
+        self.think_about(&start, pieces);
+    }
+
+    fn think_about(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        let Some(think) = &mut self.think else { return self.stop_at(text, pieces) };
+        let mut texts = Vec::new();
+        think.push(text, |reasoning, text| texts.push((reasoning, text.to_owned())));
+        self.take_thought(texts, pieces);
+    }
+
+    fn take_thought(&mut self, texts: Vec<(bool, String)>, pieces: &mut Vec<Piece>) {
+        for (reasoning, text) in texts {
+            if !reasoning {
+                self.stop_at(&text, pieces);
+            } else if !text.is_empty() {
+                pieces.push(Piece::Thinking(text));
+            }
+        }
+    }
+
+    fn stop_at(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        if matches!(pieces.last(), Some(Piece::Stop(_))) {
+            return;
+        }
+        let Some(stop) = &mut self.stop else { return self.mark(text, pieces) };
+        let (text, sequence) = stop.push(text);
+        self.mark(&text, pieces);
+        if let Some(sequence) = sequence {
+            // Markup that the cut leaves incomplete is text.
+            if let Some(markup) = &mut self.markup {
+                push_text(markup.release(), pieces);
+            }
+            pieces.push(Piece::Stop(sequence));
+        }
+    }
+
+    fn mark(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        match &mut self.markup {
+            Some(markup) => push_text(markup.push(text), pieces),
+            None => push_text(text.to_owned(), pieces),
+        }
+    }
+
+    /// Bytes that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        let think = self.think.as_ref().map_or(0, InlineThink::held_bytes);
+        think.saturating_add(self.markup.as_ref().map_or(0, Markup::held_bytes))
+    }
+}
+
+fn push_text(text: String, pieces: &mut Vec<Piece>) {
+    if !text.is_empty() {
+        pieces.push(Piece::Text(text));
+    }
+}
+
+/// How much of the prefill has come again.
+#[derive(Debug)]
+struct Echo {
+    prefill: String,
+    matched: usize,
+}
+
+/// The stop sequences that the upstream does not know.
+#[derive(Debug)]
+struct Stop {
+    sequences: Vec<String>,
+    /// The end of the text, which may be the start of one.
+    held: String,
+}
+
+impl Stop {
+    /// Gives the text that is certain, and the sequence that ends it.
+    fn push(&mut self, text: &str) -> (String, Option<usize>) {
+        self.held.push_str(text);
+        let sequences = || self.sequences.iter().enumerate().filter(|(_, stop)| !stop.is_empty());
+        let found = sequences()
+            .filter_map(|(index, stop)| self.held.find(stop.as_str()).map(|at| (at, index)))
+            .min();
+        if let Some((at, index)) = found {
+            self.held.truncate(at);
+            return (std::mem::take(&mut self.held), Some(index));
+        }
+        let open = sequences().map(|(_, stop)| overlap(&self.held, stop)).max().unwrap_or(0);
+        let tail = self.held.split_off(self.held.len().saturating_sub(open));
+        (std::mem::replace(&mut self.held, tail), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+
+    fn run(asked: &Asked, text: &str) -> Vec<Piece> {
+        let collect = |parts: &mut dyn Iterator<Item = &str>| {
+            let mut filter = TextFilter::new(asked).unwrap();
+            let mut all: Vec<Piece> = Vec::new();
+            let mut pieces: Vec<Piece> = Vec::new();
+            for part in parts {
+                let mut raw = Vec::new();
+                json::escape(&mut raw, part);
+                pieces.extend(filter.push(std::str::from_utf8(&raw).unwrap()));
+                if matches!(pieces.last(), Some(Piece::Stop(_))) {
+                    break;
+                }
+            }
+            if !matches!(pieces.last(), Some(Piece::Stop(_))) {
+                pieces.extend(filter.finish(&asked.tools, true));
+            }
+            for piece in pieces {
+                match (all.last_mut(), piece) {
+                    (Some(Piece::Text(before)), Piece::Text(text))
+                    | (Some(Piece::Thinking(before)), Piece::Thinking(text)) => {
+                        before.push_str(&text);
+                    }
+                    (_, piece) => all.push(piece),
+                }
+            }
+            all
+        };
+        let whole = collect(&mut std::iter::once(text));
+        for (cut, _) in text.char_indices() {
+            let (left, right) = text.split_at(cut);
+            assert_eq!(collect(&mut [left, right].into_iter()), whole, "cut at {cut}");
+        }
+        assert_eq!(collect(&mut text.split_inclusive(|_: char| true)), whole);
+        whole
+    }
+
+    fn text(text: &str) -> Piece {
+        Piece::Text(text.to_owned())
+    }
+
+    #[test]
+    fn text_ends_at_the_first_stop_sequence() {
+        let stop_here = vec!["END".to_owned(), "STOP".to_owned(), String::new()];
+        let asked = Asked { stop_here, ..Asked::default() };
+        assert_eq!(run(&asked, "a STOP b END"), [text("a "), Piece::Stop(1)]);
+        assert_eq!(run(&asked, "a EN b STO"), [text("a EN b STO")]);
+        assert_eq!(run(&asked, "EENDD"), [text("E"), Piece::Stop(0)]);
+        assert_eq!(run(&asked, "END"), [Piece::Stop(0)]);
+    }
+
+    #[test]
+    fn the_prefill_is_removed_only_if_all_of_it_comes_again() {
+        let profile = Profile { strip_prefill_echo: true, ..Profile::default() };
+        let asked = Asked { prefill: "{\"a".to_owned(), profile, ..Asked::default() };
+        assert_eq!(run(&asked, "{\"a\": 1}"), [text("\": 1}")]);
+        assert_eq!(run(&asked, "{\"b\": 1}"), [text("{\"b\": 1}")]);
+        assert_eq!(run(&asked, "{\""), [text("{\"")]);
+    }
+
+    #[test]
+    fn stop_sequences_count_in_the_text_and_not_in_reasoning() {
+        let profile = Profile { inline_think: true, ..Profile::default() };
+        let stop_here = vec!["X".to_owned()];
+        let asked = Asked { stop_here, profile, ..Asked::default() };
+        assert_eq!(
+            run(&asked, "<think>aXb</think>cXd"),
+            [Piece::Thinking("aXb".to_owned()), text("c"), Piece::Stop(0)]
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Tool calls that a model wrote as text, because its server did not parse them (profile flag
+//! `text_tool_calls`, one syntax).
+//!
+//! A text that runs a tool must be beyond doubt. So it is a call only if
+//!
+//! - the markup stands where a model puts it: at the start of a line (syntaxes of ordinary
+//!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON);
+//! - it is outside of code fences and code spans: models write about it, too;
+//! - everything from there to the end of the answer is complete markup and white space;
+//! - each name is a tool of the request;
+//! - the answer has no structured call.
+//!
+//! Otherwise it stays text. Text before the markup is text. From the markup on, nothing can be sent
+//! before the end of the answer decides.
+
+mod syntax;
+
+use super::inline_think::overlap;
+use super::text_filter::Piece;
+use crate::asked::Tools;
+use crate::profile::TextToolCalls;
+
+pub(super) use syntax::property;
+
+/// Watches a text for calls.
+#[derive(Debug)]
+pub(super) struct Markup {
+    syntax: TextToolCalls,
+    state: State,
+    /// Text that is not decided: the start of a line, or of a marker.
+    held: String,
+    line_start: bool,
+    /// The answer has had nothing but white space.
+    first: bool,
+    /// The code fence that is open, by its character.
+    fence: Option<char>,
+    /// An odd number of backticks came in this line.
+    in_span: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Watching,
+    /// `held` starts with markup.
+    Found,
+    /// The text is text.
+    Off,
+}
+
+const FENCES: [&str; 2] = ["```", "~~~"];
+
+impl Markup {
+    pub(super) fn new(syntax: TextToolCalls) -> Self {
+        Self {
+            syntax,
+            state: State::Watching,
+            held: String::new(),
+            line_start: true,
+            first: true,
+            fence: None,
+            in_span: false,
+        }
+    }
+
+    /// How calls can begin.
+    fn markers(&self) -> &'static [&'static str] {
+        match self.syntax {
+            TextToolCalls::Off => &[],
+            TextToolCalls::Hermes | TextToolCalls::Glm => &["<tool_call>"],
+            TextToolCalls::QwenXml => &["<tool_call>", "<function="],
+            TextToolCalls::Mistral => &["[TOOL_CALLS]"],
+            TextToolCalls::Kimi => &["<|tool_calls_section_begin|>"],
+            TextToolCalls::Llama => &["{", "<|python_tag|>"],
+            TextToolCalls::Minimax => &["<minimax:tool_call>"],
+            TextToolCalls::Harmony => &["<|channel|>commentary", "<|start|>assistant"],
+        }
+    }
+
+    /// Whether the markers are control tokens, which follow text directly.
+    fn anywhere(&self) -> bool {
+        matches!(self.syntax, TextToolCalls::Mistral | TextToolCalls::Kimi | TextToolCalls::Harmony)
+    }
+
+    /// Takes text; gives what is certainly text.
+    pub(super) fn push(&mut self, text: &str) -> String {
+        match self.state {
+            State::Off => return text.to_owned(),
+            State::Found => {
+                self.held.push_str(text);
+                return String::new();
+            }
+            State::Watching => self.held.push_str(text),
+        }
+        let mut out = String::new();
+        while self.state == State::Watching && !self.held.is_empty() {
+            let before = self.held.len();
+            if self.line_start {
+                self.read_line_start(&mut out)
+            } else {
+                self.read_line(&mut out)
+            }
+            if self.held.len() == before {
+                break;
+            }
+        }
+        if self.state == State::Off {
+            out.push_str(&std::mem::take(&mut self.held));
+        }
+        out
+    }
+
+    /// `held` is the start of a line.
+    fn read_line_start(&mut self, out: &mut String) {
+        let indent = if self.first {
+            self.held.trim_start()
+        } else {
+            self.held.trim_start_matches([' ', '\t'])
+        };
+        let indent = self.held.len().saturating_sub(indent.len());
+        let seen = self.held.get(indent..).unwrap_or_default();
+        let markers = self.markers();
+        if self.fence.is_none() && markers.iter().any(|marker| seen.starts_with(marker)) {
+            self.state = State::Found;
+            return;
+        }
+        let fence = FENCES.iter().find(|fence| seen.starts_with(**fence));
+        let undecided = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(seen));
+        if fence.is_none() && (undecided(&FENCES) || (self.fence.is_none() && undecided(markers))) {
+            return;
+        }
+        if let Some(fence) = fence {
+            let character = fence.chars().next();
+            if self.fence.is_none() {
+                self.fence = character;
+            } else if self.fence == character {
+                self.fence = None;
+            }
+            // The marks themselves open no span.
+            let marks = indent.saturating_add(fence.len());
+            let rest = self.held.split_off(marks.min(self.held.len()));
+            out.push_str(&std::mem::replace(&mut self.held, rest));
+        } else if self.syntax == TextToolCalls::Llama {
+            // An answer that is a call says nothing before it.
+            self.state = State::Off;
+        }
+        self.first = false;
+        self.line_start = false;
+        self.in_span = false;
+        if self.held.is_empty() {
+            return;
+        }
+        self.read_line(out);
+    }
+
+    /// `held` is somewhere in a line.
+    fn read_line(&mut self, out: &mut String) {
+        let end = self.held.find('\n').map(|at| at.saturating_add(1));
+        let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
+        let mut ready = line.len();
+        if self.anywhere() && self.fence.is_none() {
+            for marker in self.markers() {
+                for (at, _) in line.match_indices(marker) {
+                    let spans = line.get(..at).unwrap_or_default().matches('`').count() % 2 == 1;
+                    if spans == self.in_span {
+                        out.push_str(line.get(..at).unwrap_or_default());
+                        self.held = self.held.split_off(at);
+                        self.state = State::Found;
+                        return;
+                    }
+                }
+                if end.is_none() {
+                    ready = ready.min(line.len().saturating_sub(overlap(line, marker)));
+                }
+            }
+        }
+        let rest = self.held.split_off(ready);
+        self.in_span ^= self.held.matches('`').count() % 2 == 1;
+        out.push_str(&std::mem::replace(&mut self.held, rest));
+        self.line_start = end.is_some();
+    }
+
+    /// Something else comes: what was held back is text.
+    pub(super) fn release(&mut self) -> String {
+        if self.state == State::Found {
+            self.state = State::Off;
+        }
+        std::mem::take(&mut self.held)
+    }
+
+    /// The answer is over. `alone`: it has no structured calls.
+    pub(super) fn finish(self, tools: &Tools, alone: bool, pieces: &mut Vec<Piece>) {
+        if self.held.is_empty() {
+            return;
+        }
+        if self.state == State::Found && alone {
+            let schema = |name: &str| {
+                tools.meant_by(name).map(|tool| tool.schema.as_deref().unwrap_or_default())
+            };
+            if let Some(calls) = syntax::read(self.syntax, self.held.trim(), &schema) {
+                pieces.extend(calls);
+                return;
+            }
+        }
+        pieces.push(Piece::Text(self.held));
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held.len()
+    }
+}

@@ -1,0 +1,429 @@
+//! The eight syntaxes.
+//!
+//! | syntax | a call |
+//! |---|---|
+//! | Hermes | `<tool_call>{"name": …, "arguments": …}</tool_call>` |
+//! | Qwen | `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>` |
+//! | Mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}` |
+//! | Kimi | `<\|tool_call_begin\|>functions.NAME:N<\|tool_call_argument_begin\|>{…}<\|tool_call_end\|>` |
+//! | GLM | `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>` |
+//! | Llama | `{"type": "function", "name": …, "parameters": …}` |
+//! | MiniMax | `<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>` |
+//! | Harmony | `<\|channel\|>commentary to=functions.NAME …<\|message\|>{…}<\|call\|>` |
+//!
+//! All of them read several calls, and give nothing unless the whole text is calls.
+
+use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::profile::TextToolCalls;
+
+use super::super::text_filter::Piece;
+
+/// The schema of a tool by its name; `None`: there is no such tool.
+type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
+
+/// Reads `text` as calls.
+pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> Option<Vec<Piece>> {
+    let mut cursor = Cursor { rest: text };
+    let mut calls = Vec::new();
+    match syntax {
+        TextToolCalls::Off => return None,
+        TextToolCalls::Hermes => {
+            while cursor.eat("<tool_call>") {
+                calls.push(json_call(cursor.object()?)?);
+                cursor.expect("</tool_call>")?;
+            }
+        }
+        TextToolCalls::QwenXml => loop {
+            let wrapped = cursor.eat("<tool_call>");
+            if !cursor.eat("<function=") {
+                if wrapped {
+                    return None;
+                }
+                break;
+            }
+            let name = cursor.until(">")?.trim();
+            let input = cursor.parameters("<parameter=", ">", "</parameter>", schemas(name)?)?;
+            cursor.expect("</function>")?;
+            if wrapped {
+                cursor.expect("</tool_call>")?;
+            }
+            calls.push(call(None, name, input));
+        },
+        TextToolCalls::Glm => {
+            while cursor.eat("<tool_call>") {
+                let end = cursor.rest.find(['<', '\n'])?;
+                let name = cursor.take(end).trim();
+                let schema = schemas(name)?;
+                let mut input = Object::default();
+                while cursor.eat("<arg_key>") {
+                    let key = cursor.until("</arg_key>")?.trim();
+                    cursor.expect("<arg_value>")?;
+                    input.member(key, cursor.until("</arg_value>")?, schema);
+                }
+                cursor.expect("</tool_call>")?;
+                calls.push(call(None, name, input.end()));
+            }
+        }
+        TextToolCalls::Minimax => {
+            while cursor.eat("<minimax:tool_call>") {
+                while cursor.eat("<invoke name=\"") {
+                    let name = cursor.until("\">")?;
+                    let input = cursor.parameters(
+                        "<parameter name=\"",
+                        "\">",
+                        "</parameter>",
+                        schemas(name)?,
+                    )?;
+                    cursor.expect("</invoke>")?;
+                    calls.push(call(None, name, input));
+                }
+                cursor.expect("</minimax:tool_call>")?;
+            }
+        }
+        TextToolCalls::Kimi => {
+            while cursor.eat("<|tool_calls_section_begin|>") {
+                while cursor.eat("<|tool_call_begin|>") {
+                    let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
+                    let name = id.strip_prefix("functions.").unwrap_or(id);
+                    let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
+                    let input = cursor.object()?.to_owned();
+                    cursor.expect("<|tool_call_end|>")?;
+                    calls.push(call(Some(id.to_owned()), name, input));
+                }
+                cursor.expect("<|tool_calls_section_end|>")?;
+            }
+        }
+        TextToolCalls::Mistral => {
+            while cursor.eat("[TOOL_CALLS]") {
+                if cursor.eat("[") {
+                    loop {
+                        calls.push(json_call(cursor.object()?)?);
+                        if !cursor.eat(",") {
+                            break;
+                        }
+                    }
+                    cursor.expect("]")?;
+                } else {
+                    let end = cursor.rest.find(['[', '{'])?;
+                    let name = cursor.take(end).trim();
+                    let id = if cursor.eat("[CALL_ID]") {
+                        let end = cursor.rest.find('[')?;
+                        Some(cursor.take(end).trim().to_owned())
+                    } else {
+                        None
+                    };
+                    cursor.eat("[ARGS]");
+                    let input = cursor.object()?.to_owned();
+                    calls.push(call(id, name, input));
+                }
+            }
+            cursor.eat("</s>");
+        }
+        TextToolCalls::Llama => {
+            cursor.eat("<|python_tag|>");
+            loop {
+                calls.push(json_call(cursor.object()?)?);
+                cursor.eat(";");
+                if !cursor.rest.starts_with('{') {
+                    break;
+                }
+            }
+            let _ = cursor.eat("<|eom_id|>") || cursor.eat("<|eot_id|>");
+        }
+        TextToolCalls::Harmony => {
+            while !cursor.rest.is_empty() {
+                let head = cursor.until("<|message|>")?;
+                let (_, name) = head.split_once("to=functions.")?;
+                let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
+                let name = name.get(..end)?;
+                let input = cursor.object()?.to_owned();
+                // The token that ends a call ends the answer, so servers take it for a stop token.
+                if !cursor.eat("<|call|>") && !cursor.rest.is_empty() {
+                    return None;
+                }
+                calls.push(call(None, name, input));
+            }
+        }
+    }
+    cursor.skip_blank();
+    let known =
+        |piece: &Piece| matches!(piece, Piece::Call { name, .. } if schemas(name).is_some());
+    (cursor.rest.is_empty() && !calls.is_empty() && calls.iter().all(known)).then_some(calls)
+}
+
+fn call(id: Option<String>, name: &str, input: String) -> Piece {
+    Piece::Call { id: id.filter(|id| !id.is_empty()), name: name.to_owned(), input }
+}
+
+/// Reads an object with a name and an input.
+fn json_call(object: &str) -> Option<Piece> {
+    let (mut name, mut id, mut input) = (None, None, "{}".to_owned());
+    let mut reader = Reader::new(object, 128);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        match key.raw() {
+            "name" => name = Some(reader.string().ok()?.decode().into_owned()),
+            "id" => id = reader.string().ok().map(|id| id.decode().into_owned()),
+            "arguments" | "parameters" => match reader.kind().ok()? {
+                Kind::Object => input = reader.skip().ok()?.to_owned(),
+                Kind::Null => drop(reader.skip().ok()?),
+                _ => {
+                    let text = reader.string().ok()?.decode();
+                    input = Cursor { rest: &text }.object()?.to_owned();
+                }
+            },
+            _ => drop(reader.skip().ok()?),
+        }
+    }
+    Some(call(id, &name?, input))
+}
+
+/// What is left to read. White space between tokens means nothing.
+struct Cursor<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Cursor<'a> {
+    fn skip_blank(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    fn eat(&mut self, token: &str) -> bool {
+        self.skip_blank();
+        match self.rest.strip_prefix(token) {
+            Some(rest) => {
+                self.rest = rest;
+                self.skip_blank();
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect(&mut self, token: &str) -> Option<()> {
+        self.eat(token).then_some(())
+    }
+
+    /// The text up to `end`, exactly as it is.
+    fn until(&mut self, end: &str) -> Option<&'a str> {
+        let (text, rest) = self.rest.split_once(end)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let (text, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        text
+    }
+
+    fn object(&mut self) -> Option<&'a str> {
+        self.skip_blank();
+        let mut reader = Reader::new(self.rest, 127);
+        if reader.kind().ok()? != Kind::Object {
+            return None;
+        }
+        let object = reader.skip().ok()?;
+        self.rest = self.rest.get(object.len()..)?;
+        self.skip_blank();
+        Some(object)
+    }
+
+    /// Members, each between tags.
+    fn parameters(&mut self, open: &str, named: &str, close: &str, schema: &str) -> Option<String> {
+        let mut input = Object::default();
+        self.skip_blank();
+        while let Some(rest) = self.rest.strip_prefix(open) {
+            self.rest = rest;
+            let key = self.until(named)?.trim();
+            input.member(key, self.until(close)?, schema);
+            self.skip_blank();
+        }
+        Some(input.end())
+    }
+}
+
+/// An input that is put together member by member.
+#[derive(Default)]
+struct Object(Vec<u8>);
+
+impl Object {
+    /// A member whose value was written as plain text: one line break around it is layout. Whether
+    /// `5` is a number or a text, only the schema knows; without one it is what it looks like.
+    fn member(&mut self, key: &str, value: &str, schema: &str) {
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        if self.0.is_empty() {
+            self.0.push(b'{');
+        }
+        let is_text = property(schema, key).is_some_and(takes_text);
+        let mut reader = Reader::new(value, 64);
+        let is_json = reader.kind().is_ok_and(|kind| kind != Kind::String)
+            && reader.skip().is_ok()
+            && reader.end().is_ok();
+        let mut json = Writer::new(&mut self.0);
+        json.key_text(key);
+        if is_json && !is_text {
+            json.value();
+            json::compact(json.out(), value);
+        } else {
+            json.text(value);
+        }
+    }
+
+    fn end(mut self) -> String {
+        if self.0.is_empty() {
+            self.0.push(b'{');
+        }
+        self.0.push(b'}');
+        String::from_utf8(self.0).unwrap_or_default()
+    }
+}
+
+/// The schema of a property.
+pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
+    let properties = member(schema, "properties")?;
+    member(properties, name)
+}
+
+fn member<'s>(object: &'s str, name: &str) -> Option<&'s str> {
+    let mut reader = Reader::new(object, 128);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key == *name {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Whether `"type"` is or has `string`.
+fn takes_text(schema: &str) -> bool {
+    let Some(types) = member(schema, "type") else { return false };
+    let mut reader = Reader::new(types, 2);
+    let is_string = |text: Result<Str<'_>, json::Error>| text.is_ok_and(|text| text == "string");
+    match reader.kind() {
+        Ok(Kind::String) => is_string(reader.string()),
+        Ok(Kind::Array) if reader.begin_array().is_ok() => {
+            while reader.next_element().unwrap_or(false) {
+                if is_string(reader.string()) {
+                    return true;
+                }
+            }
+            false
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"{"properties":{"zip":{"type":["null","string"]}}}"#;
+
+    fn schemas(name: &str) -> Option<&'static str> {
+        matches!(name, "w" | "t").then_some(SCHEMA)
+    }
+
+    #[track_caller]
+    fn is(syntax: TextToolCalls, text: &str, expected: &str) {
+        let show = |piece: Piece| match piece {
+            Piece::Call { id, name, input } => {
+                format!("{}{name}{input}", id.map(|id| format!("{id}=")).unwrap_or_default())
+            }
+            other => format!("{other:?}"),
+        };
+        let shown = read(syntax, text, &schemas)
+            .map(|calls| calls.into_iter().map(show).collect::<Vec<_>>().join(" "));
+        assert_eq!(shown.as_deref().unwrap_or("none"), expected, "{text}");
+        // Whatever is cut off is no call.
+        for end in 0..text.len() {
+            if let Some(cut) = text.get(..end)
+                && let Some(calls) = read(syntax, cut, &schemas)
+            {
+                for call in calls {
+                    let Piece::Call { input, .. } = call else { panic!("{call:?}") };
+                    assert!(serde_json::from_str::<serde_json::Value>(&input).is_ok());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_syntax_is_read() {
+        use TextToolCalls::*;
+        is(
+            Hermes,
+            "<tool_call>\n{\"name\": \"w\", \"arguments\": {\"a\": \"</tool_call>\"}}\n</tool_call>\n<tool_call>{\"name\":\"t\"}</tool_call>",
+            "w{\"a\": \"</tool_call>\"} t{}",
+        );
+        is(
+            Hermes,
+            "<tool_call>{\"name\":\"w\",\"arguments\":\"{\\\"a\\\":1}\"}</tool_call>",
+            "w{\"a\":1}",
+        );
+        is(
+            QwenXml,
+            "<tool_call>\n<function=w>\n<parameter=city>\nParis\n</parameter>\n<parameter=n>5</parameter><parameter=zip>075</parameter></function>\n</tool_call>",
+            "w{\"city\":\"Paris\",\"n\":5,\"zip\":\"075\"}",
+        );
+        is(QwenXml, "<function=t>\n</function>", "t{}");
+        is(
+            Mistral,
+            "[TOOL_CALLS] [{\"name\": \"w\", \"arguments\": {\"a\":1}, \"id\":\"abcdefghi\"}, {\"name\":\"t\",\"arguments\":{}}]",
+            "abcdefghi=w{\"a\":1} t{}",
+        );
+        is(
+            Mistral,
+            "[TOOL_CALLS]w[ARGS]{\"a\":1}[TOOL_CALLS]t[CALL_ID]x1[ARGS]{}</s>",
+            "w{\"a\":1} x1=t{}",
+        );
+        is(
+            Kimi,
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>{\"a\":1}<|tool_call_end|><|tool_call_begin|>functions.t:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+            "functions.w:0=w{\"a\":1} functions.t:1=t{}",
+        );
+        is(
+            Glm,
+            "<tool_call>w\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>zip</arg_key><arg_value>075</arg_value>\n</tool_call>",
+            "w{\"city\":\"Paris\",\"zip\":\"075\"}",
+        );
+        is(Glm, "<tool_call>t</tool_call>", "t{}");
+        is(
+            Llama,
+            "<|python_tag|>{\"type\": \"function\", \"name\": \"w\", \"parameters\": {\"a\":1}}; {\"name\":\"t\",\"parameters\":{}}<|eom_id|>",
+            "w{\"a\":1} t{}",
+        );
+        is(
+            Minimax,
+            "<minimax:tool_call>\n<invoke name=\"w\">\n<parameter name=\"city\">Paris</parameter>\n<parameter name=\"list\">[1, 2]</parameter>\n</invoke>\n</minimax:tool_call>",
+            "w{\"city\":\"Paris\",\"list\":[1,2]}",
+        );
+        is(
+            Harmony,
+            "<|channel|>commentary to=functions.w <|constrain|>json<|message|>{\"a\":1}<|call|>",
+            "w{\"a\":1}",
+        );
+        is(
+            Harmony,
+            "<|start|>assistant to=functions.t<|channel|>commentary json<|message|>{}",
+            "t{}",
+        );
+    }
+
+    #[test]
+    fn doubtful_text_is_no_call() {
+        use TextToolCalls::*;
+        is(Hermes, "<tool_call>{\"name\":\"rm\"}</tool_call>", "none");
+        is(Hermes, "<tool_call>{\"name\":\"w\"}</tool_call> like this", "none");
+        is(Hermes, "<tool_call>{\"name\":\"w\"}", "none");
+        is(Hermes, "", "none");
+        is(QwenXml, "<tool_call><function=w></tool_call>", "none");
+        is(Glm, "<tool_call>{\"name\":\"w\"}</tool_call>", "none");
+        is(Llama, "{\"city\":\"Paris\"}", "none");
+        is(Mistral, "[TOOL_CALLS] [{\"name\":\"w\"}", "none");
+        is(Harmony, "<|channel|>commentary<|message|>Let me see.<|end|>", "none");
+    }
+}

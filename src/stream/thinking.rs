@@ -1,0 +1,217 @@
+//! One thinking block: its text, and what its signature carries.
+
+use crate::json;
+use crate::openai::Detail;
+use crate::translate::signature::{Field, Fnv, Signature};
+
+/// One thinking block.
+#[derive(Debug)]
+pub(super) struct Thinking {
+    /// Whether the client sees the text. If not, the signature carries it.
+    shown: bool,
+    /// Text that has not been sent, escaped; all of it if it is not shown.
+    pub(super) pending: String,
+    /// Some of the text is more than white space.
+    has_text: bool,
+    hash: Fnv,
+    field: Field,
+    /// Items of `reasoning_details`, joined where the stream cut them.
+    details: Vec<Item>,
+    /// Calls, by position, with their signatures.
+    pub(super) calls: Vec<(usize, String)>,
+}
+
+/// An item of `reasoning_details`.
+#[derive(Debug)]
+struct Item {
+    kind: String,
+    index: Option<u64>,
+    /// `text` or `summary`: its name, and the text so far, escaped.
+    text: Option<(&'static str, String)>,
+    signature: Option<String>,
+    /// The first fragment, for what is not joined.
+    raw: String,
+    joined: bool,
+}
+
+impl Thinking {
+    pub(super) fn new(field: Field, shown: bool) -> Self {
+        Self {
+            shown,
+            pending: String::new(),
+            has_text: false,
+            hash: Fnv::new(),
+            field,
+            details: Vec::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Adds text, escaped.
+    pub(super) fn push(&mut self, raw: &str, is_blank: bool) {
+        self.has_text |= !is_blank;
+        self.pending.push_str(raw);
+    }
+
+    pub(super) fn set_field(&mut self, field: Field) {
+        self.field = field;
+    }
+
+    /// Whether the block has text, though perhaps none that is shown.
+    pub(super) fn has_text(&self) -> bool {
+        self.has_text
+    }
+
+    /// Whether the upstream needs something of it back, text aside.
+    pub(super) fn has_records(&self) -> bool {
+        !self.details.is_empty() || !self.calls.is_empty()
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// Counts text as shown. `scratch` is only reused memory.
+    pub(super) fn show(&mut self, raw: &str, scratch: &mut String) {
+        scratch.clear();
+        json::unescape(scratch, raw);
+        self.hash.update(scratch.as_bytes());
+    }
+
+    /// Adds an item of `reasoning_details`, or to one.
+    pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
+        let kind = detail.kind.map_or("", |kind| kind.raw());
+        let name = match kind {
+            "reasoning.text" => "text",
+            "reasoning.summary" => "summary",
+            _ if detail.data.is_none() && detail.text.is_none() && detail.signature.is_none() => {
+                return;
+            }
+            _ => "",
+        };
+        let signature = detail.signature.map(|signature| signature.raw().to_owned());
+        let text = detail.text.map_or("", |text| text.raw());
+        if let Some(last) = self.details.last_mut()
+            && last.kind == kind
+            && last.index == detail.index
+            && let Some((_, before)) = &mut last.text
+        {
+            before.push_str(text);
+            last.signature = signature.or_else(|| last.signature.take());
+            last.joined = true;
+            return;
+        }
+        self.details.push(Item {
+            kind: kind.to_owned(),
+            index: detail.index,
+            text: (!name.is_empty()).then(|| (name, text.to_owned())),
+            signature,
+            raw: detail.raw.to_owned(),
+            joined: false,
+        });
+    }
+
+    /// The signature of the complete block. `call_id` gives the upstream's id of a call.
+    pub(super) fn signature(&mut self, mut call_id: impl FnMut(usize) -> String) -> Signature {
+        let full_text = (!self.shown && !self.pending.is_empty()).then(|| {
+            let mut text = String::with_capacity(self.pending.len());
+            json::unescape(&mut text, &self.pending);
+            text
+        });
+        let calls = std::mem::take(&mut self.calls);
+        Signature {
+            field: self.field,
+            hash: self.hash.finish(),
+            full_text,
+            opaque: self.opaque(),
+            call_signatures: calls
+                .into_iter()
+                .map(|(call, value)| (call_id(call), value))
+                .collect(),
+        }
+    }
+
+    fn opaque(&self) -> Option<String> {
+        if self.details.is_empty() {
+            return None;
+        }
+        let mut out = b"[".to_vec();
+        for item in &self.details {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            item.write(&mut out);
+        }
+        out.push(b']');
+        String::from_utf8(out).ok()
+    }
+}
+
+impl Item {
+    fn write(&self, out: &mut Vec<u8>) {
+        let Some((name, text)) = self.text.as_ref().filter(|_| self.joined) else {
+            return json::compact(out, &self.raw);
+        };
+        // The members of the first fragment, with the text and signature of all of them.
+        let mut reader = json::Reader::new(&self.raw, 128);
+        let mut json = json::Writer::new(out);
+        json.value();
+        json.out().push(b'{');
+        let copied = reader.begin_object().is_ok();
+        while copied && let Ok(Some(key)) = reader.next_key() {
+            let Ok(value) = reader.skip() else { break };
+            if key.raw() == *name || key.raw() == "signature" {
+                continue;
+            }
+            json.str(key).out().push(b':');
+            json::compact(json.out(), value);
+        }
+        json.key(name).value().out().push(b'"');
+        json.out().extend_from_slice(text.as_bytes());
+        json.out().push(b'"');
+        if let Some(signature) = &self.signature {
+            json.key("signature").value().out().push(b'"');
+            json.out().extend_from_slice(signature.as_bytes());
+            json.out().push(b'"');
+        }
+        json.end_object();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openai::Chunk;
+
+    fn opaque(details: &[&str]) -> String {
+        let mut block = Thinking::new(Field::ReasoningDetails, true);
+        for detail in details {
+            let text = format!(r#"{{"choices":[{{"delta":{{"reasoning_details":[{detail}]}}}}]}}"#);
+            let chunk = Chunk::read(&text, 128).unwrap();
+            let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
+            for detail in delta.reasoning_details.iter() {
+                block.push_detail(detail);
+            }
+        }
+        block.signature(|_| String::new()).opaque.unwrap_or_default()
+    }
+
+    #[test]
+    fn the_fragments_of_an_item_are_joined_and_others_kept_as_they_are() {
+        assert_eq!(
+            opaque(&[
+                r#"{"type":"reasoning.text", "text":"a","format":"f","index":0,"signature":null}"#,
+                r#"{"type":"reasoning.text","text":"\u00e9","index":0}"#,
+                r#"{"type":"reasoning.text","signature":"S","index":0}"#,
+                r#"{"type":"reasoning.text","text":"other","index":1}"#,
+                r#"{"type":"reasoning.encrypted","data":"E", "id":"r","index":2}"#,
+                r#"{"type":"reasoning.encrypted","id":"without data"}"#,
+            ]),
+            concat!(
+                r#"[{"type":"reasoning.text","format":"f","index":0,"text":"a\u00e9","signature":"S"},"#,
+                r#"{"type":"reasoning.text","text":"other","index":1},"#,
+                r#"{"type":"reasoning.encrypted","data":"E","id":"r","index":2}]"#
+            )
+        );
+    }
+}
