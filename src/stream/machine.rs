@@ -15,11 +15,11 @@
 //! A whole answer is one chunk that says everything, followed by the end.
 //!
 //! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state; only the
-//! functions of `pump` change these.
+//! functions of `pump` change these. Which call a fragment belongs to is decided in `call`.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::call::{Call, CallState};
+use super::call::Call;
 use super::sink::Sink;
 use super::text_filter::{Piece, TextFilter};
 use super::thinking::Thinking;
@@ -28,15 +28,12 @@ use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, Str};
-use crate::openai::{Arguments, Chunk, Delta, Part, ToolCall, Usage};
+use crate::openai::{Chunk, Delta, Part, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
 use crate::translate::signature::Field;
 use crate::translate::{error, stop_reason, usage};
 use crate::warning::Warnings;
-
-/// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
-const CALLS_MAX: usize = 1024;
 
 /// What a block costs beside its texts, towards `waiting_bytes_max`.
 const BLOCK_BYTES: usize = 128;
@@ -68,9 +65,9 @@ pub(super) struct Machine {
     /// White space before the first reasoning, escaped.
     reasoning_lead: String,
     /// The field that reasoning came in first; the same text may come in others too.
-    reasoning_field: Option<Field>,
+    pub(super) reasoning_field: Option<Field>,
     last_reasoning: String,
-    filter: Option<Box<TextFilter>>,
+    pub(super) filter: Option<Box<TextFilter>>,
     /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
     pub(super) cut_at: Option<usize>,
     /// The last `finish_reason`.
@@ -87,7 +84,7 @@ pub(super) struct Machine {
     message_chunk: Option<u64>,
     /// Bytes of texts in the queue, and of inputs.
     pub(super) text_bytes: usize,
-    input_bytes: usize,
+    pub(super) input_bytes: usize,
     /// Bytes of the answer, for an estimate of its tokens.
     pub(super) output_bytes: u64,
     pub(super) has_tool_use: bool,
@@ -401,7 +398,7 @@ impl Machine {
     }
 
     /// The block that reasoning belongs to now.
-    fn thinking(&mut self, field: Field) -> &mut Thinking {
+    pub(super) fn thinking(&mut self, field: Field) -> &mut Thinking {
         if !self.shows_thinking() {
             return self.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
@@ -482,7 +479,11 @@ impl Machine {
     }
 
     /// What a filter made of the text.
-    fn take_pieces(&mut self, pieces: Vec<Piece>, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub(super) fn take_pieces(
+        &mut self,
+        pieces: Vec<Piece>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let mut raw = Vec::new();
         for piece in pieces {
             raw.clear();
@@ -538,154 +539,6 @@ impl Machine {
         }
     }
 
-    /// A call, or a fragment of one. `whole`: entries of a whole answer are calls of their own.
-    fn take_call(
-        &mut self,
-        choice: u64,
-        entry: &ToolCall<'_>,
-        whole: bool,
-        legacy: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        if let Some(filter) = &mut self.filter {
-            // What was held back as it could become a call is text after all.
-            let pieces = filter.release();
-            self.take_pieces(pieces, out)?;
-            if self.cut_at.is_some() {
-                return Ok(());
-            }
-        }
-        let id = entry.id.map(|id| id.decode());
-        let name = entry.name.map(|name| name.decode());
-        let found = if legacy {
-            self.calls.iter().rposition(|call| call.legacy)
-        } else {
-            self.find_call(choice, entry.index, id.as_deref(), name.as_deref())
-        };
-        let index = match found {
-            Some(index) if !whole => index,
-            _ => {
-                let key = entry.index.map(|index| (choice, index));
-                self.add_call(Call { key, legacy, ..Call::default() })?
-            }
-        };
-        let Some(call) = self.calls.get_mut(index) else { return Ok(()) };
-        if call.state == CallState::LeftOut {
-            return Ok(());
-        }
-        if call.id.is_none() {
-            call.id = id.map(std::borrow::Cow::into_owned);
-        }
-        if let Some(name) = name
-            && call.receive_name(&name, &self.asked.tools)
-        {
-            self.warnings.add("tool_name_conflict");
-        }
-        let before = call.input.held_bytes();
-        if entry.custom {
-            call.input.set_custom();
-        }
-        match entry.arguments {
-            Arguments::None => {}
-            Arguments::Text(text) => call.input.receive(text.raw(), &mut self.scratch),
-            Arguments::Json(raw) => call.input.receive_json(raw),
-        }
-        let conflicts = call.input.take_conflicts();
-        let is_late = call.state == CallState::Closed;
-        let after = call.input.held_bytes();
-        self.input_bytes = self.input_bytes.saturating_sub(before).saturating_add(after);
-        for _ in 0..conflicts {
-            self.warnings.add(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
-        }
-        match entry.arguments {
-            Arguments::None => {}
-            Arguments::Text(text) => self.count(text.raw()),
-            Arguments::Json(raw) => self.count(raw),
-        }
-        if let Some(signature) = entry.signature {
-            self.carry_signature(index, signature.decode().into_owned());
-        }
-        Ok(())
-    }
-
-    /// The call that a fragment belongs to, if it is one that is known.
-    fn find_call(
-        &self,
-        choice: u64,
-        index: Option<u64>,
-        id: Option<&str>,
-        name: Option<&str>,
-    ) -> Option<usize> {
-        let last = self.calls.len().checked_sub(1);
-        let Some(index) = index else {
-            return match (id, name) {
-                (Some(id), name) => {
-                    let known = self.calls.iter().rposition(|call| call.id.as_deref() == Some(id));
-                    // An id that changes with each fragment.
-                    let open = |at: &usize| {
-                        self.calls.get(*at).is_some_and(|call| !call.input.is_object())
-                    };
-                    known.or_else(|| last.filter(open).filter(|_| name.is_none()))
-                }
-                (None, Some(_)) => None,
-                (None, None) => last,
-            };
-        };
-        let at = self.calls.iter().rposition(|call| call.key == Some((choice, index)))?;
-        let (call, Some(name)) = (self.calls.get(at)?, name) else { return Some(at) };
-        // Servers that number every call 0. A name that differs tells them apart as well as an
-        // id, but only once the call before has all of its input, or none at all.
-        let other_name = !call.name.is_empty() && call.name != name;
-        let other_id = id.is_some() && call.id.is_some() && call.id.as_deref() != id;
-        let no_ids = id.is_none() && call.id.is_none();
-        let is_new = if call.input.is_object() {
-            other_id || (no_ids && other_name)
-        } else {
-            other_id && other_name && !call.input.has_text()
-        };
-        (!is_new).then_some(at)
-    }
-
-    fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {
-        let index = self.calls.len();
-        if index >= CALLS_MAX {
-            return Err(Error::misbehaved("Upstream sent too many tool calls"));
-        }
-        let others = self.calls.iter().any(|call| call.state != CallState::LeftOut);
-        if self.asked.one_tool_call && others {
-            call.state = CallState::LeftOut;
-            self.warnings.add("parallel_cut");
-        } else {
-            if let Some(hidden) = self.hidden.take() {
-                self.queue.push_back(Block::Thinking(Box::new(hidden)));
-            }
-            self.queue.push_back(Block::Tool(index));
-        }
-        self.calls.push(call);
-        Ok(index)
-    }
-
-    /// Gemini refuses the result of a call whose signature does not come back. Ids must stay short,
-    /// so a thinking block carries it: the one before the call if it has not been sent, else a new
-    /// one after it.
-    fn carry_signature(&mut self, index: usize, signature: String) {
-        let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
-        let last = self.queue.len().checked_sub(1);
-        let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
-        let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);
-        if let Some(at) = last.filter(|_| is_last && fresh) {
-            let before = at.checked_sub(1).and_then(|at| self.queue.get_mut(at));
-            if let Some(Block::Thinking(thinking)) = before {
-                return thinking.calls.push((index, signature));
-            }
-            let shown = self.rules.thinking == asked::Thinking::Shown;
-            let mut thinking = Thinking::new(field, shown);
-            thinking.calls.push((index, signature));
-            return self.queue.insert(at, Block::Thinking(Box::new(thinking)));
-        }
-        self.thinking(field).calls.push((index, signature));
-    }
-
     /// The text of the answer is over: whatever was held back is decided.
     pub(super) fn finish_text(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let Some(mut filter) = self.filter.take() else { return Ok(()) };
@@ -696,7 +549,7 @@ impl Machine {
         self.take_pieces(pieces, out)
     }
 
-    fn count(&mut self, raw: &str) {
+    pub(super) fn count(&mut self, raw: &str) {
         self.report.progress = self.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(raw.len() as u64);
     }

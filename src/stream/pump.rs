@@ -320,10 +320,15 @@ impl Machine {
     }
 }
 
-/// The upstream's id of a call; it is minted where the upstream gave none.
+/// The upstream's id of a call; it is minted where the upstream gave none, and stays then.
 fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &crate::ids::Ids) -> &'c str {
-    let position = u32::try_from(index).unwrap_or(u32::MAX);
-    call.id.get_or_insert_with(|| ids.call(position))
+    match (&call.id, call.minted.is_some()) {
+        (Some(id), false) => id,
+        _ => {
+            let position = u32::try_from(index).unwrap_or(u32::MAX);
+            call.minted.get_or_insert_with(|| ids.call(position))
+        }
+    }
 }
 
 /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,

@@ -1,0 +1,150 @@
+//! Text, reasoning, refusals.
+
+use creole::translate::signature::Signature;
+
+use super::*;
+
+#[test]
+fn white_space_alone_is_no_block_and_is_kept_before_text() {
+    let c = case();
+    let w = || call(0, "call_a", "w", "{}");
+    c.gives(&done(&[text("\n\n"), w()]), "tool_use a w {}; tool_use");
+    c.gives(&done(&[text(" \n"), text("Hi")]), "text \" \\nHi\"; end_turn");
+    c.gives(&done(&[text("a"), w(), text("\n")]), "text \"a\", tool_use a w {}; tool_use");
+    c.gives(&done(&[text(" ")]), "; end_turn");
+    let reasoning = |text: &str| json!({"reasoning_content": text});
+    c.gives(&done(&[reasoning("\n"), text("Hi"), reasoning("")]), "text \"Hi\"; end_turn");
+    c.gives(
+        &done(&[reasoning(" "), reasoning("Hm"), text("Hi")]),
+        "thinking \" Hm\", text \"Hi\"; end_turn",
+    );
+}
+
+#[test]
+fn halves_of_a_pair_reach_the_client_together() {
+    let c = case();
+    let half = |key: &str, raw: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"{key}\":\"{raw}\"}}}}]}}\n\n")
+    };
+    let done = "data: [DONE]\n\n";
+    for (key, kind) in [("content", "text"), ("reasoning", "thinking")] {
+        let whole = half(key, "a\\ud83c") + &half(key, "\\udf89b") + done;
+        c.gives(&whole, &format!("{kind} \"a🎉b\"; end_turn"));
+        let lone = half(key, "a\\ud83c") + &half(key, "b") + &half(key, "\\udf89") + done;
+        c.gives(&lone, &format!("{kind} \"a\u{fffd}b\u{fffd}\"; end_turn"));
+        let last = half(key, "a\\ud83c") + done;
+        c.gives(&last, &format!("{kind} \"a\u{fffd}\"; end_turn"));
+    }
+}
+
+#[test]
+fn reasoning_comes_from_one_field_only() {
+    let c = case();
+    for (delta, expected) in [
+        (json!({"reasoning": "b", "reasoning_content": "a"}), "a"),
+        (json!({"reasoning_text": "c", "reasoning": "b", "reasoning_content": ""}), "b"),
+        (
+            json!({"reasoning": "b", "reasoning_details": [{"type": "reasoning.text", "text": "d"}]}),
+            "d",
+        ),
+        (
+            json!({"reasoning": "b", "reasoning_details": [{"type": "reasoning.encrypted", "data": "E"}]}),
+            "b",
+        ),
+        (
+            json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "p"}]}]}),
+            "p",
+        ),
+    ] {
+        // The key order inside of a chunk does not matter: reasoning is first.
+        let mut both = delta.clone();
+        if both.get("content").is_none() {
+            both["content"] = json!("Hi");
+            c.gives(&done(&[both]), &format!("thinking {expected:?}, text \"Hi\"; end_turn"));
+        }
+        let sse = done(&[delta.clone(), delta, text("Hi")]);
+        c.gives(&sse, &format!("thinking \"{expected}{expected}\", text \"Hi\"; end_turn"));
+    }
+    // The field is chosen once.
+    let sse =
+        done(&[json!({"reasoning": "a"}), json!({"reasoning": "b", "reasoning_content": "b"})]);
+    c.gives(&sse, "thinking \"ab\"; end_turn");
+}
+
+fn signature(outcome: &Outcome) -> Signature {
+    let message = message(outcome);
+    let blocks = message["content"].as_array().unwrap();
+    let block = blocks.iter().find(|block| block["type"] == "thinking").unwrap();
+    Signature::decode(block["signature"].as_str().unwrap()).unwrap()
+}
+
+#[test]
+fn hidden_reasoning_comes_back_with_calls() {
+    let sse = done(&[
+        json!({"reasoning_content": "Need "}),
+        json!({"reasoning_content": "w."}),
+        text("Ok"),
+        call(0, "call_a", "w", "{}"),
+    ]);
+    let shown = case().gives(&sse, "thinking \"Need w.\", text \"Ok\", tool_use a w {}; tool_use");
+    assert_eq!(signature(&shown).full_text, None);
+    let omitted = case().with(|asked, _| asked.thinking = Thinking::Omitted);
+    let omitted = omitted.gives(&sse, "thinking \"\", text \"Ok\", tool_use a w {}; tool_use");
+    assert_eq!(signature(&omitted).full_text.as_deref(), Some("Need w."));
+    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let outcome = hidden.gives(&sse, "text \"Ok\", thinking \"\", tool_use a w {}; tool_use");
+    assert_eq!(signature(&outcome).full_text.as_deref(), Some("Need w."));
+    hidden.gives(&done(&[json!({"reasoning": "a"}), text("Ok")]), "text \"Ok\"; end_turn");
+    let never = case().with(|asked, settings| {
+        settings.reasoning = Reasoning::Never;
+        asked.reasoning_returns = false;
+    });
+    never.gives(&sse, "text \"Ok\", tool_use a w {}; tool_use");
+    let always = hidden.with(|_, settings| settings.reasoning = Reasoning::Always);
+    always.gives(&sse, "thinking \"Need w.\", text \"Ok\", tool_use a w {}; tool_use");
+}
+
+#[test]
+fn what_only_the_upstream_understands_is_carried_in_a_signature() {
+    let detail = json!({"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1"});
+    let sse = done(&[json!({"reasoning_details": [detail]}), call(0, "call_a", "w", "{}")]);
+    let outcome = case().gives(&sse, "thinking \"\", tool_use a w {}; tool_use");
+    let opaque: Value = serde_json::from_str(&signature(&outcome).opaque.unwrap()).unwrap();
+    assert_eq!(opaque, json!([detail]));
+
+    let signed = |id: &str| {
+        json!({"tool_calls": [{"id": id, "function": {"name": "w", "arguments": "{}"},
+            "extra_content": {"google": {"thought_signature": "SIG"}}}]})
+    };
+    for thinking in [Thinking::Shown, Thinking::Hidden] {
+        let c = case().with(|asked, _| asked.thinking = thinking);
+        let outcome =
+            c.gives(&done(&[signed("fc-1")]), "thinking \"\", tool_use r_fc-1 w {}; tool_use");
+        assert_eq!(signature(&outcome).call_signatures, [("fc-1".into(), "SIG".into())]);
+        let outcome =
+            c.gives(&done(&[signed("")]), "thinking \"\", tool_use minted w {}; tool_use");
+        assert_eq!(signature(&outcome).call_signatures[0].0, Ids::new(7).call(0));
+    }
+    let outcome = case().gives(
+        &done(&[json!({"reasoning": "Hm"}), signed("fc-1")]),
+        "thinking \"Hm\", tool_use r_fc-1 w {}; tool_use",
+    );
+    assert_eq!(signature(&outcome).call_signatures.len(), 1);
+}
+
+#[test]
+fn a_refusal_is_text_and_a_reason() {
+    let outcome = case().gives(
+        &done(&[json!({"refusal": "I can't "}), json!({"refusal": "help."})]),
+        "text \"I can't help.\"; refusal",
+    );
+    assert_eq!(message(&outcome)["stop_details"]["explanation"], "I can't help.");
+    let outcome = case().gives(&done(&[json!({"finish": "content_filter"})]), "; refusal");
+    assert_eq!(
+        message(&outcome)["stop_details"],
+        json!({"type": "refusal", "category": null, "explanation": null})
+    );
+    let long = case().stream(&done(&[json!({"refusal": "é".repeat(700)})]));
+    let explanation = message(&long)["stop_details"]["explanation"].clone();
+    assert_eq!(explanation.as_str().unwrap().len(), 1024);
+}

@@ -1,0 +1,233 @@
+//! Tool calls.
+
+use super::*;
+
+#[test]
+fn interleaved_calls_become_one_block_after_another() {
+    let sse = done(&[
+        call(0, "call_a", "w", "{\"a\":"),
+        call(1, "call_b", "t", "{\"b\":"),
+        text("then"),
+        call(0, "", "", "1}"),
+        call(1, "", "", "2}"),
+        json!({"finish": "tool_calls"}),
+    ]);
+    case().gives(&sse, "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}, text \"then\"; tool_use");
+}
+
+#[test]
+fn fragments_find_their_call() {
+    let c = case();
+    let no_index = |id: &str, name: &str, arguments: &str| {
+        let mut call = call(0, id, name, arguments);
+        call["tool_calls"][0].as_object_mut().unwrap().remove("index");
+        call
+    };
+    let both = "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}; tool_use";
+    for chunks in [
+        // The same index for every call.
+        vec![call(0, "call_a", "w", "{\"a\":1}"), call(0, "call_b", "t", "{\"b\":2}")],
+        vec![
+            call(0, "call_a", "w", "{\"a\":"),
+            call(0, "", "", "1}"),
+            call(0, "call_b", "t", "{\"b\":2}"),
+        ],
+        // Index from 1, with gaps.
+        vec![call(1, "call_a", "w", "{\"a\":1}"), call(7, "call_b", "t", "{\"b\":2}")],
+        // No index.
+        vec![
+            no_index("call_a", "w", "{\"a\""),
+            no_index("", "", ":1}"),
+            no_index("call_b", "t", "{\"b\":2}"),
+        ],
+        vec![
+            no_index("call_a", "w", "{\"a\""),
+            no_index("call_b", "t", "{\"b\":2}"),
+            no_index("call_a", "", ":1}"),
+        ],
+        // Blank ids and names mean nothing; a name may be repeated, an id may change.
+        vec![
+            call(0, "call_a", "w", ""),
+            call(0, " ", " ", "{\"a\":"),
+            call(0, "call_x", "", "1}"),
+            call(1, "call_b", "t", "{\"b\""),
+            call(1, "call_b", "t", ":2}"),
+        ],
+        // The id comes late.
+        vec![
+            call(0, "", "w", ""),
+            call(0, "call_a", "", "{\"a\":1}"),
+            call(1, "call_b", "t", "{\"b\":2}"),
+        ],
+    ] {
+        c.gives(&done(&chunks), both);
+    }
+    let minted = "tool_use minted w {\"a\":1}, tool_use minted t {\"b\":2}; tool_use";
+    c.gives(&done(&[no_index("", "w", "{\"a\":1}"), no_index("", "t", "{\"b\":2}")]), minted);
+    c.gives(&done(&[call(0, "", "w", "{\"a\":1}"), call(0, "", "t", "{\"b\":2}")]), minted);
+    c.gives(
+        &done(&[call(0, "a", "get_", ""), call(0, "", "weather", "{}")]),
+        "tool_use r_a get_weather {}; tool_use",
+    );
+}
+
+#[test]
+fn ids_are_unique_in_the_conversation_and_in_the_answer() {
+    let c = case().with(|asked, _| {
+        asked.ids_used.insert("toolu_a".to_owned());
+    });
+    c.gives(
+        &done(&[call(0, "call_a", "w", "{}"), call(1, "call_a", "w", "{}")]),
+        "tool_use u2_a w {}, tool_use u3_a w {}; tool_use",
+    );
+    // In a whole answer, each entry is a call, whatever its id.
+    let call = json!({"id": "call_a", "function": {"name": "w", "arguments": {"a": 1}}});
+    let body = json!({"choices": [{"message": {"tool_calls": [call, call]}}]}).to_string();
+    for stream in [true, false] {
+        let outcome = case().whole(stream, &body);
+        assert_eq!(show(&outcome), "tool_use a w {\"a\":1}, tool_use u2_a w {\"a\":1}; tool_use");
+    }
+}
+
+#[test]
+fn names_are_those_of_the_client() {
+    let c = case();
+    c.gives(
+        &done(&[call(0, "call_a", "browser_click", "{}")]),
+        "tool_use a browser.click {}; tool_use",
+    );
+    c.gives(
+        &done(&[call(0, "call_a", "Get Weather", "{}")]),
+        "tool_use a get_weather {}; tool_use",
+    );
+    c.gives(
+        &done(&[call(0, "call_a", "Bassh", "{}")]),
+        "tool_use a Bassh {}; tool_use !tool_unknown",
+    );
+    c.gives(&done(&[call(0, "call_a", "", "{}")]), "502 api_error !tool_unknown");
+    c.gives(
+        &done(&[text("Hi"), call(0, "call_a", "", "{}")]),
+        "text \"Hi\"; end_turn !tool_unknown",
+    );
+}
+
+#[test]
+fn old_and_custom_calls_are_calls() {
+    let c = case();
+    let old = |name: Value, arguments: &str| json!({"function_call": {"name": name, "arguments": arguments}});
+    c.gives(
+        &done(&[old(json!("w"), ""), old(Value::Null, "{\"a\":"), old(json!(""), "1}")]),
+        "tool_use minted w {\"a\":1}; tool_use",
+    );
+    let custom = |input: &str| {
+        json!({"tool_calls": [{"index": 0, "id": "call_a", "type": "custom",
+            "custom": {"name": "w", "input": input}}]})
+    };
+    c.gives(
+        &done(&[custom("{ls "), custom("-l")]),
+        "tool_use a w {\"input\":\"{ls -l\"}; tool_use",
+    );
+}
+
+#[test]
+fn late_fragments_never_reach_a_closed_block() {
+    let c = case();
+    let start = [call(0, "call_a", "w", "{\"a\":1}"), call(1, "call_b", "t", "{\"b\":")];
+    let with = |late: &str| {
+        let mut chunks = start.to_vec();
+        chunks.extend([call(0, "", "", late), call(1, "", "", "2}")]);
+        done(&chunks)
+    };
+    let both = "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}; tool_use";
+    c.streams(&with("{\"a\":1}"), both);
+    c.streams(&with(" \n"), both);
+    c.streams(&with("{\"a\":2}"), &format!("{both} !late_tool_fragment"));
+    c.streams(&with("}"), &format!("{both} !late_tool_fragment"));
+    c.streams(&with("{\"a"), &format!("{both} !late_tool_fragment"));
+}
+
+#[test]
+fn a_call_that_is_not_json_is_visible() {
+    let c = case();
+    let broken = [call(0, "call_a", "w", "{'city': 'Paris',}"), json!({"finish": "tool_calls"})];
+    let expected =
+        "tool_use a w {\"INVALID_JSON\":\"{'city': 'Paris',}\"}; tool_use !tool_input_invalid";
+    c.gives(&done(&broken), expected);
+    // What has been sent cannot be taken back.
+    let later = [call(0, "call_a", "w", "{\"a\":"), call(0, "", "", "x}")];
+    c.streams(&done(&later), "tool_use a w \"{\\\"a\\\":x}\"; tool_use !tool_input_invalid");
+    let buffered = case().with(|_, settings| settings.tool_stream = ToolStream::Buffered);
+    buffered.gives(
+        &done(&later),
+        "tool_use a w {\"INVALID_JSON\":\"{\\\"a\\\":x}\"}; tool_use !tool_input_invalid",
+    );
+
+    let hold = case().with(|_, settings| settings.invalid_tool_call = InvalidToolCall::Hold);
+    hold.gives(&done(&broken), "502 api_error !tool_input_invalid !tool_call_withheld");
+    let mut with_text = vec![text("Hi")];
+    with_text.extend(broken);
+    hold.gives(&done(&with_text), "text \"Hi\"; end_turn !tool_input_invalid !tool_call_withheld");
+    hold.gives(
+        &done(&[call(0, "a", "rm", "{}"), call(1, "call_b", "w", "{}")]),
+        "tool_use b w {}; tool_use !tool_unknown",
+    );
+    let repair = case().with(|_, settings| {
+        settings.invalid_tool_call = InvalidToolCall::Repair;
+        settings.tool_stream = ToolStream::Buffered;
+    });
+    let echo = [call(0, "call_a", "w", "{\"a\":\"id\",\"id\":\"toolu_x\"}")];
+    repair.gives(&done(&echo), "tool_use a w {\"a\":\"id\"}; tool_use");
+}
+
+#[test]
+fn a_call_that_the_length_limit_cut_is_never_run() {
+    let cut = done(&[
+        call(0, "call_a", "w", "{\"a\":1}"),
+        call(1, "call_b", "t", "{\"b\":\"x"),
+        json!({"finish": "length"}),
+    ]);
+    let live = "tool_use a w {\"a\":1}, tool_use b t \"{\\\"b\\\":\\\"x\"; max_tokens";
+    case().streams(&cut, live);
+    let buffered = case().with(|_, settings| settings.tool_stream = ToolStream::Buffered);
+    buffered.gives(&cut, "tool_use a w {\"a\":1}; max_tokens !tool_call_cut_off");
+    case().streams(
+        &done(&[call(0, "call_a", "w", ""), json!({"finish": "length"})]),
+        "tool_use a w {}; max_tokens",
+    );
+}
+
+#[test]
+fn one_call_is_kept_where_the_client_takes_one() {
+    let c = case().with(|asked, _| asked.one_tool_call = true);
+    let sse = done(&[
+        call(0, "call_a", "w", "{\"a\":"),
+        call(1, "call_b", "t", "{}"),
+        call(0, "", "", "1}"),
+        call(1, "", "", "{\"x\":1}"),
+    ]);
+    c.gives(&sse, "tool_use a w {\"a\":1}; tool_use !parallel_cut");
+}
+
+#[test]
+fn a_waiting_call_shows_progress_as_soon_as_it_can() {
+    let mut answer = Answer::new(
+        Box::new(Asked { stream: true, ..case().asked }),
+        &Settings::default(),
+        Ids::new(7),
+    );
+    let mut out = Vec::new();
+    let mut feed = |chunk: Value| {
+        out.clear();
+        answer.handle_piece(sse(&[chunk], "").as_bytes(), &mut out).unwrap();
+        let progress = answer.report().progress;
+        (String::from_utf8(out.clone()).unwrap(), progress)
+    };
+    assert!(feed(json!({"role": "assistant"})).0.contains("message_start"));
+    assert_eq!(feed(json!({"content": ""})), (String::new(), 0));
+    // A known name is enough to start; a start of one is not.
+    assert!(feed(call(0, "call_a", "w", "")).0.contains("content_block_start"));
+    let (events, progress) = feed(call(0, "", "", "{\"a\":"));
+    assert!(events.contains("input_json_delta") && progress == 1);
+    assert_eq!(feed(call(1, "call_b", "t", "{")).0, "");
+    assert!(feed(call(0, "", "", "1}")).0.contains("\"index\":1,\"content_block\""));
+}

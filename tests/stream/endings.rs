@@ -1,0 +1,86 @@
+//! How answers end, and what the flags of a profile change.
+
+use super::*;
+
+#[test]
+fn stop_sequences_are_named() {
+    let c = case().with(|asked, _| asked.stop_sequences = vec!["</a>".into(), "END".into()]);
+    let native = |key: &str, value: Value| {
+        done(&[
+            text("hi"),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop", key: value}]}),
+        ])
+    };
+    c.gives(&native("stop_reason", json!("</a>")), "text \"hi\"; stop_sequence \"</a>\"");
+    c.gives(&native("matched_stop", json!("END")), "text \"hi\"; stop_sequence \"END\"");
+    c.gives(&native("stop_reason", json!("other")), "text \"hi\"; end_turn");
+    c.gives(&native("stop_reason", json!(128_009)), "text \"hi\"; end_turn");
+    let c = c.with(|asked, _| asked.stop_here = vec!["END".into()]);
+    let cut = [
+        text("a E"),
+        text("N"),
+        text("D b"),
+        call(0, "call_a", "w", "{}"),
+        json!({"finish": "length"}),
+    ];
+    c.gives(&done(&cut), "text \"a \"; stop_sequence \"END\"");
+    c.gives(
+        &done(&[text("a EN"), call(0, "call_a", "w", "{}")]),
+        "text \"a EN\", tool_use a w {}; tool_use",
+    );
+}
+
+#[test]
+fn profile_flags_change_answers() {
+    let c = case().with(|asked, _| asked.profile.dedupe_reasoning = true);
+    let twice = [json!({"reasoning": "a"}), json!({"reasoning": "a"}), json!({"reasoning": "b"})];
+    c.gives(&done(&twice), "thinking \"ab\"; end_turn");
+    case().gives(&done(&twice), "thinking \"aab\"; end_turn");
+    let c = case().with(|asked, _| asked.profile.empty_content = EmptyContent::TextBlock);
+    c.gives(&done(&[json!({"finish": "stop"})]), "text \"\"; end_turn");
+    let c = case().with(|asked, _| asked.profile.response_model = ResponseModel::Upstream);
+    let body = json!({"model": "up", "choices": [{"message": {"content": "a"}}]}).to_string();
+    assert_eq!(message(&c.whole(true, &body))["model"], "up");
+    assert_eq!(message(&c.whole(false, &body))["model"], "up");
+    let c = case().with(|asked, _| asked.profile.inline_think = true);
+    c.gives(
+        &done(&[text("<thi"), text("nk>Hm"), text("m.</th"), text("ink>\n\nHi")]),
+        "thinking \"Hmm.\", text \"Hi\"; end_turn",
+    );
+}
+
+#[test]
+fn calls_in_text_are_read_only_where_there_is_no_doubt() {
+    let c = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Hermes);
+    let markup = "<tool_call>{\"name\":\"w\",\"arguments\":{\"a\":1}}</tool_call>";
+    let call_only = "tool_use minted w {\"a\":1}; tool_use";
+    c.gives(&done(&[text(markup)]), call_only);
+    c.gives(&done(&[text("\n"), text(markup), text("\n")]), call_only);
+    c.gives(
+        &done(&[text(&format!("Let me see.\n{markup}"))]),
+        "text \"Let me see.\\n\", tool_use minted w {\"a\":1}; tool_use",
+    );
+    for doubtful in [
+        format!("Use {markup}"),
+        format!("{markup} like this"),
+        format!("```\n{markup}\n```"),
+        format!("```xml\n{markup}"),
+        format!("`{markup}`"),
+        markup.replace('w', "rm"),
+        "<tool_call>{\"name\":\"w\"".to_owned(),
+        "<tool_ca".to_owned(),
+    ] {
+        let expected = format!("text {}; end_turn", json!(doubtful));
+        c.gives(&done(&[text(&doubtful)]), &expected);
+    }
+    let expected = format!("text {}, tool_use b t {{}}; tool_use", json!(markup));
+    c.gives(&done(&[text(markup), call(0, "call_b", "t", "{}")]), &expected);
+    case().gives(&done(&[text(markup)]), &format!("text {}; end_turn", json!(markup)));
+
+    let kimi = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Kimi);
+    let markup = "I see.<|tool_calls_section_begin|><|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
+    kimi.gives(
+        &done(&[text(markup)]),
+        "text \"I see.\", tool_use x_functions-dw-c0 w {}; tool_use",
+    );
+}

@@ -1,0 +1,155 @@
+//! What comes in, event by event, and what goes out, byte by byte.
+
+use super::*;
+
+#[test]
+fn the_events_are_exactly_these() {
+    let sse = done(&[
+        text("Hi"),
+        call(0, "call_a", "w", "{\"a\":"),
+        call(0, "", "", "1}"),
+        json!({"finish": "tool_calls"}),
+        json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}),
+    ]);
+    let out = case().stream(&sse).out;
+    let id = Ids::new(7).message();
+    let expected = format!(
+        r#"event: message_start
+data: {{"type":"message_start","message":{{"id":"{id}","type":"message","role":"assistant","model":"claude","content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,"container":null,"usage":{{"input_tokens":7,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0,"service_tier":null}}}}}}
+
+event: ping
+data: {{"type":"ping"}}
+
+event: content_block_start
+data: {{"type":"content_block_start","index":0,"content_block":{{"type":"text","text":""}}}}
+
+event: content_block_delta
+data: {{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"Hi"}}}}
+
+event: content_block_stop
+data: {{"type":"content_block_stop","index":0}}
+
+event: content_block_start
+data: {{"type":"content_block_start","index":1,"content_block":{{"type":"tool_use","id":"toolu_a","name":"w","input":{{}},"caller":{{"type":"direct"}}}}}}
+
+event: content_block_delta
+data: {{"type":"content_block_delta","index":1,"delta":{{"type":"input_json_delta","partial_json":"{{\"a\":"}}}}
+
+event: content_block_delta
+data: {{"type":"content_block_delta","index":1,"delta":{{"type":"input_json_delta","partial_json":"1}}"}}}}
+
+event: content_block_stop
+data: {{"type":"content_block_stop","index":1}}
+
+event: message_delta
+data: {{"type":"message_delta","delta":{{"stop_reason":"tool_use","stop_sequence":null,"stop_details":null,"container":null}},"usage":{{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":5,"output_tokens_details":null}}}}
+
+event: message_stop
+data: {{"type":"message_stop"}}
+
+"#
+    );
+    assert_eq!(out, expected);
+}
+
+#[test]
+fn a_message_has_every_field() {
+    let body = json!({"id": "c1", "service_tier": "default", "choices": [{"message": {"content": "Hi",
+        "tool_calls": [{"id": "call_a", "function": {"name": "w", "arguments": "{\"n\": 12345678901234567890, \"f\": 1.10}"}}]},
+        "finish_reason": "stop"}], "usage": {"prompt_tokens": 10, "completion_tokens": 5,
+        "completion_tokens_details": {"reasoning_tokens": 2}}});
+    let out = case().whole(false, &body.to_string()).out;
+    let id = Ids::new(7).message();
+    assert_eq!(
+        out,
+        format!(
+            r#"{{"id":"{id}","type":"message","role":"assistant","model":"claude","content":[{{"type":"text","text":"Hi"}},{{"type":"tool_use","id":"toolu_a","name":"w","input":{{"n": 12345678901234567890, "f": 1.10}},"caller":{{"type":"direct"}}}}],"stop_reason":"tool_use","stop_sequence":null,"stop_details":null,"container":null,"diagnostics":null,"usage":{{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"cache_creation":null,"output_tokens":5,"output_tokens_details":{{"thinking_tokens":2}},"server_tool_use":null,"service_tier":"standard","speed":null,"inference_geo":null}}}}"#
+        )
+    );
+}
+
+#[test]
+fn an_answer_ends_with_done_or_after_a_finish_reason() {
+    let c = case();
+    c.gives(&done(&[text("Hi")]), "text \"Hi\"; end_turn");
+    c.gives(&sse(&[text("Hi"), json!({"finish": "stop"})], ""), "text \"Hi\"; end_turn");
+    c.gives(
+        &sse(&[text("Hi"), json!({"finish": "stop"})], "data: [DONE]"),
+        "text \"Hi\"; end_turn",
+    );
+    c.gives(&sse(&[text("Hi")], ""), "502 api_error");
+    c.gives(&sse(&[call(0, "a", "w", "{\"x\"")], ""), "502 api_error");
+    c.gives("", "502 api_error");
+    c.gives("data: [DONE]\n\n", "502 api_error");
+    c.gives(": only a comment\n\n", "502 api_error");
+    c.gives(&done(&[json!({"choices": [], "usage": {"prompt_tokens": 1}})]), "502 api_error");
+    // What comes after the end is ignored, what comes after the finish reason is not.
+    let late = sse(&[text("H"), json!({"finish": "stop"}), text("i")], "data: [DONE]\n\n{oops\n\n");
+    c.gives(&late, "text \"Hi\"; end_turn");
+}
+
+#[test]
+fn signs_of_life_are_no_content() {
+    let stream = "data: null\n\ndata: {\"type\":\"ping\"}\n\ndata: []\n\n: x\n\n".to_owned()
+        + &done(&[json!({}), json!({"role": "assistant", "content": ""}), text("Hi")]);
+    case().gives(&stream, "text \"Hi\"; end_turn");
+}
+
+#[test]
+fn an_error_is_told_by_its_own_code_and_closes_nothing() {
+    let c = case();
+    for (event, expected) in [
+        (r#"{"error":{"message":"slow down","code":429}}"#, "429 rate_limit_error"),
+        (r#"{"error":"try later"}"#, "502 api_error"),
+        (r#"[{"error":{"code":503,"message":"x"}}]"#, "529 overloaded_error"),
+        (r#"{"object":"error","message":"bad","code":400}"#, "400 invalid_request_error"),
+        (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"no"}}"#, "502 api_error"),
+        (r#"{"choices":[{"delta":{},"finish_reason":"error"}]}"#, "502 api_error"),
+        (
+            r#"{"choices":[{"delta":{},"finish_reason":"insufficient_system_resource"}]}"#,
+            "529 overloaded_error",
+        ),
+        (
+            r#"{"choices":[{"error":{"code":429,"message":"x"},"finish_reason":"error"}]}"#,
+            "429 rate_limit_error",
+        ),
+        ("{not json", "502 api_error"),
+        ("nonsense", "502 api_error"),
+    ] {
+        let start = sse(&[text("Par")], "");
+        let stream = format!("{start}data: {event}\n\ndata: [DONE]\n\n");
+        let outcome = c.gives(&stream, expected);
+        assert!(!outcome.out.contains("content_block_stop"), "{event}");
+        // Before any content, nothing at all was said.
+        let first = c.stream(&format!("data: {event}\n\n"));
+        assert!(!first.out.contains("content_block_start"), "{event}");
+    }
+    let named = sse(&[text("Par")], "event: error\ndata: it broke\n\n");
+    let outcome = c.gives(&named, "502 api_error");
+    assert!(outcome.error.unwrap().message.contains("it broke"));
+    // An `error` without content is none.
+    c.gives(
+        "data: {\"error\":null,\"choices\":[{\"delta\":{\"content\":\"a\"},\"error\":{}}]}\n\ndata: [DONE]\n\n",
+        "text \"a\"; end_turn",
+    );
+}
+
+#[test]
+fn limits_hold() {
+    let c = case().with(|_, settings| {
+        settings.waiting_bytes_max = 3000;
+        settings.event_bytes_max = 2000;
+        settings.response_bytes_max = 5000;
+    });
+    let big = "x".repeat(900);
+    let mut chunks = vec![call(0, "a", "w", "{\"a\":\"")];
+    chunks.extend((1..6).map(|index| call(index, &format!("b{index}"), "t", &format!("\"{big}"))));
+    c.gives(&done(&chunks), "502 api_error");
+    c.gives(&done(&[text(&"y".repeat(3000))]), "502 api_error");
+    // Text that has been sent does not wait; a message has its own limit.
+    let long: Vec<Value> = (0..9).map(|_| text(&big)).collect();
+    assert_eq!(c.stream(&done(&long)).error, None);
+    assert!(c.run(false, [done(&long).as_bytes()]).error.is_some());
+    let many: Vec<Value> = (0..2000).map(|index| call(index, "", "w", "{}")).collect();
+    assert!(case().run(true, [done(&many).as_bytes()]).error.is_some());
+}

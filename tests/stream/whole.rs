@@ -1,0 +1,78 @@
+//! Whole bodies, other protocols, answers of our own.
+
+use super::*;
+
+#[test]
+fn a_whole_body_becomes_what_the_client_asked_for() {
+    let body = json!({"id": "c1", "choices": [
+        {"index": 0, "message": {"content": "Let me look.", "reasoning": "Hm"}, "finish_reason": "tool_calls"},
+        {"index": 1, "message": {"content": null, "tool_calls": [
+            {"id": "call_a", "function": {"name": "w", "arguments": "\"{\\\"a\\\":1}\""}}]}}]});
+    for stream in [true, false] {
+        let outcome = case().whole(stream, &body.to_string());
+        assert_eq!(
+            show(&outcome),
+            "thinking \"Hm\", text \"Let me look.\", tool_use a w {\"a\":1}; tool_use"
+        );
+    }
+    for (body, expected) in [
+        ("", "502 api_error"),
+        ("<html>", "502 api_error"),
+        ("{\"choices\":[]}", "502 api_error"),
+        ("{}", "502 api_error"),
+        ("[{\"error\":{\"code\":404,\"message\":\"x\"}}]", "404 not_found_error"),
+        ("{\"error\":{\"code\":404,\"message\":\"x\"}}", "404 not_found_error"),
+        ("{\"detail\":\"x\"}", "502 api_error"),
+        (
+            "{\"choices\":[{\"message\":{\"content\":null},\"finish_reason\":\"MALFORMED\"}]}",
+            "502 api_error",
+        ),
+    ] {
+        for stream in [true, false] {
+            assert_eq!(show(&case().whole(stream, body)), expected, "{body}");
+        }
+    }
+}
+
+#[test]
+fn a_message_instead_of_deltas_counts_once() {
+    let chunk = |content: &str| json!({"choices": [{"message": {"role": "assistant", "content": content}}]});
+    case().gives(&done(&[chunk("Hi"), chunk("Hi")]), "text \"Hi\"; end_turn");
+    case().gives(&done(&[text("Hi"), chunk("Hi")]), "text \"Hi\"; end_turn");
+}
+
+#[test]
+fn an_upstream_that_speaks_the_messages_api_is_passed_on() {
+    let body = json!({"id": "msg_up", "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "thinking", "thinking": "Hm", "signature": "S"}, {"type": "text", "text": "Hi"},
+            {"type": "tool_use", "id": "toolu_1", "name": "w", "input": {"a": 1}, "caller": {"type": "direct"}}],
+        "stop_reason": "tool_use", "stop_sequence": null, "stop_details": null, "container": null,
+        "usage": {"input_tokens": 1, "output_tokens": 2}});
+    let whole = case().whole(false, &body.to_string());
+    assert_eq!(message(&whole), body);
+    let events = case().whole(true, &body.to_string());
+    assert_eq!(message(&events), body);
+    // And its events become events, or the message.
+    let again = case().stream(&events.out);
+    assert_eq!(again.out, events.out);
+    assert_eq!(message(&case().run(false, [events.out.as_bytes()])), body);
+    let (cut, _) = events.out.split_once("event: message_delta").unwrap();
+    assert_eq!(show(&case().stream(cut)), "502 api_error");
+}
+
+#[test]
+fn an_answer_of_our_own_is_a_message_like_any_other() {
+    for (stream, own, reason, expected) in [
+        (true, "say \"no\"", "end_turn", "text \"say \\\"no\\\"\"; end_turn"),
+        (false, "say \"no\"", "end_turn", "text \"say \\\"no\\\"\"; end_turn"),
+        (true, "", "refusal", "; refusal"),
+        (false, "", "refusal", "; refusal"),
+    ] {
+        let asked = Asked { stream, ..case().asked };
+        let mut answer = Answer::new(Box::new(asked), &Settings::default(), Ids::new(7));
+        let mut out = Vec::new();
+        answer.write_own(own, reason, &mut out);
+        assert_eq!(show(&outcome(&mut answer, out, Ok(()))), expected);
+        assert_eq!(answer.report().stop_reason, Some(reason));
+    }
+}
