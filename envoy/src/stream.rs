@@ -4,7 +4,9 @@
 //!              body complete            upstream's head             end of its body
 //!  Collecting ───────────────▶ Waiting ─────────────────▶ Answering ───────────────▶ Answering
 //!      │                          │                           │                     (ended)
-//!      └────────── an answer from here, at any of them ───────┴──▶ HandsOff
+//!      │                          │                           │
+//!      ├──▶ Refusing ─────────────┴── an answer from here ────┴──▶ HandsOff
+//!      └──────────────────────────────────────────────────────────────▲
 //! ```
 //!
 //! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
@@ -20,7 +22,7 @@ use creole::{
     End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
 };
 
-use crate::action::{Action, Decision, LocalResponse, Side};
+use crate::action::{Action, Decision, Flow, LocalResponse, Side};
 use crate::details::{self, Break, Origin};
 use crate::{heads, observe};
 
@@ -53,6 +55,9 @@ enum State {
     HandsOff,
     /// The request's body is collected. `head` is the client's while it is paused.
     Collecting { head: Vec<Header>, body: Vec<u8>, length: Option<usize> },
+    /// The request is refused, and its body is thrown away up to so many bytes before the client is
+    /// told: a client that is answered while it uploads sees its connection break instead.
+    Refusing { response: LocalResponse, rest_bytes: usize },
     /// The upstream has the request.
     Waiting,
     /// The upstream answers. `head_sent`: the client has the head. `length`: of the upstream's body.
@@ -78,6 +83,7 @@ impl Stream {
         match self.state {
             State::HandsOff => false,
             State::Collecting { .. } => true,
+            State::Refusing { .. } => side == Side::Request,
             State::Waiting | State::Answering { .. } => side == Side::Response,
         }
     }
@@ -97,9 +103,24 @@ impl Stream {
     ) -> Decision {
         let method = head.value(":method").unwrap_or_default();
         let path = head.value(":path").unwrap_or_default();
-        match self.exchange.handle_request_head(method, path, head) {
+        let paused = self.config.settings.pause_headers;
+        let seen: Vec<Header>;
+        let seen = if paused {
+            head
+        } else {
+            // A body that is too large is refused once it is here, like every other bad body: an
+            // answer to the head would break the connection of a client that uploads.
+            seen = head.iter().filter(|(name, _)| name != "content-length").cloned().collect();
+            &seen
+        };
+        match self.exchange.handle_request_head(method, path, seen) {
             RequestHead::PassThrough => return Decision::pass(),
-            RequestHead::Reply(reply) => return self.reply(reply, Vec::new()),
+            RequestHead::Reply(reply) => {
+                let decision = self.reply(reply, Vec::new());
+                // Without paused heads, waiting here would keep the body from coming.
+                let wait = !end_of_stream && paused;
+                return if wait { self.refuse_later(decision) } else { decision };
+            }
             RequestHead::Translate => {}
         }
         if end_of_stream {
@@ -109,7 +130,6 @@ impl Stream {
             };
         }
         let length = length(head);
-        let paused = self.config.settings.pause_headers;
         let kept = if paused { head.to_vec() } else { Vec::new() };
         self.state = State::Collecting { head: kept, body: Vec::new(), length };
         if paused {
@@ -127,27 +147,45 @@ impl Stream {
         room_bytes: usize,
         now: Millis,
     ) -> Decision {
-        let State::Collecting { body, length, .. } = &mut self.state else {
-            return Decision::pass();
-        };
         let drained = drain(Side::Request, &piece);
-        if !append(body, piece, *length, room_bytes) {
-            return self.fail(Failure::Overloaded, now, drained);
+        let (body, length) = match &mut self.state {
+            State::Collecting { body, length, .. } => (body, length),
+            State::Refusing { rest_bytes, .. } => {
+                *rest_bytes = rest_bytes.saturating_sub(piece.len());
+                let over = end_of_stream || *rest_bytes == 0;
+                return if over { self.refuse(drained) } else { Decision::stop(drained) };
+            }
+            _ => return Decision::pass(),
+        };
+        let size = body.len().saturating_add(piece.len());
+        let failure = if size > self.config.settings.request_bytes_max {
+            Some(Failure::RequestTooLarge)
+        } else if !append(body, piece, *length, room_bytes) {
+            Some(Failure::Overloaded)
+        } else {
+            None
+        };
+        if let Some(failure) = failure {
+            let decision = self.fail(failure, now, drained);
+            return if end_of_stream { decision } else { self.refuse_later(decision) };
         }
-        self.held_bytes = body.len();
-        if body.len() > self.config.settings.request_bytes_max {
-            return self.fail(Failure::RequestTooLarge, now, drained);
-        }
+        self.held_bytes = size;
         // A body that is as long as it says is complete, even if trailers follow: once they come,
         // nothing can be written any more.
-        if end_of_stream || length.is_some_and(|length| length == body.len()) {
-            return self.send(drained, now);
+        if end_of_stream || *length == Some(size) {
+            let decision = self.send(drained, now);
+            // An answer before the end of the request would cost the client its connection.
+            let wait = !end_of_stream && decision.flow == Flow::Stop;
+            return if wait { self.refuse_later(decision) } else { decision };
         }
         Decision::stop(drained)
     }
 
     /// Trailers of a request whose body has not ended otherwise.
     pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
+        if matches!(self.state, State::Refusing { .. }) {
+            return self.refuse(Vec::new());
+        }
         if matches!(self.state, State::Collecting { .. }) {
             // Envoy has no buffer here that the body could be written to. Only a request with
             // trailers and without a content-length gets here.
@@ -191,7 +229,9 @@ impl Stream {
     ) -> Decision {
         let status = head.value(":status").and_then(|text| text.parse().ok()).unwrap_or_default();
         let collecting = match self.state {
-            State::HandsOff | State::Answering { .. } => return Decision::pass(),
+            State::HandsOff | State::Refusing { .. } | State::Answering { .. } => {
+                return Decision::pass();
+            }
             State::Collecting { .. } => true,
             State::Waiting => false,
         };
@@ -342,6 +382,25 @@ impl Stream {
         let log = self.config.settings.log;
         observe::finished(&self.exchange.report(), details, log, now, &mut actions);
         actions
+    }
+
+    /// Keeps the answer of a decision until the client has said everything.
+    fn refuse_later(&mut self, mut decision: Decision) -> Decision {
+        if let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
+            let rest_bytes = self.config.settings.request_bytes_max;
+            self.state = State::Refusing { response, rest_bytes };
+        }
+        decision
+    }
+
+    /// Gives the answer that was kept.
+    fn refuse(&mut self, mut actions: Vec<Action>) -> Decision {
+        if let State::Refusing { response, .. } =
+            std::mem::replace(&mut self.state, State::HandsOff)
+        {
+            actions.push(Action::SendLocalResponse(response));
+        }
+        Decision::stop(actions)
     }
 
     fn set_head_sent(&mut self) {

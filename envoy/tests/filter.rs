@@ -1,0 +1,267 @@
+//! The filter without a host: what it decides about whatever does not need a translation.
+
+mod envoy;
+
+use creole_envoy::Filter;
+use creole_envoy::action::{Action, Decision, Flow, Level, Side};
+use envoy::{Envoy, MESSAGES, header};
+
+#[test]
+fn what_is_not_ours_passes_untouched_and_unread() {
+    for (method, path) in [
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/v1/chat/completions"),
+        ("POST", "/v1/messagesX"),
+        ("POST", "/v1/embeddings"),
+        ("GET", "/metrics"),
+    ] {
+        let mut envoy = Envoy::new("{}");
+        assert_eq!(envoy.request(method, path, &[], false), Decision::pass(), "{method} {path}");
+        assert!(!envoy.filter.reads(envoy.id, Side::Request));
+        assert!(!envoy.filter.reads(envoy.id, Side::Response));
+        assert_eq!(envoy.body(b"{}", true), Decision::pass());
+        assert_eq!(envoy.head(200, &[], false, "via_upstream"), Decision::pass());
+        assert_eq!(envoy.answer(b"{}", true), Decision::pass());
+        assert_eq!(envoy.head(503, &[], false, "no_healthy_upstream"), Decision::pass());
+        assert_eq!(envoy.log("via_upstream"), Vec::new(), "nothing of ours happened");
+    }
+}
+
+#[test]
+fn probes_are_answered_here() {
+    for (method, path) in [("HEAD", "/"), ("GET", "/api/hello"), ("GET", "/v1/models?limit=5")] {
+        let mut envoy = Envoy::new("{}");
+        let decision = envoy.request(method, path, &[], true);
+        let response = envoy::local(&decision);
+        assert_eq!((response.status, decision.flow), (200, Flow::Stop), "{method} {path}");
+        assert!(response.details.starts_with("creole"));
+        assert_eq!(response.body.is_empty(), method == "HEAD" || path.contains("models"));
+    }
+}
+
+#[test]
+fn an_answer_from_here_passes_its_own_response_callbacks() {
+    let mut envoy = Envoy::new("{}");
+    let decision = envoy.request("GET", "/v1/messages", &[], true);
+    assert_eq!(envoy::local(&decision).status, 405);
+    // Envoy calls these for the answer above, with whatever details it likes.
+    assert_eq!(envoy.head(405, &[], false, "creole_reply"), Decision::pass());
+    assert_eq!(envoy.answer(b"{\"type\":\"error\"}", true), Decision::pass());
+    assert_eq!(envoy.filter.on_response_trailers(envoy.id, 1), Decision::pass());
+    assert_eq!(envoy.lines("creole_reply").len(), 1);
+}
+
+#[test]
+fn a_refusal_by_the_head_waits_until_the_client_has_sent_its_body() {
+    let mut envoy = Envoy::new("{}");
+    let headers = [header("content-encoding", "gzip")];
+    assert_eq!(envoy.request("POST", MESSAGES, &headers, false), Decision::stop(Vec::new()));
+    let drained = Decision::stop(vec![Action::ReplaceBody(Side::Request, Vec::new())]);
+    assert_eq!(envoy.body(b"abc", false), drained);
+    let decision = envoy.body(b"", true);
+    assert_eq!(envoy::local(&decision).status, 400);
+    assert_eq!(envoy.filter.held_bytes(), 0);
+}
+
+#[test]
+fn a_refused_upload_that_does_not_end_is_answered_anyway() {
+    let mut envoy = Envoy::new(r#"{"request_bytes_max": 2000}"#);
+    let headers = [header("content-length", "100000")];
+    assert_eq!(envoy.request("POST", MESSAGES, &headers, false).flow, Flow::Stop);
+    let mut pieces = 0;
+    let decision = loop {
+        pieces += 1;
+        let decision = envoy.body(&[b' '; 600], false);
+        if decision.actions.len() > 1 {
+            break decision;
+        }
+    };
+    assert_eq!((pieces, envoy::local(&decision).status), (4, 413));
+}
+
+#[test]
+fn a_body_that_is_too_large_without_saying_so_is_refused_and_not_kept() {
+    for config in
+        [r#"{"request_bytes_max": 2000}"#, r#"{"request_bytes_max": 2000, "pause_headers": false}"#]
+    {
+        let mut envoy = Envoy::new(config);
+        envoy.request("POST", MESSAGES, &[], false);
+        assert_eq!(envoy.body(&[b' '; 1999], false).flow, Flow::Stop);
+        assert_eq!(envoy.filter.held_bytes(), 1999);
+        assert_eq!(envoy.body(b"  ", false).actions.len(), 1);
+        assert_eq!(envoy.filter.held_bytes(), 0, "it is thrown away from here on");
+        let response = envoy::local(&envoy.body(b" ", true));
+        assert_eq!(response.status, 413);
+        assert!(envoy::text(&response.body).contains("request_too_large"));
+    }
+}
+
+#[test]
+fn streams_share_one_limit_and_give_back_what_they_held() {
+    let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 2000}"#);
+    envoy.request("POST", MESSAGES, &[], false);
+    assert_eq!(envoy.body(&[b' '; 1900], false).flow, Flow::Stop);
+    let first = envoy.id;
+    envoy.next_stream();
+    envoy.request("POST", MESSAGES, &[], false);
+    assert_eq!(envoy.body(&[b' '; 90], false).flow, Flow::Stop);
+    let decision = envoy.body(&[b' '; 90], true);
+    let response = envoy::local(&decision);
+    assert_eq!(response.status, 529);
+    assert!(envoy::text(&response.body).contains("overloaded_error"));
+    assert_eq!(envoy.filter.held_bytes(), 1900);
+    envoy.filter.on_log(first, "downstream_remote_disconnect", 7);
+    envoy.filter.on_delete(first);
+    assert_eq!(envoy.filter.held_bytes(), 0);
+}
+
+#[test]
+fn a_body_that_cannot_be_read_is_refused_however_it_is_cut() {
+    for length in [true, false] {
+        for cut in 0..3 {
+            let mut envoy = Envoy::new("{}");
+            let headers = if length { vec![header("content-length", "3")] } else { Vec::new() };
+            assert_eq!(envoy.request("POST", MESSAGES, &headers, false).flow, Flow::Stop);
+            let (first, second) = b"\xff[x".split_at(cut);
+            assert_eq!(envoy.body(first, false).flow, Flow::Stop);
+            assert_eq!(envoy.body(second, false).flow, Flow::Stop, "the end is still to come");
+            let response = envoy::local(&envoy.body(b"", true));
+            assert_eq!(response.status, 400);
+            assert!(envoy::text(&response.body).contains("not valid JSON"));
+        }
+    }
+}
+
+#[test]
+fn a_request_without_a_body_is_refused_by_its_head() {
+    let mut envoy = Envoy::new("{}");
+    let decision = envoy.request("POST", MESSAGES, &[], true);
+    assert!(envoy::local(&decision).status >= 400);
+}
+
+#[test]
+fn trailers_of_a_request_that_is_not_complete_do_not_hang_it() {
+    let mut envoy = Envoy::new("{}");
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(b"{", false);
+    let decision = envoy.filter.on_request_trailers(envoy.id, 1);
+    assert_eq!(envoy::local(&decision).status, 400);
+}
+
+#[test]
+fn envoys_own_answers_to_an_incomplete_request_are_reshaped() {
+    for (details, status, expected, word) in [
+        ("route_not_found", 404, 404, "not_found_error"),
+        ("request_payload_too_large", 413, 413, "request_too_large"),
+        ("no_healthy_upstream", 503, 529, "overloaded_error"),
+        ("upstream_reset_before_response_started{connection_failure}", 503, 502, "api_error"),
+        ("stream_idle_timeout", 408, 400, "invalid_request_error"),
+        ("via_upstream", 401, 502, "api_error"),
+        ("via_upstream", 413, 413, "request_too_large"),
+    ] {
+        for eos in [true, false] {
+            let mut envoy = Envoy::new(r#"{"pause_headers": false}"#);
+            let decision = envoy.request("POST", MESSAGES, &[], false);
+            assert_eq!(decision.flow, Flow::Continue, "the head leaves at once");
+            envoy.body(b"{", false);
+            let decision = envoy.head(status, &[], eos, details);
+            let response = envoy::local(&decision);
+            assert_eq!(response.status, expected, "{details}");
+            let body = envoy::text(&response.body);
+            assert!(body.contains(word) && body.starts_with(r#"{"type":"error""#), "{body}");
+        }
+    }
+}
+
+#[test]
+fn a_head_that_leaves_early_is_not_the_clients() {
+    let mut envoy = Envoy::new(r#"{"pause_headers": false}"#);
+    let headers = [
+        header("x-api-key", "sk-client"),
+        header("content-length", "12"),
+        header("cookie", "a=b"),
+        header("x-request-id", "r"),
+    ];
+    let decision = envoy.request("POST", "/v1/messages?beta=true", &headers, false);
+    let head = envoy::replaced(&decision, Side::Request);
+    assert!(head.contains(&header(":path", "/v1/chat/completions")));
+    assert!(head.contains(&header("x-creole-upstream", "default")));
+    assert!(head.contains(&header("x-request-id", "r")));
+    let gone = ["x-api-key", "content-length", "cookie"];
+    assert!(!head.iter().any(|(name, _)| gone.contains(&name.as_str())), "{head:?}");
+}
+
+#[test]
+fn a_client_that_leaves_is_counted_once_in_every_phase() {
+    let mut envoy = Envoy::new("{}");
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(b"{", false);
+    let lines = envoy.lines("downstream_remote_disconnect");
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].1.contains("outcome=abandoned status=499"), "{lines:?}");
+    assert_eq!(lines[0].0, Level::Info);
+}
+
+#[test]
+fn callbacks_of_streams_that_are_not_there_do_nothing() {
+    let mut envoy = Envoy::new("{}");
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.filter.on_delete(envoy.id);
+    assert!(!envoy.filter.has(envoy.id));
+    assert_eq!(envoy.body(b"{}", true), Decision::pass());
+    assert_eq!(envoy.head(200, &[], true, ""), Decision::pass());
+    assert_eq!(envoy.log(""), Vec::new());
+    // A local answer of a filter before this one: no request has come by.
+    envoy.next_stream();
+    assert_eq!(envoy.head(403, &[], false, "rbac_access_denied"), Decision::pass());
+    assert_eq!(envoy.answer(b"no", true), Decision::pass());
+}
+
+#[test]
+fn a_bad_configuration_is_refused_with_its_path() {
+    for (text, expected) in [
+        (r#"{"stall_timeout": 5}"#, "stall_timeout"),
+        (r#"{"pause_headers": 5}"#, "pause_headers"),
+        ("{", "configuration"),
+        (r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH"}}}}"#, "upstreams.a.key.secret"),
+        (r#"{"pause_headers": false, "upstreams": {"a": {}, "b": {}}}"#, "pause_headers is false"),
+    ] {
+        let mut filter = Filter::default();
+        filter.on_context_create(1, 0);
+        let error = filter.on_configure(1, text, |_| None).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+        filter.on_context_create(2, 1);
+        let head = [header(":method", "POST"), header(":path", MESSAGES)];
+        assert_eq!(filter.on_request_headers(2, &head, false, 1, 1), Decision::pass());
+    }
+}
+
+#[test]
+fn the_watch_is_as_fine_as_the_shortest_timeout_needs() {
+    for (text, expected) in [
+        ("", 1000),
+        (r#"{"first_byte_timeout_ms": 2000}"#, 500),
+        (r#"{"stall_timeout_ms": 1}"#, 200),
+    ] {
+        let mut filter = Filter::default();
+        filter.on_context_create(1, 0);
+        let actions = filter.on_configure(1, text, |_| None).unwrap();
+        assert_eq!(actions, [Action::SetTickPeriod { period_ms: expected }]);
+    }
+}
+
+#[test]
+fn plugins_of_one_vm_keep_their_own_configurations() {
+    let mut envoy = Envoy::new(r#"{"request_bytes_max": 1024}"#);
+    envoy.filter.on_context_create(500, 0);
+    envoy.filter.on_configure(500, "{}", |_| None).unwrap();
+    envoy.filter.on_context_create(501, 500);
+    envoy.id = 501;
+    envoy.request("POST", MESSAGES, &[], false);
+    assert_eq!(envoy.body(&[b' '; 5000], false).flow, Flow::Stop);
+    assert_eq!(envoy.filter.held_bytes(), 5000);
+    envoy.next_stream();
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(&[b' '; 5000], false);
+    assert_eq!(envoy.filter.held_bytes(), 5000, "refused at 1024");
+}
