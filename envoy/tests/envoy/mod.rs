@@ -1,5 +1,6 @@
 //! Calls a filter as Envoy would, and reads what it decided.
 #![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use creole::Header;
 use creole_envoy::Filter;
