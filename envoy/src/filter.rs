@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use creole::config::Config;
+use creole::translate::headers::is_value;
 use creole::{Header, Millis};
 
 use crate::action::{Action, Decision, Side};
+use crate::heads;
 use crate::stream::Stream;
 
 /// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
@@ -64,6 +66,16 @@ impl Filter {
                 "configuration: upstreams: expected one, because pause_headers is false, but found \
                  {}",
                 config.upstreams.len()
+            ));
+        }
+        if let Some(upstream) =
+            config.upstreams.values().find(|upstream| !is_value(heads::routing_value(upstream)))
+        {
+            return Err(format!(
+                "configuration: upstreams.{}.cluster: expected one, because the name cannot be the \
+                 value of {}",
+                upstream.name.escape_debug(),
+                heads::ROUTING_HEADER
             ));
         }
         let settings = &config.settings;

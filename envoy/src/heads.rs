@@ -7,6 +7,12 @@ use creole::{Head, Header};
 /// Names the upstream to the route table: its `cluster` in the configuration, else its name.
 pub const ROUTING_HEADER: &str = "x-creole-upstream";
 
+/// What [`ROUTING_HEADER`] says for an upstream.
+#[must_use]
+pub fn routing_value(upstream: &Upstream) -> &str {
+    if upstream.cluster.is_empty() { &upstream.name } else { &upstream.cluster }
+}
+
 /// The head for an upstream: Envoy's own headers of this request, then `ours`.
 ///
 /// `:authority` is that of the upstream's `url` where it has one, because hosted servers choose by
@@ -34,9 +40,7 @@ pub fn for_upstream(
     let envoys = client.iter().filter(|(name, _)| is_envoys(name) && ours.value(name).is_none());
     head.extend(envoys.cloned());
     head.extend(ours);
-    let target =
-        if upstream.cluster.is_empty() { upstream.name.clone() } else { upstream.cluster.clone() };
-    head.push((ROUTING_HEADER.to_owned(), target));
+    head.push((ROUTING_HEADER.to_owned(), routing_value(upstream).to_owned()));
     if let Some(length) = content_length {
         head.push(("content-length".to_owned(), length.to_string()));
     }

@@ -1,12 +1,11 @@
 //! One HTTP stream of Envoy: an [`Exchange`], and where its two heads are.
 //!
 //! ```text
-//!              body complete            upstream's head             end of its body
-//!  Collecting ───────────────▶ Waiting ─────────────────▶ Answering ───────────────▶ Answering
-//!      │                          │                           │                     (ended)
-//!      │                          │                           │
-//!      ├──▶ Refusing ─────────────┴── an answer from here ────┴──▶ HandsOff
-//!      └──────────────────────────────────────────────────────────────▲
+//!                body complete          upstream's head
+//!   Collecting ────────────────▶ Waiting ─────────────▶ Answering
+//!    │      └── refused ──▶ Refusing │                    │
+//!    │    client has sent all │       │                    │
+//!    └────────────────────────┴───────┴────────────────────┴─▶ HandsOff: answered from here
 //! ```
 //!
 //! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
@@ -82,8 +81,7 @@ impl Stream {
     pub fn reads(&self, side: Side) -> bool {
         match self.state {
             State::HandsOff => false,
-            State::Collecting { .. } => true,
-            State::Refusing { .. } => side == Side::Request,
+            State::Collecting { .. } | State::Refusing { .. } => true,
             State::Waiting | State::Answering { .. } => side == Side::Response,
         }
     }
@@ -229,9 +227,9 @@ impl Stream {
     ) -> Decision {
         let status = head.value(":status").and_then(|text| text.parse().ok()).unwrap_or_default();
         let collecting = match self.state {
-            State::HandsOff | State::Refusing { .. } | State::Answering { .. } => {
-                return Decision::pass();
-            }
+            State::HandsOff | State::Answering { .. } => return Decision::pass(),
+            // Whoever lost patience here: the client gets what it was to get.
+            State::Refusing { .. } => return self.refuse(Vec::new()),
             State::Collecting { .. } => true,
             State::Waiting => false,
         };
@@ -462,12 +460,14 @@ fn append(body: &mut Vec<u8>, piece: Vec<u8>, length: Option<usize>, room_bytes:
         *body = piece;
         return true;
     }
-    // Growing by doubling would hold up to three times the body.
+    // Growing by doubling would hold up to three times a large body.
     let rest = length.filter(|_| size > TRUSTED_BYTES).unwrap_or_default().saturating_sub(size);
-    if body.capacity() < size
-        && body.try_reserve_exact(piece.len().saturating_add(rest.min(room_bytes))).is_err()
-        || body.try_reserve(piece.len()).is_err()
-    {
+    let grown = if rest > 0 && body.capacity() < size {
+        body.try_reserve_exact(piece.len().saturating_add(rest.min(room_bytes)))
+    } else {
+        body.try_reserve(piece.len())
+    };
+    if grown.is_err() {
         return false;
     }
     body.extend_from_slice(&piece);

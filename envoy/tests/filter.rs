@@ -224,6 +224,7 @@ fn a_bad_configuration_is_refused_with_its_path() {
         (r#"{"pause_headers": 5}"#, "pause_headers"),
         ("{", "configuration"),
         (r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH"}}}}"#, "upstreams.a.key.secret"),
+        (r#"{"upstreams": {"a\nb": {}}}"#, r"upstreams.a\nb.cluster"),
         (r#"{"pause_headers": false, "upstreams": {"a": {}, "b": {}}}"#, "pause_headers is false"),
     ] {
         let mut filter = Filter::default();
@@ -264,4 +265,29 @@ fn plugins_of_one_vm_keep_their_own_configurations() {
     envoy.request("POST", MESSAGES, &[], false);
     envoy.body(&[b' '; 5000], false);
     assert_eq!(envoy.filter.held_bytes(), 5000, "refused at 1024");
+}
+
+#[test]
+fn an_upstream_that_answers_a_refused_request_is_not_heard() {
+    let mut envoy = Envoy::new(r#"{"request_bytes_max": 2000, "pause_headers": false}"#);
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(&[b' '; 3000], false);
+    let decision = envoy.head(401, &[header("www-authenticate", "x")], false, "via_upstream");
+    assert_eq!(envoy::local(&decision).status, 413);
+    assert_eq!(envoy.head(413, &[], false, "creole_reply"), Decision::pass());
+}
+
+#[test]
+fn a_large_body_is_collected_in_time_that_grows_with_its_size() {
+    let piece = vec![b' '; 4096];
+    for length in [None, Some(16 << 20)] {
+        let mut envoy = Envoy::new("{}");
+        let announced = length.map(|length: usize| header("content-length", &length.to_string()));
+        envoy.request("POST", MESSAGES, announced.as_slice(), false);
+        let start = std::time::Instant::now();
+        for _ in 0..4096 {
+            envoy.body(&piece, false);
+        }
+        assert!(start.elapsed().as_secs() < 5, "{length:?}: {:?}", start.elapsed());
+    }
 }
