@@ -385,7 +385,8 @@ impl Stream {
     /// Keeps the answer of a decision until the client has said everything.
     fn refuse_later(&mut self, mut decision: Decision) -> Decision {
         if let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
-            let rest_bytes = self.config.settings.request_bytes_max;
+            // Enough for whoever is only somewhat over the limit; the rest is not waited for.
+            let rest_bytes = self.config.settings.request_bytes_max.saturating_mul(2);
             self.state = State::Refusing { response, rest_bytes };
         }
         decision

@@ -76,7 +76,7 @@ fn a_refused_upload_that_does_not_end_is_answered_anyway() {
             break decision;
         }
     };
-    assert_eq!((pieces, envoy::local(&decision).status), (4, 413));
+    assert_eq!((pieces, envoy::local(&decision).status), (7, 413));
 }
 
 #[test]
