@@ -13,6 +13,7 @@ pub mod json;
 pub mod openai;
 pub mod profile;
 pub mod report;
+mod setting;
 pub mod stream;
 pub mod tool_schema;
 pub mod translate;

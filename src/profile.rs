@@ -3,7 +3,7 @@
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
 //! tolerantly has no flag (see `stream`).
 
-use crate::config::{keys, words};
+use crate::setting::{keys, words};
 
 keys! {
     /// How one upstream wants its requests, and what its answers need. The defaults are for an

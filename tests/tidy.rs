@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("ids", &[]),
-    ("profile", &[]),
+    ("setting", &["json"]),
+    ("profile", &["setting"]),
     ("error", &["json"]),
     ("asked", &["profile"]),
-    ("config", &["profile"]),
+    ("config", &["json", "profile", "setting"]),
     ("warning", &["error"]),
     ("report", &["error", "warning"]),
     ("tool_schema", &["json"]),

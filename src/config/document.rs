@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::value::{self, Setting};
 use super::{
     Config, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
 };
 use crate::json::{Error, Kind, Reader};
 use crate::profile::{PRESETS, Profile};
+use crate::setting::{self, Setting};
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +93,11 @@ impl<'a> UpstreamDocument<'a> {
 impl KeyDocument {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         if reader.kind()? == Kind::String {
-            value::word(reader, &["client"])?;
+            setting::word(reader, &["client"])?;
             return Ok(Self::Client);
         }
         let mut secret = String::new();
-        value::object(reader, &["secret"], &mut |key, reader| {
+        setting::object(reader, &["secret"], &mut |key, reader| {
             if key == "secret" {
                 secret = Setting::read(reader)?;
             }
@@ -110,7 +110,7 @@ impl KeyDocument {
 impl Setting for Target {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let mut target = Self::default();
-        value::object(reader, &["upstream", "model"], &mut |key, reader| {
+        setting::object(reader, &["upstream", "model"], &mut |key, reader| {
             match key {
                 "upstream" => target.upstream = Setting::read(reader)?,
                 "model" => target.model = Setting::read(reader)?,

@@ -4,14 +4,13 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod document;
-pub(crate) mod value;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::profile::Profile;
+use crate::setting::{keys, words};
 pub use document::ConfigError;
-pub(crate) use value::{keys, words};
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]

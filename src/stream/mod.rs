@@ -77,7 +77,6 @@ impl Answer {
         self.machine.phase.is_final()
     }
 
-
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {

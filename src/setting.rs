@@ -114,7 +114,7 @@ macro_rules! keys {
             ) -> Result<bool, $crate::json::Error> {
                 match key {
                     $(stringify!($key) => {
-                        self.$key = $crate::config::value::Setting::read(reader)?;
+                        self.$key = $crate::setting::Setting::read(reader)?;
                     })+
                     _ => return Ok(false),
                 }
@@ -126,13 +126,13 @@ macro_rules! keys {
                 &mut self,
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<(), $crate::json::Error> {
-                $crate::config::value::object(reader, Self::KEYS, &mut |key, reader| {
+                $crate::setting::object(reader, Self::KEYS, &mut |key, reader| {
                     self.read_key(key, reader)
                 })
             }
         }
 
-        impl $crate::config::value::Setting for $name {
+        impl $crate::setting::Setting for $name {
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {
@@ -169,12 +169,12 @@ macro_rules! words {
             }
         }
 
-        impl $crate::config::value::Setting for $name {
+        impl $crate::setting::Setting for $name {
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {
                 const ALL: &[$name] = &[$($name::$word),+];
-                let at = $crate::config::value::word(reader, Self::WORDS)?;
+                let at = $crate::setting::word(reader, Self::WORDS)?;
                 ALL.get(at).copied().ok_or_else(|| $crate::json::Error::value("unknown word"))
             }
         }
