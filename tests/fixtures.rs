@@ -1,0 +1,225 @@
+//! Every fixture through the core: whole, cut in two at every byte, and byte by byte, for clients
+//! that stream and for those that do not. All splits give the same bytes, every answer keeps the
+//! grammar, and both kinds of clients get the same message.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use creole::{Config, End};
+use serde_json::Value;
+
+use support::drive::{self, Answer};
+use support::expected::{self, Got};
+use support::fixture::{self, Fixture};
+use support::{chat, fold};
+
+#[derive(Default)]
+struct Tally {
+    /// By kind: fixtures, ways of asking, splits.
+    counts: BTreeMap<String, [usize; 3]>,
+    failures: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, kind: &str, column: usize, count: usize) {
+        self.counts.entry(kind.to_owned()).or_default()[column] += count;
+    }
+
+    fn finish(self, columns: [&str; 3]) {
+        println!("{:<16} {:>9} {:>9} {:>9}", "kind", columns[0], columns[1], columns[2]);
+        let mut sum = [0; 3];
+        for (kind, counts) in &self.counts {
+            println!("{kind:<16} {:>9} {:>9} {:>9}", counts[0], counts[1], counts[2]);
+            (0..3).for_each(|column| sum[column] += counts[column]);
+        }
+        println!("{:<16} {:>9} {:>9} {:>9}", "all", sum[0], sum[1], sum[2]);
+        assert!(
+            self.failures.is_empty(),
+            "{} failures:\n{}",
+            self.failures.len(),
+            self.failures.join("\n")
+        );
+    }
+}
+
+#[test]
+fn upstream_answers_reach_the_client_the_same_however_they_are_cut() {
+    let mut tally = Tally::default();
+    for fixture in fixture::all() {
+        let Some(upstream) = &fixture.upstream else { continue };
+        tally.add(fixture.kind(), 0, 1);
+        let config = drive::config(&fixture.config().to_string());
+        let mut messages = Vec::new();
+        for stream in fixture.ways() {
+            tally.add(fixture.kind(), 1, 1);
+            match one_way(&fixture, upstream, &config, stream, &mut tally) {
+                Ok(message) => messages.extend(message),
+                Err(error) => tally.failures.push(format!(
+                    "{} ({}): {error}",
+                    fixture.name,
+                    if stream { "streamed" } else { "whole" }
+                )),
+            }
+        }
+        let differ_by_nature =
+            fixture.expected.get("streamed").is_some() || fixture.expected.get("whole").is_some();
+        if let [streamed, whole] = &messages[..]
+            && !differ_by_nature
+            && fold::comparable(streamed) != fold::comparable(whole)
+        {
+            tally.failures.push(format!(
+                "{}: the stream folds to {streamed}, but the whole answer is {whole}",
+                fixture.name
+            ));
+        }
+    }
+    tally.finish(["fixtures", "ways", "splits"]);
+}
+
+/// Gives the message, where there is one.
+fn one_way(
+    fixture: &Fixture,
+    upstream: &[u8],
+    config: &Arc<Config>,
+    stream: bool,
+    tally: &mut Tally,
+) -> Result<Option<Value>, String> {
+    let request = fixture.request(stream);
+    let send = |pieces: &[&[u8]]| -> Result<Answer, String> {
+        let (exchange, _) = drive::request(config, "/v1/messages", &[], &request)
+            .map_err(|reply| format!("refused: {}", String::from_utf8_lossy(&reply.body)))?;
+        let headers = fixture.headers();
+        Ok(drive::respond(
+            exchange,
+            fixture.status(),
+            &headers,
+            pieces.iter().copied(),
+            End::Complete,
+        ))
+    };
+    let whole = send(&[upstream])?;
+    let expected = expected::for_way(&fixture.expected, stream);
+    let got =
+        Got { status: whole.head.status, headers: &whole.head.headers, body: &whole.body, stream };
+    let message = expected::check(&expected, got)?;
+    warnings(&expected, &whole)?;
+    let reference = without_pings(&whole.body);
+    for cut in 0..=upstream.len() {
+        let (left, right) = upstream.split_at(cut);
+        same(&reference, &whole, &send(&[left, right])?, &format!("cut at byte {cut}"))?;
+    }
+    let bytes: Vec<&[u8]> = upstream.chunks(1).collect();
+    same(&reference, &whole, &send(&bytes)?, "byte by byte")?;
+    tally.add(fixture.kind(), 2, upstream.len() + 3);
+    Ok(message)
+}
+
+fn same(reference: &[u8], whole: &Answer, cut: &Answer, how: &str) -> Result<(), String> {
+    if cut.head.status != whole.head.status {
+        return Err(format!("{how}: status {} instead of {}", cut.head.status, whole.head.status));
+    }
+    let body = without_pings(&cut.body);
+    if body != reference {
+        return Err(format!(
+            "{how}:\n{}\n--- instead of\n{}",
+            String::from_utf8_lossy(&body),
+            String::from_utf8_lossy(reference)
+        ));
+    }
+    Ok(())
+}
+
+fn without_pings(body: &[u8]) -> Vec<u8> {
+    const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
+    String::from_utf8_lossy(body).replace(PING, "").into_bytes()
+}
+
+fn warnings(expected: &Value, answer: &Answer) -> Result<(), String> {
+    let found: Vec<String> = answer
+        .report
+        .warnings
+        .iter()
+        .map(|warning| match warning.name.as_str() {
+            "" => warning.code.to_owned(),
+            name => format!("{}:{name}", warning.code),
+        })
+        .collect();
+    for code in expected["warnings"].as_array().into_iter().flatten() {
+        if !found.iter().any(|found| Some(found.as_str()) == code.as_str()) {
+            return Err(format!("expected the warning {code}, but found {found:?}"));
+        }
+    }
+    if expected["warned"] == true && found.is_empty() {
+        return Err("expected a warning".into());
+    }
+    Ok(())
+}
+
+#[test]
+fn requests_reach_each_upstream_in_the_form_it_takes() {
+    let mut tally = Tally::default();
+    for fixture in fixture::all() {
+        for (number, variant) in
+            fixture.expected["variants"].as_array().into_iter().flatten().enumerate()
+        {
+            tally.add(fixture.kind(), 1, 1);
+            if number == 0 {
+                tally.add(fixture.kind(), 0, 1);
+            }
+            if let Err(error) = one_request(&fixture, variant) {
+                let profile = &variant["profile"];
+                tally
+                    .failures
+                    .push(format!("{} (variant {number}, {profile}): {error}", fixture.name));
+            }
+        }
+    }
+    tally.finish(["fixtures", "variants", ""]);
+}
+
+fn one_request(fixture: &Fixture, variant: &Value) -> Result<(), String> {
+    let profile = variant["profile"].as_str().unwrap();
+    let config =
+        fixture::config(variant["settings"].as_object(), profile, variant.get("profile_overrides"));
+    let config = drive::config(&config.to_string());
+    let mut request = fixture::patched(&fixture.request, &variant["patch"]);
+    if fixture.meta["stream"] == true {
+        request["stream"] = true.into();
+    }
+    match drive::request(&config, "/v1/messages", &[], request.to_string().as_bytes()) {
+        Ok((exchange, upstream)) => {
+            let body: Value = serde_json::from_slice(&upstream.body)
+                .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&upstream.body)))?;
+            if variant.get("error").is_some() {
+                return Err(format!("expected {}, but sent {body}", variant["error"]));
+            }
+            let target = &config.upstreams["default"].profile;
+            let rules = chat::Rules {
+                name_chars_max: target.max_tool_name,
+                id_chars_max: target.max_id_length,
+                tool_choice_any: profile == "mistral",
+            };
+            chat::check(&body, rules)?;
+            expected::same_request(variant, &body)?;
+            warnings(variant, &Answer { report: exchange.report(), ..Answer::default() })
+        }
+        Err(reply) => {
+            let body: Value =
+                serde_json::from_slice(&reply.body).map_err(|error| error.to_string())?;
+            support::grammar::error_body(&body)?;
+            let Some(expected) = variant.get("error") else { return Err(body.to_string()) };
+            if expected.get("status").is_some_and(|status| *status != reply.head.status) {
+                return Err(format!("status {}: {body}", reply.head.status));
+            }
+            expected::same_error(expected, &body)
+        }
+    }
+}

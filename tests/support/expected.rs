@@ -1,0 +1,266 @@
+//! Compares what a fixture expects with what came.
+//!
+//! For an answer, `expected.json` has any of: `content`, `stop_reason`, `stop_sequence`,
+//! `stop_details`, `model`, `usage` (only the named counts), `error` (`type`, `message_contains`,
+//! and with `status` as an HTTP error), `status`, `headers`, `raw_contains`, `warnings`,
+//! `calls_carry` (a text that the thinking block's signature must hold). `streamed` and `whole` hold
+//! the same keys for one of the two ways alone. A `tool_use` names the upstream's id in `id_from`;
+//! null there means an id that was made up.
+//!
+//! For a request, it has `variants`: each a `profile` (with `profile_overrides`, `settings`,
+//! `patch`: changes to the request, by name or JSON pointer), and `roles`, `equals` (JSON pointer to
+//! value), `contains` (pointer to a part of the JSON text there), `absent` (pointers), `lacks` (parts
+//! of the body's JSON text), `alphanumeric` (pointer to length), `same` and `differ` (pairs of
+//! pointers), or `error`. `warnings` are codes that must be reported; `warned` asks for any.
+
+use base64_text::decode as base64;
+use serde_json::Value;
+
+use super::{fold, grammar, tool_id};
+
+/// What a client got, as far as a comparison needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct Got<'a> {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers, names in lower case.
+    pub headers: &'a [(String, String)],
+    /// The whole body.
+    pub body: &'a [u8],
+    /// Whether the client had asked for a stream.
+    pub stream: bool,
+}
+
+/// The expectations for one way of asking.
+pub fn for_way(expected: &Value, stream: bool) -> Value {
+    let mut all = expected.clone();
+    for (way, applies) in [("streamed", stream), ("whole", !stream)] {
+        let own = all.as_object_mut().and_then(|all| all.remove(way));
+        if !applies {
+            continue;
+        }
+        for (key, value) in own.as_ref().and_then(Value::as_object).into_iter().flatten() {
+            all[key] = value.clone();
+        }
+    }
+    all
+}
+
+/// Checks an answer against the grammar and the expectations (of [`for_way`]). Gives the message,
+/// if there is one.
+pub fn check(expected: &Value, got: Got<'_>) -> Result<Option<Value>, String> {
+    let text = String::from_utf8_lossy(got.body).into_owned();
+    let rules = grammar::Rules {
+        foreign_blocks: expected["passed_through"] == true,
+        ..grammar::Rules::default()
+    };
+    for (name, value) in expected["headers"].as_object().into_iter().flatten() {
+        let found = got.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        if found.map(String::as_str) != value.as_str() {
+            return Err(format!("header {name}: expected {value}, but found {found:?}"));
+        }
+    }
+    if let Some(status) = expected["status"].as_u64()
+        && status != u64::from(got.status)
+    {
+        return Err(format!("expected status {status}, but found {}: {text}", got.status));
+    }
+    if let Some(raw) = expected["raw_contains"].as_str()
+        && !text.contains(raw)
+    {
+        return Err(format!("expected {raw:?} in {text}"));
+    }
+    if expected["passed_through"] == true && !got.stream {
+        let body: Value = serde_json::from_slice(got.body).map_err(|error| error.to_string())?;
+        same_message(expected, &body)?;
+        return Ok(None);
+    }
+    let (message, error) = if got.status >= 400 {
+        let body: Value = serde_json::from_slice(got.body).map_err(|error| error.to_string())?;
+        grammar::error_body(&body)?;
+        (None, Some(body))
+    } else if got.stream {
+        let events = grammar::check_stream(got.body, rules)
+            .map_err(|error| format!("{error}\n--- stream\n{text}"))?;
+        let folded = fold::fold(&events);
+        (Some(folded.message), folded.error)
+    } else {
+        let body: Value =
+            serde_json::from_slice(got.body).map_err(|error| format!("{error}: {text}"))?;
+        grammar::check_message(&body).map_err(|error| format!("{error}: {text}"))?;
+        (Some(body), None)
+    };
+    match (expected.get("error"), error) {
+        (Some(expected), Some(error)) => {
+            same_error(expected, &error)?;
+            Ok(None)
+        }
+        (Some(expected), None) => Err(format!("expected the error {expected}, but found {text}")),
+        (None, Some(error)) => Err(format!("unexpected error {error}")),
+        (None, None) => {
+            let message = message.expect("a message where there is no error");
+            same_message(expected, &message)?;
+            Ok(Some(message))
+        }
+    }
+}
+
+/// Compares an error (`{"type": "error", …}`) with an expected `{type, message_contains}`.
+pub fn same_error(expected: &Value, body: &Value) -> Result<(), String> {
+    let error = &body["error"];
+    if expected.get("type").is_some_and(|kind| *kind != error["type"]) {
+        return Err(format!("expected the error {expected}, but found {error}"));
+    }
+    if let Some(part) = expected["message_contains"].as_str()
+        && !error["message"].as_str().unwrap_or_default().contains(part)
+    {
+        return Err(format!("expected {part:?} in the message of {error}"));
+    }
+    if let Some(part) = expected["message_lacks"].as_str()
+        && error["message"].as_str().unwrap_or_default().contains(part)
+    {
+        return Err(format!("expected no {part:?} in the message of {error}"));
+    }
+    if let Some(code) = expected.get("code")
+        && *code != error["details"]["error_code"]
+    {
+        return Err(format!("expected the code {code} in {error}"));
+    }
+    Ok(())
+}
+
+fn same_message(expected: &Value, message: &Value) -> Result<(), String> {
+    for key in ["stop_reason", "stop_sequence", "stop_details", "model"] {
+        if let Some(value) = expected.get(key)
+            && *value != message[key]
+        {
+            return Err(format!("{key}: expected {value}, but found {}", message[key]));
+        }
+    }
+    for (key, value) in expected["usage"].as_object().into_iter().flatten() {
+        if *value != message["usage"][key] {
+            return Err(format!("usage.{key}: expected {value}, but found {}", message["usage"]));
+        }
+    }
+    let blocks = message["content"].as_array().cloned().unwrap_or_default();
+    if let Some(content) = expected["content"].as_array() {
+        if blocks.len() != content.len() {
+            return Err(format!("expected {content:?}, but found {blocks:?}"));
+        }
+        for (expected, block) in content.iter().zip(&blocks) {
+            same_block(expected, block)?;
+        }
+    }
+    if let Some(carried) = expected["calls_carry"].as_str() {
+        let carries = |block: &Value| {
+            let signature = base64(block["signature"].as_str().unwrap_or_default());
+            String::from_utf8_lossy(&signature).contains(carried)
+        };
+        if !blocks.iter().any(carries) {
+            return Err(format!("expected a signature that carries {carried:?} in {blocks:?}"));
+        }
+    }
+    Ok(())
+}
+
+fn same_block(expected: &Value, block: &Value) -> Result<(), String> {
+    for (key, value) in expected.as_object().into_iter().flatten() {
+        if key == "id_from" {
+            let id = block["id"].as_str().unwrap_or_default();
+            let upstream = tool_id::decode(id);
+            let good = match value.as_str() {
+                Some(expected) => upstream.as_deref() == Some(expected),
+                None => upstream.as_deref().is_some_and(tool_id::is_minted),
+            };
+            if !good {
+                return Err(format!("id {id} stands for {upstream:?}, not for {value}"));
+            }
+        } else if *value != block[key] {
+            return Err(format!("expected {key} as in {expected}, but found {block}"));
+        }
+    }
+    Ok(())
+}
+
+/// Compares the body for the upstream with one of the `variants` of a request fixture.
+pub fn same_request(variant: &Value, body: &Value) -> Result<(), String> {
+    if let Some(roles) = variant["roles"].as_array() {
+        let found: Vec<&Value> = body["messages"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|message| &message["role"])
+            .collect();
+        if found != roles.iter().collect::<Vec<_>>() {
+            return Err(format!("expected the roles {roles:?}, but found {found:?}"));
+        }
+    }
+    for (pointer, value) in variant["equals"].as_object().into_iter().flatten() {
+        if body.pointer(pointer) != Some(value) {
+            return Err(format!(
+                "{pointer}: expected {value}, but found {:?} in {body}",
+                body.pointer(pointer)
+            ));
+        }
+    }
+    for pointer in variant["absent"].as_array().into_iter().flatten() {
+        if let Some(found) = body.pointer(pointer.as_str().unwrap()) {
+            return Err(format!("{pointer}: expected nothing, but found {found}"));
+        }
+    }
+    for (pointer, part) in variant["contains"].as_object().into_iter().flatten() {
+        let found = body.pointer(pointer).map(Value::to_string);
+        if !found.as_deref().is_some_and(|found| found.contains(part.as_str().unwrap())) {
+            return Err(format!("{pointer}: expected {part} inside, but found {found:?}"));
+        }
+    }
+    for text in variant["lacks"].as_array().into_iter().flatten() {
+        if body.to_string().contains(text.as_str().unwrap()) {
+            return Err(format!("expected no {text} in {body}"));
+        }
+    }
+    for (pointer, shape) in variant["alphanumeric"].as_object().into_iter().flatten() {
+        let found = body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let length = shape.as_u64().unwrap() as usize;
+        if found.len() != length || !found.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(format!("{pointer}: expected {length} letters and digits: {found:?}"));
+        }
+    }
+    for pair in variant["same"].as_array().into_iter().flatten() {
+        let (left, right) = (pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
+        if body.pointer(left).is_none() || body.pointer(left) != body.pointer(right) {
+            return Err(format!("{left} and {right} differ in {body}"));
+        }
+    }
+    for pair in variant["differ"].as_array().into_iter().flatten() {
+        let (left, right) = (pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
+        if body.pointer(left).is_none() || body.pointer(left) == body.pointer(right) {
+            return Err(format!("{left} and {right} are equal in {body}"));
+        }
+    }
+    Ok(())
+}
+
+mod base64_text {
+    /// Standard base64; anything else gives nothing.
+    pub fn decode(text: &str) -> Vec<u8> {
+        let digit = |byte: u8| {
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+                .iter()
+                .position(|known| *known == byte)
+        };
+        let mut bytes = Vec::new();
+        let (mut bits, mut count) = (0usize, 0u32);
+        for byte in text.bytes().filter(|byte| *byte != b'=') {
+            let Some(value) = digit(byte) else { return Vec::new() };
+            bits = (bits << 6) | value;
+            count += 6;
+            if count >= 8 {
+                count -= 8;
+                bytes.push((bits >> count) as u8);
+                bits &= (1 << count) - 1;
+            }
+        }
+        bytes
+    }
+}

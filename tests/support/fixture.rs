@@ -1,0 +1,164 @@
+//! The fixtures: real deviations of upstreams, each as files that any host can send.
+//!
+//! ```text
+//! tests/fixtures/UPSTREAM/CASE/
+//!   meta.json        kind, seen_at, why; status, content_type, headers; profile, overrides, settings;
+//!                    stream: whether the client streams, where the case says so
+//!   request.json     the client's request
+//!   upstream.sse     the upstream's body, byte for byte (.json, .txt: the same, for other bodies);
+//!                    none where the case is about the request alone
+//!   expected.json    what the client gets, or what the upstream gets: see `expected`
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+/// One case.
+#[derive(Clone, Debug)]
+pub struct Fixture {
+    /// `UPSTREAM/CASE`
+    pub name: String,
+    /// `meta.json`
+    pub meta: Value,
+    /// `request.json`
+    pub request: Value,
+    /// The upstream's body, if the case has one.
+    pub upstream: Option<Vec<u8>>,
+    /// `expected.json`
+    pub expected: Value,
+}
+
+/// All cases, in the order of their names.
+pub fn all() -> Vec<Fixture> {
+    let root = root();
+    let mut fixtures = Vec::new();
+    for upstream in folders(&root) {
+        for case in folders(&upstream) {
+            fixtures.push(load(&root, &case));
+        }
+    }
+    assert!(!fixtures.is_empty(), "no fixtures in {}", root.display());
+    fixtures
+}
+
+/// `tests/fixtures`, found from whichever package of the workspace is being tested.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package
+        .ancestors()
+        .map(|folder| folder.join("tests/fixtures"))
+        .find(|folder| folder.is_dir())
+        .expect("tests/fixtures above the package")
+}
+
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let mut found: Vec<PathBuf> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}
+
+fn load(root: &Path, case: &Path) -> Fixture {
+    let read = |file: &str| {
+        let path = case.join(file);
+        let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_slice::<Value>(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let upstream = ["upstream.sse", "upstream.json", "upstream.txt"]
+        .into_iter()
+        .find_map(|file| fs::read(case.join(file)).ok());
+    Fixture {
+        name: case.strip_prefix(root).unwrap().to_string_lossy().into_owned(),
+        meta: read("meta.json"),
+        request: read("request.json"),
+        upstream,
+        expected: read("expected.json"),
+    }
+}
+
+impl Fixture {
+    /// The kind of deviation.
+    pub fn kind(&self) -> &str {
+        self.meta["kind"].as_str().expect("meta.kind")
+    }
+
+    /// The configuration for this case: one upstream called `default`.
+    pub fn config(&self) -> Value {
+        config(
+            self.meta["settings"].as_object(),
+            self.meta["profile"].as_str().unwrap_or("default"),
+            self.meta.get("profile_overrides"),
+        )
+    }
+
+    /// The request, with `stream` as given.
+    pub fn request(&self, stream: bool) -> Vec<u8> {
+        let mut request = self.request.clone();
+        if stream {
+            request["stream"] = true.into();
+        } else if let Some(request) = request.as_object_mut() {
+            request.remove("stream");
+        }
+        request.to_string().into_bytes()
+    }
+
+    /// How clients may ask: streaming, not, or both.
+    pub fn ways(&self) -> Vec<bool> {
+        match self.meta.get("stream").and_then(Value::as_bool) {
+            Some(stream) => vec![stream],
+            None => vec![true, false],
+        }
+    }
+
+    /// Status of the upstream's answer.
+    pub fn status(&self) -> u16 {
+        self.meta["status"].as_u64().map_or(200, |status| u16::try_from(status).unwrap())
+    }
+
+    /// Headers of the upstream's answer.
+    pub fn headers(&self) -> Vec<(String, String)> {
+        let mut headers = Vec::new();
+        if let Some(kind) = self.meta["content_type"].as_str() {
+            headers.push(("content-type".to_owned(), kind.to_owned()));
+        }
+        for (name, value) in self.meta["headers"].as_object().into_iter().flatten() {
+            headers.push((name.clone(), value.as_str().unwrap().to_owned()));
+        }
+        headers
+    }
+}
+
+/// A copy of `request` with the changes of a variant: names of fields, or JSON pointers; null takes
+/// a field out.
+pub fn patched(request: &Value, patch: &Value) -> Value {
+    let mut request = request.clone();
+    for (place, value) in patch.as_object().into_iter().flatten() {
+        if place.starts_with('/') {
+            let (parent, key) = place.rsplit_once('/').unwrap();
+            request.pointer_mut(parent).expect("the place that is patched")[key] = value.clone();
+        } else if value.is_null() {
+            request.as_object_mut().unwrap().remove(place);
+        } else {
+            request[place] = value.clone();
+        }
+    }
+    request
+}
+
+/// A configuration with one upstream.
+pub fn config(
+    settings: Option<&Map<String, Value>>,
+    profile: &str,
+    overrides: Option<&Value>,
+) -> Value {
+    let mut config = Value::Object(settings.cloned().unwrap_or_default());
+    config["upstreams"] = json!({"default": {"profile": profile}});
+    if let Some(overrides) = overrides.filter(|overrides| !overrides.is_null()) {
+        config["upstreams"]["default"]["profile_overrides"] = overrides.clone();
+    }
+    config
+}

@@ -1,0 +1,517 @@
+//! An independent checker of what Messages clients get: event streams, messages and errors.
+//!
+//! It is written from the API's documentation and from what the strictest clients refuse, not from
+//! the core, and it is stricter than any one client: only documented events and deltas, `event:`
+//! equal to `data.type`, dense indices, one open block at a time, full `usage` twice, `input: {}`
+//! and `""` at the start of a block, one signature at the end of a thinking block, nothing after the
+//! end, and no `content_block_stop` for a tool call that an error cut off (Claude Code would run it).
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// One event, as it stood on the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The `event:` line.
+    pub name: String,
+    /// The `data:` line.
+    pub data: Value,
+}
+
+/// Where a test knows that the answer deviates.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// A call whose input is not a JSON object is shown to the client (`invalid_tool_call: pass`).
+    pub invalid_input_shown: bool,
+    /// The upstream speaks Messages itself: its blocks and ids are its own.
+    pub foreign_blocks: bool,
+    /// The host had to send the head before anything was known, so an error can be the first event.
+    pub head_sent_early: bool,
+}
+
+const STOP_REASONS: [&str; 7] = [
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+];
+
+const ERROR_TYPES: [&str; 11] = [
+    "invalid_request_error",
+    "authentication_error",
+    "billing_error",
+    "permission_error",
+    "not_found_error",
+    "conflict_error",
+    "request_too_large",
+    "rate_limit_error",
+    "api_error",
+    "timeout_error",
+    "overloaded_error",
+];
+
+/// Splits a stream into its events. Each is exactly an `event:` line, a `data:` line and a blank
+/// line, because old clients read no other form.
+pub fn events(stream: &[u8]) -> Result<Vec<Event>, String> {
+    let text = std::str::from_utf8(stream).map_err(|error| format!("not UTF-8: {error}"))?;
+    let Some(body) = text.strip_suffix("\n\n") else {
+        return Err(format!("the stream does not end with a blank line: …{:?}", tail(text)));
+    };
+    body.split("\n\n").map(event).collect()
+}
+
+fn event(frame: &str) -> Result<Event, String> {
+    let mut lines = frame.split('\n');
+    let name = lines.next().and_then(|line| line.strip_prefix("event: "));
+    let data = lines.next().and_then(|line| line.strip_prefix("data: "));
+    let (Some(name), Some(data), None) = (name, data, lines.next()) else {
+        return Err(format!("not one event line and one data line: {frame:?}"));
+    };
+    let data = serde_json::from_str(data).map_err(|error| format!("{error} in {data:?}"))?;
+    Ok(Event { name: name.to_owned(), data })
+}
+
+fn tail(text: &str) -> &str {
+    let start = text.char_indices().rev().nth(60).map_or(0, |(at, _)| at);
+    &text[start..]
+}
+
+/// Checks a whole stream, as bytes.
+pub fn check_stream(stream: &[u8], rules: Rules) -> Result<Vec<Event>, String> {
+    let events = events(stream)?;
+    check(&events, rules)?;
+    Ok(events)
+}
+
+/// Checks the events of one stream.
+pub fn check(events: &[Event], rules: Rules) -> Result<(), String> {
+    let mut checker = Checker { rules, ..Checker::default() };
+    for (position, event) in events.iter().enumerate() {
+        checker.event(event).map_err(|error| {
+            format!("event {position} ({}): {error}: {}", event.name, event.data)
+        })?;
+    }
+    match checker.phase {
+        Phase::Ended | Phase::Failed => Ok(()),
+        phase => Err(format!("the stream stops in phase {phase:?}, without message_stop or error")),
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Before,
+    /// Between blocks, or in one.
+    Blocks,
+    /// After `message_delta`.
+    Stopping,
+    Ended,
+    Failed,
+}
+
+#[derive(Debug)]
+struct Block {
+    kind: String,
+    /// What the deltas said: text, thinking or JSON.
+    said: String,
+    deltas: usize,
+    signature: bool,
+}
+
+#[derive(Debug, Default)]
+struct Checker {
+    rules: Rules,
+    phase: Phase,
+    closed: u64,
+    open: Option<Block>,
+    kinds: BTreeSet<String>,
+    ids: BTreeSet<String>,
+    /// A closed call whose input is not an object; allowed if the answer was cut off.
+    broken_call: Option<String>,
+    /// A text block without text; allowed where it is all there is.
+    empty_text: bool,
+}
+
+impl Checker {
+    fn event(&mut self, event: &Event) -> Result<(), String> {
+        let data = &event.data;
+        if data.get("type").and_then(Value::as_str) != Some(&event.name) {
+            return Err("the event line is not data.type".into());
+        }
+        match (self.phase, event.name.as_str()) {
+            (Phase::Ended | Phase::Failed, _) => Err("something comes after the end".into()),
+            (Phase::Before, "message_start") => {
+                keys(data, &["type", "message"], &[])?;
+                announced(&data["message"])?;
+                self.phase = Phase::Blocks;
+                Ok(())
+            }
+            (Phase::Before, "error") if self.rules.head_sent_early => self.error(data),
+            (Phase::Before, "ping") if self.rules.head_sent_early => keys(data, &["type"], &[]),
+            (Phase::Before, _) => Err("expected message_start first".into()),
+            (_, "ping") => keys(data, &["type"], &[]),
+            (_, "error") => self.error(data),
+            (Phase::Blocks, "content_block_start") => self.start(data),
+            (Phase::Blocks, "content_block_delta") => self.delta(data),
+            (Phase::Blocks, "content_block_stop") => self.stop(data),
+            (Phase::Blocks, "message_delta") => self.message_delta(data),
+            (Phase::Stopping, "message_stop") => {
+                keys(data, &["type"], &[])?;
+                self.phase = Phase::Ended;
+                Ok(())
+            }
+            (phase, _) => Err(format!("not expected in phase {phase:?}")),
+        }
+    }
+
+    fn index(&self, data: &Value) -> Result<(), String> {
+        if data["index"].as_u64() != Some(self.closed) {
+            return Err(format!("expected index {}", self.closed));
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, data: &Value) -> Result<(), String> {
+        keys(data, &["type", "index", "content_block"], &[])?;
+        if self.open.is_some() {
+            return Err("the block before is still open".into());
+        }
+        self.index(data)?;
+        let block = &data["content_block"];
+        let kind = block["type"].as_str().unwrap_or_default();
+        match kind {
+            "text" => {
+                keys(block, &["type", "text"], &["citations"])?;
+                equals(block, "text", &"".into())?;
+            }
+            "thinking" => {
+                keys(block, &["type", "thinking", "signature"], &[])?;
+                equals(block, "thinking", &"".into())?;
+                equals(block, "signature", &"".into())?;
+            }
+            "tool_use" => {
+                tool_use(block, &mut self.ids, self.rules)?;
+                equals(block, "input", &serde_json::json!({}))?;
+            }
+            _ => return Err(format!("unknown block {kind:?}")),
+        }
+        self.kinds.insert(kind.to_owned());
+        let said = String::new();
+        self.open = Some(Block { kind: kind.to_owned(), said, deltas: 0, signature: false });
+        Ok(())
+    }
+
+    fn delta(&mut self, data: &Value) -> Result<(), String> {
+        keys(data, &["type", "index", "delta"], &[])?;
+        self.index(data)?;
+        let Some(block) = &mut self.open else { return Err("no block is open".into()) };
+        let delta = &data["delta"];
+        let kind = delta["type"].as_str().unwrap_or_default();
+        let field = match (block.kind.as_str(), kind) {
+            ("text", "text_delta") => "text",
+            ("thinking", "thinking_delta") => "thinking",
+            ("thinking", "signature_delta") => "signature",
+            ("tool_use", "input_json_delta") => "partial_json",
+            (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
+        };
+        keys(delta, &["type", field], &[])?;
+        let Some(text) = delta[field].as_str() else { return Err(format!("{field} is no text")) };
+        if text.is_empty() {
+            return Err("an empty delta".into());
+        }
+        if block.signature {
+            return Err("a delta after the signature".into());
+        }
+        if field == "signature" {
+            block.signature = true;
+        } else {
+            block.said.push_str(text);
+        }
+        block.deltas += 1;
+        Ok(())
+    }
+
+    fn stop(&mut self, data: &Value) -> Result<(), String> {
+        keys(data, &["type", "index"], &[])?;
+        self.index(data)?;
+        let Some(block) = self.open.take() else { return Err("no block is open".into()) };
+        self.closed += 1;
+        match block.kind.as_str() {
+            "thinking" if !block.signature => {
+                return Err("a thinking block without a signature".into());
+            }
+            "text" if block.said.is_empty() => self.empty_text = true,
+            "text" if block.said.trim().is_empty() => return Err("only white space".into()),
+            // Without any delta, some clients see a call without input as invalid.
+            "tool_use" if block.deltas == 0 => return Err("a call without any delta".into()),
+            "tool_use" if !is_object(&block.said) => self.broken_call = Some(block.said),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn message_delta(&mut self, data: &Value) -> Result<(), String> {
+        keys(data, &["type", "delta", "usage"], &[])?;
+        if self.open.is_some() {
+            return Err("a block is still open".into());
+        }
+        let delta = &data["delta"];
+        keys(delta, &["stop_reason", "stop_sequence", "stop_details", "container"], &[])?;
+        ending(delta, &self.kinds)?;
+        usage(
+            &data["usage"],
+            &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
+            &["output_tokens_details", "server_tool_use"],
+        )?;
+        let cut = delta["stop_reason"] == "max_tokens";
+        if let Some(said) = &self.broken_call
+            && !cut
+            && !self.rules.invalid_input_shown
+        {
+            return Err(format!("a call's input is not one JSON object: {said:?}"));
+        }
+        if self.empty_text && self.closed != 1 {
+            return Err("an empty text block beside others".into());
+        }
+        self.phase = Phase::Stopping;
+        Ok(())
+    }
+
+    fn error(&mut self, data: &Value) -> Result<(), String> {
+        error_body(data)?;
+        // Claude Code runs every call that was closed before an error.
+        if let Some(said) = &self.broken_call {
+            return Err(format!("a call was closed before an error, cut off: {said:?}"));
+        }
+        self.phase = Phase::Failed;
+        Ok(())
+    }
+}
+
+/// The `message` of `message_start`.
+fn announced(message: &Value) -> Result<(), String> {
+    keys(
+        message,
+        &[
+            "id",
+            "type",
+            "role",
+            "model",
+            "content",
+            "stop_reason",
+            "stop_sequence",
+            "stop_details",
+            "container",
+            "usage",
+        ],
+        &["diagnostics"],
+    )?;
+    constants(message)?;
+    equals(message, "content", &serde_json::json!([]))?;
+    for key in ["stop_reason", "stop_sequence", "stop_details"] {
+        equals(message, key, &Value::Null)?;
+    }
+    message_usage(&message["usage"])
+}
+
+/// Checks a whole message: the answer to a request without `stream`.
+pub fn check_message(message: &Value) -> Result<(), String> {
+    keys(
+        message,
+        &[
+            "id",
+            "type",
+            "role",
+            "model",
+            "content",
+            "stop_reason",
+            "stop_sequence",
+            "stop_details",
+            "container",
+            "usage",
+        ],
+        &["diagnostics"],
+    )?;
+    constants(message)?;
+    let Some(content) = message["content"].as_array() else { return Err("no content".into()) };
+    let mut kinds = BTreeSet::new();
+    let mut ids = BTreeSet::new();
+    for block in content {
+        let kind = block["type"].as_str().unwrap_or_default();
+        match kind {
+            "text" => {
+                keys(block, &["type", "text"], &["citations"])?;
+                let text = block["text"].as_str().ok_or("text is no text")?;
+                if text.trim().is_empty() && !(text.is_empty() && content.len() == 1) {
+                    return Err("a text block without text".into());
+                }
+            }
+            "thinking" => {
+                keys(block, &["type", "thinking", "signature"], &[])?;
+                block["thinking"].as_str().ok_or("thinking is no text")?;
+                if block["signature"].as_str().is_none_or(str::is_empty) {
+                    return Err("a thinking block without a signature".into());
+                }
+            }
+            "tool_use" => {
+                tool_use(block, &mut ids, Rules::default())?;
+                if !block["input"].is_object() {
+                    return Err(format!("input is not an object: {block}"));
+                }
+            }
+            _ => return Err(format!("unknown block {block}")),
+        }
+        kinds.insert(kind.to_owned());
+    }
+    ending(message, &kinds)?;
+    message_usage(&message["usage"])
+}
+
+/// Checks an error: the body of an HTTP error, or the data of an `error` event.
+pub fn error_body(body: &Value) -> Result<(), String> {
+    keys(body, &["type", "error", "request_id"], &[])?;
+    equals(body, "type", &"error".into())?;
+    let error = &body["error"];
+    keys(error, &["type", "message"], &["details"])?;
+    if !error["type"].as_str().is_some_and(|kind| ERROR_TYPES.contains(&kind)) {
+        return Err(format!("unknown error type {}", error["type"]));
+    }
+    if error["message"].as_str().is_none_or(|text| text.trim().is_empty()) {
+        return Err("an error without a message".into());
+    }
+    if !body["request_id"].as_str().is_some_and(|id| id.starts_with("req_")) {
+        return Err("an error without request_id".into());
+    }
+    Ok(())
+}
+
+fn constants(message: &Value) -> Result<(), String> {
+    equals(message, "type", &"message".into())?;
+    equals(message, "role", &"assistant".into())?;
+    equals(message, "container", &Value::Null)?;
+    if message.get("diagnostics").is_some() {
+        equals(message, "diagnostics", &Value::Null)?;
+    }
+    let id = message["id"].as_str().unwrap_or_default();
+    if !(id.starts_with("msg_") && id.len() > 4 && is_plain(id)) {
+        return Err(format!("bad message id {id:?}"));
+    }
+    if message["model"].as_str().is_none_or(str::is_empty) {
+        return Err("no model".into());
+    }
+    Ok(())
+}
+
+fn tool_use(block: &Value, ids: &mut BTreeSet<String>, rules: Rules) -> Result<(), String> {
+    if rules.foreign_blocks {
+        keys(block, &["type", "id", "name", "input"], &["toolset_name", "caller"])?;
+    } else {
+        keys(block, &["type", "id", "name", "input", "caller"], &["toolset_name"])?;
+        equals(block, "caller", &serde_json::json!({"type": "direct"}))?;
+    }
+    let id = block["id"].as_str().unwrap_or_default();
+    if !id.starts_with("toolu_") || !is_plain(id) {
+        return Err(format!("bad tool_use id {id:?}"));
+    }
+    if !ids.insert(id.to_owned()) {
+        return Err(format!("tool_use id {id:?} comes twice"));
+    }
+    if block["name"].as_str().is_none_or(str::is_empty) {
+        return Err("a call without a name".into());
+    }
+    Ok(())
+}
+
+/// `stop_reason` and what goes with it.
+fn ending(end: &Value, kinds: &BTreeSet<String>) -> Result<(), String> {
+    let reason = end["stop_reason"].as_str().unwrap_or_default();
+    if !STOP_REASONS.contains(&reason) {
+        return Err(format!("unknown stop_reason {}", end["stop_reason"]));
+    }
+    let calls = kinds.contains("tool_use");
+    if reason == "tool_use" && !calls {
+        return Err("stop_reason tool_use without a call".into());
+    }
+    let may_hide_calls = ["max_tokens", "refusal", "model_context_window_exceeded"];
+    if calls && reason != "tool_use" && !may_hide_calls.contains(&reason) {
+        return Err(format!("stop_reason {reason} with a call"));
+    }
+    if end["stop_sequence"].is_string() != (reason == "stop_sequence") {
+        return Err("stop_sequence does not fit stop_reason".into());
+    }
+    if reason == "refusal" {
+        keys(&end["stop_details"], &["type", "category", "explanation"], &[])?;
+        equals(&end["stop_details"], "type", &"refusal".into())?;
+    } else {
+        equals(end, "stop_details", &Value::Null)?;
+    }
+    equals(end, "container", &Value::Null)
+}
+
+fn message_usage(value: &Value) -> Result<(), String> {
+    usage(
+        value,
+        &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "service_tier"],
+        &["cache_creation", "server_tool_use", "inference_geo", "speed", "output_tokens_details"],
+    )?;
+    match value["service_tier"].as_str() {
+        None if value["service_tier"].is_null() => Ok(()),
+        Some("standard" | "priority" | "batch") => Ok(()),
+        _ => Err(format!("unknown service_tier {}", value["service_tier"])),
+    }
+}
+
+fn usage(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+    let mut all = vec!["output_tokens"];
+    all.extend(required);
+    keys(value, &all, optional)?;
+    for (key, count) in value.as_object().into_iter().flatten() {
+        if key.ends_with("_tokens") && count.as_u64().is_none() {
+            return Err(format!("{key} is not a count: {count}"));
+        }
+    }
+    if let Some(details) = value.get("output_tokens_details").filter(|details| !details.is_null()) {
+        keys(details, &["thinking_tokens"], &[])?;
+        let thinking = details["thinking_tokens"].as_u64().ok_or("thinking_tokens is no count")?;
+        if Some(thinking) > value["output_tokens"].as_u64() {
+            return Err("more thinking_tokens than output_tokens".into());
+        }
+    }
+    Ok(())
+}
+
+fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+    let Some(object) = value.as_object() else {
+        return Err(format!("expected an object with {required:?}, but found {value}"));
+    };
+    for key in required {
+        if !object.contains_key(*key) {
+            return Err(format!("{key} is missing"));
+        }
+    }
+    for key in object.keys() {
+        if !required.contains(&key.as_str()) && !optional.contains(&key.as_str()) {
+            return Err(format!("{key} is not documented here"));
+        }
+    }
+    Ok(())
+}
+
+fn equals(value: &Value, key: &str, expected: &Value) -> Result<(), String> {
+    match value.get(key) {
+        Some(found) if found == expected => Ok(()),
+        found => Err(format!("{key}: expected {expected}, but found {found:?}")),
+    }
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+}
+
+fn is_plain(id: &str) -> bool {
+    id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
