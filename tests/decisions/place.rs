@@ -21,9 +21,12 @@ pub fn allowed(step: &Step) -> bool {
     match (step.from.as_str(), step.field.as_str(), step.to.as_str()) {
         (from, "system" | "cache_control", _) if from.starts_with("MessageC") => false,
         ("UserMessageParam", "content", to) => USER_BLOCKS.contains(&to),
-        ("AssistantMessageParam", "content", to) => !USER_BLOCKS.contains(&to),
+        ("AssistantMessageParam", "content", to) => {
+            !USER_BLOCKS.contains(&to) && !to.starts_with("RequestTool")
+        }
         // Where it can be seen upstream.
-        (from, "cache_control", "CacheControlEphemeralParam") => from == "TextBlockParam",
+        (from, _, "CacheControlEphemeralParam") => from == "TextBlockParam",
+        (from, _, "CitationsConfigParamParam") => from.contains("Document"),
         _ => true,
     }
 }
@@ -124,6 +127,7 @@ fn assistant(mut message: Value, messages: &mut Vec<Value>, tools: &mut Vec<Valu
             }
             results.push(result);
         }
+        changed(&block, tools);
         for change in block["tool_changes"].as_array().into_iter().flatten() {
             changed(change, tools);
         }
@@ -151,6 +155,9 @@ fn system(message: Value, messages: &mut Vec<Value>, tools: &mut Vec<Value>) {
 
 /// The tool that a change names exists; one that is added later waits for it.
 fn changed(change: &Value, tools: &mut Vec<Value>) {
+    if change["tool"].is_object() {
+        ensure(tools, "base", false);
+    }
     if change["tool"]["type"] == "tool_reference"
         && let Some(name) = change["tool"]["name"].as_str()
     {

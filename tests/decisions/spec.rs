@@ -131,44 +131,35 @@ impl Spec {
                     return items.into_iter().map(|item| json!([item])).collect();
                 }
                 let item = self.values(name, field, &tree["map"], marked).remove(0);
-                vec![json!({ MARK: item })]
+                vec![json!({ (key(marked)): item })]
             }
             _ => panic!("{name}.{field}: {tree}"),
         }
     }
 
-    /// The shortest way from one of `roots` to `target`, by the steps that `allowed` admits.
-    pub fn path(
+    /// The shortest way from `root` to every type, by the steps that `allowed` admits.
+    pub fn paths(
         &self,
-        roots: &[&str],
-        target: &str,
+        root: &str,
         allowed: &dyn Fn(&Step) -> bool,
-    ) -> Option<Vec<Step>> {
-        let mut reached: BTreeMap<String, Vec<Step>> = BTreeMap::new();
-        let mut queue = VecDeque::new();
-        for root in roots {
-            reached.insert((*root).to_owned(), Vec::new());
-            queue.push_back((*root).to_owned());
-        }
+    ) -> BTreeMap<String, Vec<Step>> {
+        let mut reached = BTreeMap::from([(root.to_owned(), Vec::new())]);
+        let mut queue = VecDeque::from([root.to_owned()]);
         while let Some(name) = queue.pop_front() {
-            let steps = reached[&name].clone();
-            if name == target {
-                return Some(steps);
-            }
             for (field, facts) in self.fields(&name) {
                 for to in references(&facts.tree) {
                     let step = Step { from: name.clone(), field: field.clone(), to };
                     if reached.contains_key(&step.to) || !allowed(&step) {
                         continue;
                     }
-                    let mut longer = steps.clone();
+                    let mut longer = reached[&name].clone();
                     longer.push(step.clone());
                     reached.insert(step.to.clone(), longer);
                     queue.push_back(step.to);
                 }
             }
         }
-        None
+        reached
     }
 
     /// Puts `value`, an instance of the last step's type, into an instance of the first step's.
@@ -180,6 +171,11 @@ impl Spec {
             parent
         })
     }
+}
+
+/// The name of a member of a map.
+fn key(marked: bool) -> &'static str {
+    if marked { MARK } else { "plain" }
 }
 
 fn text(name: &str, field: &str, marked: bool) -> Value {
@@ -226,7 +222,7 @@ fn hold(tree: &Value, to: &str, value: Value) -> Option<Value> {
             if let Some(item) = tree.get("array") {
                 return hold(item, to, value).map(|item| json!([item]));
             }
-            hold(tree.get("map")?, to, value).map(|item| json!({ MARK: item }))
+            hold(tree.get("map")?, to, value).map(|item| json!({ (key(false)): item }))
         }
         _ => None,
     }
