@@ -11,7 +11,9 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use creole::{Config, End};
 use serde_json::Value;
@@ -33,6 +35,13 @@ impl Tally {
         self.counts.entry(kind.to_owned()).or_default()[column] += count;
     }
 
+    fn merge(&mut self, other: Self) {
+        for (kind, counts) in other.counts {
+            (0..3).for_each(|column| self.add(&kind, column, counts[column]));
+        }
+        self.failures.extend(other.failures);
+    }
+
     fn finish(self, columns: [&str; 3]) {
         println!("{:<16} {:>9} {:>9} {:>9}", "kind", columns[0], columns[1], columns[2]);
         let mut sum = [0; 3];
@@ -52,36 +61,55 @@ impl Tally {
 
 #[test]
 fn upstream_answers_reach_the_client_the_same_however_they_are_cut() {
-    let mut tally = Tally::default();
-    for fixture in fixture::all() {
-        let Some(upstream) = &fixture.upstream else { continue };
-        tally.add(fixture.kind(), 0, 1);
-        let config = drive::config(&fixture.config().to_string());
-        let mut messages = Vec::new();
-        for stream in fixture.ways() {
-            tally.add(fixture.kind(), 1, 1);
-            match one_way(&fixture, upstream, &config, stream, &mut tally) {
-                Ok(message) => messages.extend(message),
-                Err(error) => tally.failures.push(format!(
-                    "{} ({}): {error}",
-                    fixture.name,
-                    if stream { "streamed" } else { "whole" }
-                )),
-            }
+    let fixtures: Vec<Fixture> =
+        fixture::all().into_iter().filter(|fixture| fixture.upstream.is_some()).collect();
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let next = AtomicUsize::new(0);
+    let tally = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(fixture) = fixtures.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let mut own = Tally::default();
+                    let result = catch_unwind(AssertUnwindSafe(|| one_fixture(fixture, &mut own)));
+                    if result.is_err() {
+                        own.failures.push(format!("{}: panicked", fixture.name));
+                    }
+                    tally.lock().unwrap().merge(own);
+                }
+            });
         }
-        let differ_by_nature =
-            fixture.expected.get("streamed").is_some() || fixture.expected.get("whole").is_some();
-        if let [streamed, whole] = &messages[..]
-            && !differ_by_nature
-            && fold::comparable(streamed) != fold::comparable(whole)
-        {
-            tally.failures.push(format!(
-                "{}: the stream folds to {streamed}, but the whole answer is {whole}",
-                fixture.name
-            ));
+    });
+    tally.into_inner().unwrap().finish(["fixtures", "ways", "splits"]);
+}
+
+fn one_fixture(fixture: &Fixture, tally: &mut Tally) {
+    let Some(upstream) = &fixture.upstream else { return };
+    tally.add(fixture.kind(), 0, 1);
+    let config = drive::config(&fixture.config().to_string());
+    let mut messages = Vec::new();
+    for stream in fixture.ways() {
+        tally.add(fixture.kind(), 1, 1);
+        match one_way(fixture, upstream, &config, stream, tally) {
+            Ok(message) => messages.extend(message),
+            Err(error) => tally.failures.push(format!(
+                "{} ({}): {error}",
+                fixture.name,
+                if stream { "streamed" } else { "whole" }
+            )),
         }
     }
-    tally.finish(["fixtures", "ways", "splits"]);
+    let differ_by_nature =
+        fixture.expected.get("streamed").is_some() || fixture.expected.get("whole").is_some();
+    if let [streamed, whole] = &messages[..]
+        && !differ_by_nature
+        && fold::comparable(streamed) != fold::comparable(whole)
+    {
+        tally.failures.push(format!(
+            "{}: the stream folds to {streamed}, but the whole answer is {whole}",
+            fixture.name
+        ));
+    }
 }
 
 /// Gives the message, where there is one.
@@ -112,14 +140,22 @@ fn one_way(
     let message = expected::check(&expected, got)?;
     warnings(&expected, &whole)?;
     let reference = without_pings(&whole.body);
-    for cut in 0..=upstream.len() {
+    // A body that is one JSON text is only collected, and a client that does not stream gets what
+    // the same machine folds: for those, every seventh cut is enough.
+    let every = if stream && first_of(upstream) != Some(b'{') { 1 } else { 7 };
+    for cut in (0..=upstream.len()).step_by(every) {
+        tally.add(fixture.kind(), 2, 1);
         let (left, right) = upstream.split_at(cut);
         same(&reference, &whole, &send(&[left, right])?, &format!("cut at byte {cut}"))?;
     }
     let bytes: Vec<&[u8]> = upstream.chunks(1).collect();
     same(&reference, &whole, &send(&bytes)?, "byte by byte")?;
-    tally.add(fixture.kind(), 2, upstream.len() + 3);
+    tally.add(fixture.kind(), 2, 2);
     Ok(message)
+}
+
+fn first_of(body: &[u8]) -> Option<u8> {
+    body.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
 fn same(reference: &[u8], whole: &Answer, cut: &Answer, how: &str) -> Result<(), String> {

@@ -146,7 +146,7 @@ impl Checker {
             (Phase::Ended | Phase::Failed, _) => Err("something comes after the end".into()),
             (Phase::Before, "message_start") => {
                 keys(data, &["type", "message"], &[])?;
-                announced(&data["message"])?;
+                announced(&data["message"], self.rules)?;
                 self.phase = Phase::Blocks;
                 Ok(())
             }
@@ -262,11 +262,15 @@ impl Checker {
         let delta = &data["delta"];
         keys(delta, &["stop_reason", "stop_sequence", "stop_details", "container"], &[])?;
         ending(delta, &self.kinds)?;
-        usage(
-            &data["usage"],
-            &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
-            &["output_tokens_details", "server_tool_use"],
-        )?;
+        if self.rules.foreign_blocks {
+            foreign_usage(&data["usage"])?;
+        } else {
+            usage(
+                &data["usage"],
+                &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
+                &["output_tokens_details", "server_tool_use"],
+            )?;
+        }
         let cut = delta["stop_reason"] == "max_tokens";
         if let Some(said) = &self.broken_call
             && !cut
@@ -293,7 +297,7 @@ impl Checker {
 }
 
 /// The `message` of `message_start`.
-fn announced(message: &Value) -> Result<(), String> {
+fn announced(message: &Value, rules: Rules) -> Result<(), String> {
     keys(
         message,
         &[
@@ -315,7 +319,18 @@ fn announced(message: &Value) -> Result<(), String> {
     for key in ["stop_reason", "stop_sequence", "stop_details"] {
         equals(message, key, &Value::Null)?;
     }
+    if rules.foreign_blocks {
+        return foreign_usage(&message["usage"]);
+    }
     message_usage(&message["usage"])
+}
+
+/// The counts without which SDKs fail.
+fn foreign_usage(usage: &Value) -> Result<(), String> {
+    match (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
+        (Some(_), Some(_)) => Ok(()),
+        _ => Err(format!("usage without counts: {usage}")),
+    }
 }
 
 /// Checks a whole message: the answer to a request without `stream`.
