@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 
 use rules::Case;
 use spec::{Field, MARK, Spec, Step};
-use support::{chat, drive, fixture, grammar};
+use support::{chat, drive, fixture, fold, grammar};
 
 /// What became of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,9 +114,16 @@ pub fn run(request: &Value, way: &Way) -> Run {
             }
         }
         Err(answer) => {
-            let value: Value = serde_json::from_slice(&answer.body).unwrap_or_else(|error| {
-                panic!("{error} in the answer {:?}", String::from_utf8_lossy(&answer.body))
-            });
+            let value = if answer.body.starts_with(b"event: ") {
+                let rules = grammar::Rules::default();
+                let events = grammar::check_stream(&answer.body, rules)
+                    .unwrap_or_else(|error| panic!("{error} in the answer"));
+                fold::fold(&events).message
+            } else {
+                serde_json::from_slice(&answer.body).unwrap_or_else(|error| {
+                    panic!("{error} in {:?}", String::from_utf8_lossy(&answer.body))
+                })
+            };
             if answer.head.status >= 400
                 && let Err(error) = grammar::error_body(&value)
             {
