@@ -3,9 +3,13 @@
 
 use serde_json::{Value, json};
 
-use crate::place::with_activation;
+use crate::blocks::{block, browser_state, cache_mark, server_history, thinking_block};
 use crate::spec::{Field, MARK, NUMBER};
 use crate::support::drive;
+use crate::tools::{
+    allowed_callers, custom_tool, defer_loading, tool_change, tool_choice, toolset, toolset_member,
+    typed_tool,
+};
 use crate::{Run, Way, run};
 
 /// One field with one value.
@@ -24,7 +28,7 @@ pub struct Case<'a> {
     pub without: &'a dyn Fn() -> Value,
 }
 
-type Verdict = Result<(), String>;
+pub type Verdict = Result<(), String>;
 
 /// Fields whose note demands another fate than the word of the decision.
 pub fn exception<'a>(
@@ -129,7 +133,7 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
-fn need(holds: bool, what: &str, run: &Run) -> Verdict {
+pub fn need(holds: bool, what: &str, run: &Run) -> Verdict {
     if holds {
         return Ok(());
     }
@@ -141,17 +145,17 @@ fn need(holds: bool, what: &str, run: &Run) -> Verdict {
 }
 
 /// The value at a pointer.
-fn at(run: &Run, pointer: &str) -> Value {
+pub fn at(run: &Run, pointer: &str) -> Value {
     run.sent.as_ref().and_then(|sent| sent.pointer(pointer)).cloned().unwrap_or_default()
 }
 
-fn is(run: &Run, pointer: &str, value: impl Into<Value>) -> Verdict {
+pub fn is(run: &Run, pointer: &str, value: impl Into<Value>) -> Verdict {
     let value = value.into();
     need(at(run, pointer) == value, &format!("{pointer} = {value}"), run)
 }
 
 /// All texts of the messages of one role, joined.
-fn said(run: &Run, role: &str) -> String {
+pub fn said(run: &Run, role: &str) -> String {
     let messages = at(run, "/messages");
     let mut text = String::new();
     for message in messages.as_array().into_iter().flatten() {
@@ -167,12 +171,12 @@ fn said(run: &Run, role: &str) -> String {
     text
 }
 
-fn says(run: &Run, role: &str, part: &str) -> Verdict {
+pub fn says(run: &Run, role: &str, part: &str) -> Verdict {
     need(said(run, role).contains(part), &format!("{part:?} in what {role} says"), run)
 }
 
 /// Parts of one type in the messages of the user.
-fn parts(run: &Run, kind: &str) -> Vec<Value> {
+pub fn parts(run: &Run, kind: &str) -> Vec<Value> {
     let messages = at(run, "/messages");
     let contents = messages.as_array().into_iter().flatten().map(|message| &message["content"]);
     contents
@@ -183,7 +187,7 @@ fn parts(run: &Run, kind: &str) -> Vec<Value> {
 }
 
 /// The calls of the assistant.
-fn calls(run: &Run) -> Vec<Value> {
+pub fn calls(run: &Run) -> Vec<Value> {
     let messages = at(run, "/messages");
     let all = messages.as_array().into_iter().flatten();
     all.flat_map(|message| message["tool_calls"].as_array().into_iter().flatten())
@@ -191,14 +195,14 @@ fn calls(run: &Run) -> Vec<Value> {
         .collect()
 }
 
-fn function(run: &Run, name: &str) -> Option<Value> {
+pub fn function(run: &Run, name: &str) -> Option<Value> {
     let tools = at(run, "/tools");
     let mut all = tools.as_array().into_iter().flatten().map(|tool| &tool["function"]);
     all.find(|function| function["name"] == name).cloned()
 }
 
 /// The function that is not there for the test's own sake.
-fn tested(run: &Run) -> Value {
+pub fn tested(run: &Run) -> Value {
     let tools = at(run, "/tools");
     let mut all = tools.as_array().into_iter().flatten().map(|tool| &tool["function"]);
     all.find(|function| function["name"] != "base" && function["name"] != "loaded")
@@ -206,17 +210,17 @@ fn tested(run: &Run) -> Value {
         .unwrap_or_default()
 }
 
-fn no_loss(run: &Run) -> Verdict {
+pub fn no_loss(run: &Run) -> Verdict {
     need(run.dropped().is_empty(), "no warning of a loss", run)
 }
 
-fn same_body(case: &Case<'_>, way: &Way) -> Verdict {
+pub fn same_body(case: &Case<'_>, way: &Way) -> Verdict {
     let (with, without) = (run(case.request, way), run(&(case.without)(), way));
     need(with.sent.is_some() && with.sent == without.sent, "the body without the field", &with)?;
     no_loss(&with)
 }
 
-fn refused(run: &Run, name: &str) -> Verdict {
+pub fn refused(run: &Run, name: &str) -> Verdict {
     let message = run.replied.as_ref().map(|(status, body)| (*status, &body["error"]["message"]));
     let good = message.is_some_and(|(status, text)| {
         status == 400 && text.as_str().is_some_and(|text| text.contains(name))
@@ -453,432 +457,5 @@ fn shown_thinking(request: &Value) -> Result<String, String> {
     match &message["content"][0] {
         block if block["type"] == "thinking" => Ok(block["thinking"].as_str().unwrap().to_owned()),
         block => Err(format!("expected a thinking block, but found {block}")),
-    }
-}
-
-fn tool_choice(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    let choice = at(&sent, "/tool_choice");
-    match (case.name, case.field) {
-        (_, "disable_parallel_tool_use") => is(&sent, "/parallel_tool_calls", false),
-        ("ToolChoiceAutoParam", _) => need(choice == "auto", "auto", &sent),
-        ("ToolChoiceAnyParam", _) => need(choice == "required", "required", &sent),
-        ("ToolChoiceNoneParam", _) => need(choice == "none", "none", &sent),
-        ("ToolChoiceToolParam", "name") => is(&sent, "/tool_choice/function/name", MARK),
-        ("ToolChoiceToolParam", "type") => is(&sent, "/tool_choice/type", "function"),
-        _ => Err("no rule".into()),
-    }
-}
-
-fn custom_tool(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    sent.body()?;
-    let tool = tested(&sent);
-    let parameters = &tool["parameters"];
-    match (case.name, case.field) {
-        (_, "name") => need(tool["name"] == MARK, "its name", &sent),
-        (_, "description") => need(tool["description"] == MARK, "its description", &sent),
-        ("ToolParam", "type") => need(tool["name"] == "w", "a function", &sent),
-        (_, "input_schema") => need(parameters["type"] == "object", "its schema", &sent),
-        (_, "input_examples") => {
-            let text = tool["description"].as_str().unwrap_or_default();
-            need(text.contains("Examples:") && text.contains(MARK), "its examples", &sent)
-        }
-        (_, "strict") => {
-            need(tool["strict"] == true, "strict", &sent)?;
-            let mut loose = case.request.to_string();
-            loose = loose.replace("\"additionalProperties\":false,", "");
-            let loose: Value = serde_json::from_str(&loose).unwrap();
-            let sent = run(&loose, &Way::default());
-            need(tested(&sent).get("strict").is_none(), "no strict for a loose schema", &sent)?;
-            need(!sent.warnings.is_empty(), "a warning", &sent)
-        }
-        ("InputSchemaTyped", "type") => need(parameters["type"] == "object", "its type", &sent),
-        ("InputSchemaTyped", "properties" | "required") => {
-            need(parameters[case.field].to_string().contains(MARK), "its value", &sent)
-        }
-        _ => Err("no rule".into()),
-    }
-}
-
-/// Tools whose schema is not part of the request.
-fn typed_tool(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    sent.body()?;
-    no_loss(&sent)?;
-    let tool = tested(&sent);
-    let text = tool["description"].as_str().unwrap_or_default();
-    match case.field {
-        "name" => need(tool["name"] == *case.value, "its implied name", &sent),
-        "type" => {
-            let properties = tool["parameters"]["properties"].as_object();
-            need(properties.is_some_and(|all| !all.is_empty()), "the schema that it implies", &sent)
-        }
-        "input_examples" => need(text.contains(MARK), "its examples", &sent),
-        "enable_zoom" => {
-            need(tool["parameters"].to_string().contains("zoom"), "zoom in its schema", &sent)?;
-            let sent = run(&(case.with)(&json!(false)), &Way::default());
-            let schema = tested(&sent)["parameters"].to_string();
-            need(!schema.contains("zoom"), "no zoom in its schema", &sent)
-        }
-        _ => need(text.contains(&NUMBER.to_string()), "the number in its description", &sent),
-    }
-}
-
-fn allowed_callers(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    let direct = case.value.as_array().is_some_and(|all| all.contains(&json!("direct")));
-    if direct {
-        need(!tested(&sent).is_null(), "the tool", &sent)?;
-        return no_loss(&sent);
-    }
-    need(sent.sent.is_some() && tested(&sent).is_null(), "no such tool", &sent)?;
-    need(!sent.dropped().is_empty(), "a warning of a loss", &sent)
-}
-
-fn defer_loading(case: &Case<'_>) -> Verdict {
-    if change_in(case.request).is_some() {
-        // The addition itself loads what it adds.
-        let sent = run(&with_activation(case.request.clone()), &Way::default());
-        return need(!tested(&sent).is_null(), "the tool that was added", &sent);
-    }
-    let waits = run(&with_activation(case.request.clone()), &Way::default());
-    let free = run(&with_activation((case.with)(&json!(false))), &Way::default());
-    need(waits.sent.is_some() && tested(&waits).is_null(), "the tool to wait", &waits)?;
-    need(function(&waits, "loaded").is_some(), "the tool that was named", &waits)?;
-    need(!tested(&free).is_null(), "the tool", &free)?;
-    no_loss(&waits)
-}
-
-fn toolset(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    let prefix = if case.name.starts_with("Browser") { "browser__" } else { "computer__" };
-    need(function(&sent, &format!("{prefix}screenshot")).is_some(), "its members", &sent)?;
-    no_loss(&sent)
-}
-
-fn toolset_member(case: &Case<'_>) -> Verdict {
-    let prefix = if case.name.starts_with("Browser") { "browser" } else { "computer" };
-    let (member, config): (&str, Box<dyn Fn(Value) -> Value>) = match case.field {
-        "configs" => ("screenshot", Box::new(|config| (case.with)(&json!({"screenshot": config})))),
-        "enabled" => (case.member, Box::new(|config| (case.with)(&config["enabled"]))),
-        "defer_loading" => (case.member, Box::new(|config| (case.with)(&config["defer_loading"]))),
-        member => (member, Box::new(|config| (case.with)(&config))),
-    };
-    let name = format!("{prefix}__{member}");
-    let sends = |request: Value, way: &Way| {
-        let run = run(&request, way);
-        (function(&run, &name).is_some(), run)
-    };
-    let way = Way::default();
-    if case.field == "defer_loading" && change_in(case.request).is_some() {
-        let (_, run) = sends(with_activation(config(json!({"defer_loading": true}))), &way);
-        return need(!tested(&run).is_null(), "the toolset that was added", &run);
-    }
-    if case.field == "defer_loading" {
-        // A member that is off by default is not a matter of loading.
-        let (before, _) = sends(with_activation(config(json!({"defer_loading": false}))), &way);
-        let (after, run) = sends(with_activation(config(json!({"defer_loading": true}))), &way);
-        let off = ["read_console", "read_network", "file_upload", "javascript_exec"];
-        need(before != off.contains(&member), "the member", &run)?;
-        need(run.sent.is_some() && !after, "the member to wait", &run)?;
-        return no_loss(&run);
-    }
-    let (on, run_on) = sends(config(json!({"enabled": true})), &way);
-    need(on, &format!("the function {name}"), &run_on)?;
-    no_loss(&run_on)?;
-    let (off, run_off) = sends(config(json!({"enabled": false})), &way);
-    need(run_off.sent.is_some() && !off, &format!("no function {name}"), &run_off)
-}
-
-/// The first change of the tools in a request.
-fn change_in(value: &Value) -> Option<&Value> {
-    if value["type"] == "tool_addition" || value["type"] == "tool_removal" {
-        return Some(value);
-    }
-    match value {
-        Value::Array(items) => items.iter().find_map(change_in),
-        Value::Object(fields) => fields.values().find_map(change_in),
-        _ => None,
-    }
-}
-
-fn tool_change(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    let change = change_in(case.request).ok_or("no change of tools in the request")?;
-    let (tool, removal) = (&change["tool"], change["type"] == "tool_removal");
-    let definition = &tool["definition"];
-    let kind = definition["type"].as_str().unwrap_or("custom");
-    // There is no MCP connector, so nothing can be added to it or taken from it.
-    if tool["type"].as_str().is_some_and(|kind| kind.starts_with("mcp")) || kind == "mcp_toolset" {
-        return refused(&sent, "messages");
-    }
-    sent.body()?;
-    if let Some(name) = tool["name"].as_str().or_else(|| definition["name"].as_str())
-        && (tool["type"] == "tool_reference" || kind == "custom")
-    {
-        no_loss(&sent)?;
-        return need(
-            function(&sent, name).is_some() != removal,
-            "the tools after the change",
-            &sent,
-        );
-    }
-    let servers = ["web_", "code_execution", "tool_search", "advisor"];
-    if servers.iter().any(|server| kind.starts_with(server)) {
-        return need(!sent.dropped().is_empty(), "a warning of a loss", &sent);
-    }
-    no_loss(&sent)?;
-    need(!tested(&sent).is_null(), "the tool that was added", &sent)
-}
-
-fn thinking_block(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::profile("vllm"));
-    sent.body()?;
-    no_loss(&sent)?;
-    let text = if case.field == "thinking" { MARK } else { "plain" };
-    let messages = at(&sent, "/messages");
-    let mut all = messages.as_array().into_iter().flatten();
-    // The signature says that the text came in `reasoning`.
-    need(all.any(|message| message["reasoning"] == text), "the reasoning in its field", &sent)
-}
-
-fn cache_mark(case: &Case<'_>) -> Verdict {
-    let way = Way::overrides("openai", json!({"cache_breakpoints": true}));
-    let sent = run(case.request, &way);
-    let text = at(&sent, "/messages").to_string();
-    need(text.contains("\"prompt_cache_breakpoint\":{\"mode\":\"explicit\"}"), "a mark", &sent)?;
-    let plain = run(case.request, &Way::default());
-    need(!at(&plain, "").to_string().contains("cache"), "no mark unless it is asked for", &plain)?;
-    no_loss(&plain)
-}
-
-/// What can be read of a server tool's use becomes text; ids and encrypted parts do not.
-fn server_history(case: &Case<'_>) -> Verdict {
-    const READ: [&str; 15] = [
-        "title",
-        "url",
-        "stdout",
-        "stderr",
-        "text",
-        "error_code",
-        "error_message",
-        "input",
-        "name",
-        "lines",
-        "tool_name",
-        "return_code",
-        "content",
-        "data",
-        "source",
-    ];
-    fn readable(value: &Value) -> bool {
-        match value {
-            Value::String(text) => text.contains(MARK),
-            Value::Number(number) => number.as_u64() == Some(NUMBER),
-            Value::Array(items) => items.iter().any(readable),
-            Value::Object(fields) if fields.get("type") == Some(&json!("base64")) => false,
-            Value::Object(fields) => fields.iter().any(|(key, value)| {
-                key == MARK || (READ.contains(&key.as_str()) && readable(value))
-            }),
-            _ => false,
-        }
-    }
-    let sent = run(case.request, &Way::default());
-    sent.body()?;
-    no_loss(&sent)?;
-    let text = said(&sent, "assistant");
-    need(!text.trim().is_empty(), "a text of the assistant", &sent)?;
-    // A PDF is for eyes; here there is only its data.
-    let pdf = case.name.starts_with("Base64PDF");
-    let shown = !pdf && READ.contains(&case.field) && readable(case.value);
-    let (mark, number) = (text.contains(MARK), text.contains(&NUMBER.to_string()));
-    if shown {
-        return need(mark || number, "the value in the assistant's text", &sent);
-    }
-    if case.field == "name" {
-        let name = case.value.as_str().unwrap_or_default();
-        return need(text.contains(&format!("[{name}")), "the tool's name in the text", &sent);
-    }
-    let hidden = case.field.starts_with("encrypted") || matches!(case.field, "id" | "tool_use_id");
-    need(!(hidden && mark), "nothing of it in the text", &sent)
-}
-
-fn browser_state(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    sent.body()?;
-    no_loss(&sent)?;
-    let text = said(&sent, "tool");
-    need(!text.trim().is_empty(), "a text of the tool", &sent)?;
-    let readable = match case.value {
-        Value::String(value) if value.contains(MARK) => text.contains(MARK),
-        Value::Number(number) => text.contains(&number.to_string()),
-        _ => true,
-    };
-    need(readable, "the value in the tool's text", &sent)
-}
-
-/// Content blocks and their sources.
-fn block(case: &Case<'_>) -> Verdict {
-    let sent = run(case.request, &Way::default());
-    let images = || parts(&sent, "image_url");
-    let files = || parts(&sent, "file");
-    let document = |part: &str| {
-        says(&sent, "user", "<document")?;
-        says(&sent, "user", part)
-    };
-    match (case.name, case.field) {
-        ("UserMessageParam", "role") => need(said(&sent, "user").contains("plain"), "user", &sent),
-        ("AssistantMessageParam", "role") => {
-            need(said(&sent, "assistant").contains("plain"), "assistant", &sent)
-        }
-        ("SystemMessageParam", "role") => {
-            need(said(&sent, "system").contains("plain"), "system", &sent)
-        }
-        ("SystemMessageParam", "clear_at") => {
-            let mut longer = case.request.clone();
-            let messages = longer["messages"].as_array_mut().unwrap();
-            messages.push(json!({"role": "assistant", "content": "a"}));
-            messages.push(json!({"role": "user", "content": "b"}));
-            let cleared = *case.value == "next_user_message";
-            let sent = run(&longer, &Way::default());
-            sent.body()?;
-            need(said(&sent, "system").contains("plain") != cleared, "the text until then", &sent)
-        }
-        ("SystemMessageParam", "output_config") => {
-            let sent = run(&(case.with)(&json!({"effort": "low"})), &Way::default());
-            is(&sent, "/reasoning_effort", "low")
-        }
-        ("UserMessageParam" | "AssistantMessageParam" | "SystemMessageParam", "content") => {
-            content(case, &sent)
-        }
-        ("TextBlockParam", "text") => says(&sent, "user", MARK),
-        ("TextBlock", "text") => says(&sent, "assistant", MARK),
-        ("TextBlockParam", "type") => says(&sent, "user", "plain"),
-        ("TextBlock", "type") => says(&sent, "assistant", "plain"),
-        ("ImageBlockParam" | "Base64ImageSourceParam" | "URLImageSourceParam", _) => {
-            if case.value["type"] == "file" {
-                return refused(&sent, "messages");
-            }
-            need(images().len() == 1, "one image", &sent)?;
-            let url = images()[0]["image_url"]["url"].as_str().unwrap().to_owned();
-            match case.field {
-                "media_type" => {
-                    let start = format!("data:{};base64,", case.value.as_str().unwrap());
-                    need(url.starts_with(&start), &start, &sent)
-                }
-                "type" => Ok(()),
-                _ => need(url.ends_with(MARK), "the image", &sent),
-            }
-        }
-        ("DocumentBlockParam" | "RequestDocumentBlockParam", "title") => {
-            let named = files().iter().any(|part| part["file"]["filename"] == MARK);
-            need(
-                named || said(&sent, "user").contains(&format!("title=\"{MARK}\"")),
-                "its title",
-                &sent,
-            )
-        }
-        ("DocumentBlockParam" | "RequestDocumentBlockParam", "context") => {
-            says(&sent, "user", MARK)
-        }
-        ("DocumentBlockParam" | "RequestDocumentBlockParam", "source" | "type") => {
-            let source = if case.field == "source" { case.value } else { &Value::Null };
-            match source["type"].as_str() {
-                Some("url" | "file") => refused(&sent, "messages"),
-                Some("base64") => need(files().len() == 1, "one file", &sent),
-                Some(_) => document(MARK),
-                None => need(
-                    files().len() == 1 || said(&sent, "user").contains("<document"),
-                    "a document",
-                    &sent,
-                ),
-            }
-        }
-        ("Base64PDFSourceParam", field) => {
-            let data = files().first().map(|part| part["file"]["file_data"].clone());
-            let mark = if field == "data" { MARK } else { "QUJD" };
-            let uri = format!("data:application/pdf;base64,{mark}");
-            need(data == Some(uri.clone().into()), &uri, &sent)?;
-            let other = run(case.request, &Way::profile("default"));
-            refused(&other, "messages")
-        }
-        ("PlainTextSourceParam", "data") => document(MARK),
-        ("PlainTextSourceParam", _) => document("QUJD"),
-        ("ContentBlockSourceParam", "content") => content(case, &sent),
-        ("ContentBlockSourceParam", _) => document("plain"),
-        ("SearchResultBlockParam", field) => {
-            says(&sent, "user", "<search_result")?;
-            match field {
-                "title" => says(&sent, "user", &format!("title=\"{MARK}\"")),
-                "source" => says(&sent, "user", &format!("source=\"https://x.test/{MARK}\"")),
-                "content" => says(&sent, "user", MARK),
-                _ => Ok(()),
-            }
-        }
-        ("ToolUseBlock" | "ToolUseBlockParam", field) => {
-            need(calls(&sent).len() == 1, "one call", &sent)?;
-            let call = calls(&sent).remove(0);
-            match field {
-                "id" => need(call["id"] == MARK, "the foreign id as it is", &sent),
-                "name" => need(call["function"]["name"] == MARK, "its name", &sent),
-                "input" => {
-                    let text = call["function"]["arguments"].as_str().unwrap();
-                    need(text == case.value.to_string(), "its input", &sent)
-                }
-                "toolset_name" => {
-                    let name = format!("{}__screenshot", case.value.as_str().unwrap());
-                    need(call["function"]["name"] == *name, &name, &sent)
-                }
-                _ => need(call["type"] == "function", "a call", &sent),
-            }
-        }
-        ("ToolResultBlockParam", field) => match field {
-            "content" => content(case, &sent),
-            "tool_use_id" => {
-                let messages = at(&sent, "/messages");
-                let mut all = messages.as_array().unwrap().iter();
-                need(all.any(|message| message["tool_call_id"] == MARK), "its id", &sent)
-            }
-            "is_error" => says(&sent, "tool", "Error: "),
-            _ => need(!said(&sent, "tool").is_empty(), "a tool message", &sent),
-        },
-        ("CompactionBlock" | "CompactionBlockParam", "content") => {
-            says(&sent, "user", &format!("<summary>{MARK}</summary>"))?;
-            let none = run(&(case.with)(&Value::Null), &Way::default());
-            none.body()?;
-            no_loss(&none)
-        }
-        ("CompactionBlock" | "CompactionBlockParam", "tool_changes") => tool_change(case),
-        ("CompactionBlock" | "CompactionBlockParam", "type") => {
-            sent.body()?;
-            no_loss(&sent)
-        }
-        ("ToolReferenceBlockParam", _) => {
-            let name = if case.field == "tool_name" { MARK } else { "w" };
-            says(&sent, "tool", &format!("Tool loaded: {name}"))?;
-            need(function(&sent, name).is_some(), "the tool", &sent)
-        }
-        ("ToolReferenceBlock", _) => {
-            let name = if case.field == "tool_name" { MARK } else { "w" };
-            need(function(&sent, name).is_some(), "the tool", &sent)
-        }
-        _ => Err("no rule".into()),
-    }
-}
-
-/// A field that holds blocks: each kind of block has rules of its own, so here it must only be
-/// taken, or refused by name, and texts must arrive.
-fn content(case: &Case<'_>, sent: &Run) -> Verdict {
-    if sent.replied.is_some() {
-        return refused(sent, "messages");
-    }
-    let item = case.value.as_array().map_or(case.value, |items| &items[0]);
-    match item["type"].as_str() {
-        Some("text") | None => {
-            let text = at(sent, "/messages").to_string();
-            need(text.contains(MARK), "the text", sent)
-        }
-        Some(_) => Ok(()),
     }
 }

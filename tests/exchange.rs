@@ -1,0 +1,251 @@
+//! The seam that hosts drive: heads, errors, limits, silence, and what is not ours.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use creole::{
+    Config, End, Exchange, Failure, Head, Pings, RequestHead, ResponseHead, UpstreamRequest,
+};
+use serde_json::{Value, json};
+
+use support::drive::{self, NOW, SEED, headers};
+use support::grammar::{self, Rules};
+
+fn ask(stream: bool) -> Vec<u8> {
+    json!({
+        "model": "claude-test", "max_tokens": 100, "stream": stream,
+        "messages": [{"role": "user", "content": "Hello"}],
+    })
+    .to_string()
+    .into_bytes()
+}
+
+fn started(config: &Arc<Config>, pings: Pings, body: &[u8]) -> (Exchange, UpstreamRequest) {
+    let mut exchange = Exchange::new(Arc::clone(config), SEED, pings);
+    let head = exchange.handle_request_head(
+        "POST",
+        "/v1/messages?beta=true",
+        &headers(&[("x-api-key", "k")]),
+    );
+    assert_eq!(head, RequestHead::Translate);
+    let upstream = exchange.handle_request(body, NOW).unwrap();
+    (exchange, upstream)
+}
+
+fn header<'a>(head: &'a Head, name: &str) -> Option<&'a str> {
+    head.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+fn error_of(body: &[u8]) -> Value {
+    let value: Value = serde_json::from_slice(body).unwrap();
+    grammar::error_body(&value).unwrap();
+    value["error"].clone()
+}
+
+#[test]
+fn a_request_becomes_a_post_to_chat_completions_with_the_clients_key() {
+    let (_, upstream) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    assert_eq!(upstream.path, "/v1/chat/completions");
+    let value = |name| {
+        upstream.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    };
+    assert_eq!(value("authorization"), Some("Bearer k"));
+    assert_eq!(value("accept-encoding"), Some("identity"));
+    assert_eq!(value("accept"), Some("text/event-stream"));
+    assert_eq!(value("x-api-key"), None);
+}
+
+#[test]
+fn what_is_not_ours_passes_through_both_ways() {
+    for (method, path) in
+        [("POST", "/v1/chat/completions"), ("GET", "/health"), ("POST", "/v1/embeddings")]
+    {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        assert_eq!(
+            exchange.handle_request_head(method, path, &[]),
+            RequestHead::PassThrough,
+            "{path}"
+        );
+        assert_eq!(exchange.handle_response_head(200, &[], NOW), ResponseHead::PassThrough);
+        assert_eq!(exchange.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn bodies_that_cannot_be_read_are_refused_with_their_reason() {
+    let deep = format!("{}1{}", "[".repeat(170), "]".repeat(170));
+    let cases: Vec<(Vec<u8>, &str)> = vec![
+        (b"".to_vec(), "not valid JSON"),
+        (b"hello".to_vec(), "not valid JSON"),
+        (b"{\"model\":\"m\",\"max_tokens\":1,\"messages\":[{".to_vec(), "not valid JSON"),
+        (b"{\"model\":\"\xff\"}".to_vec(), "not valid JSON"),
+        (b"[]".to_vec(), "expected an object"),
+        (br#"{"model":"m","messages":[{"role":"user","content":"q"}]}"#.to_vec(), "max_tokens: Field required"),
+        (br#"{"model":"m","max_tokens":1,"messages":[]}"#.to_vec(), "messages: at least one message is required"),
+        (br#"{"model":"m","max_tokens":1,"messages":[{"role":"robot","content":"q"}]}"#.to_vec(), "messages[0].role"),
+        (br#"{"model":"m","max_tokens":"1","messages":[{"role":"user","content":"q"}]}"#.to_vec(), "max_tokens"),
+        (br#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":5}]}]}"#.to_vec(), "messages[0].content[0].text"),
+        (br#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"q"}],"thread":{"type":"create"}}"#.to_vec(), "thread"),
+        (format!(r#"{{"model":"m","max_tokens":1,"messages":[{{"role":"user","content":"q"}}],"new":{deep}}}"#).into_bytes(), ""),
+    ];
+    for (body, part) in cases {
+        let Err(answer) = drive::request(&drive::config("{}"), "/v1/messages", &[], &body) else {
+            panic!("sent on: {}", String::from_utf8_lossy(&body));
+        };
+        let error = error_of(&answer.body);
+        assert_eq!(answer.head.status, 400, "{error}");
+        assert_eq!(error["type"], "invalid_request_error");
+        assert!(error["message"].as_str().unwrap().contains(part), "expected {part:?} in {error}");
+        if part == "thread" {
+            assert_eq!(error["details"]["error_code"], "thread_unsupported_request");
+        }
+    }
+}
+
+#[test]
+fn bodies_that_are_too_large_are_refused_before_they_are_read() {
+    let config = drive::config(r#"{"request_bytes_max": 2048}"#);
+    let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::No);
+    let head = headers(&[("x-api-key", "k"), ("content-length", "4096")]);
+    let RequestHead::Reply(reply) = exchange.handle_request_head("POST", "/v1/messages", &head)
+    else {
+        panic!("not answered by its length");
+    };
+    assert_eq!(reply.head.status, 413);
+    assert_eq!(error_of(&reply.body)["type"], "request_too_large");
+    let Err(answer) = drive::request(&config, "/v1/messages", &[], &vec![b' '; 4096]) else {
+        panic!("not answered by its body");
+    };
+    assert_eq!(answer.head.status, 413);
+}
+
+#[test]
+fn an_encoding_that_was_not_asked_for_is_an_invalid_answer() {
+    let (exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
+    let answer = drive::respond(
+        exchange,
+        200,
+        &headers(&[("content-encoding", "gzip")]),
+        [&b"\x1f\x8b\x08"[..]],
+        End::Complete,
+    );
+    assert_eq!(answer.head.status, 502);
+    assert_eq!(error_of(&answer.body)["type"], "api_error");
+}
+
+#[test]
+fn failures_without_an_answer_have_their_own_status() {
+    let cases = [
+        (Failure::RequestTooLarge, 413, "request_too_large"),
+        (Failure::Overloaded, 529, "overloaded_error"),
+        (Failure::Unreachable("connection refused".into()), 502, "api_error"),
+        (Failure::NoHealthyUpstream, 529, "overloaded_error"),
+        (Failure::Timeout, 504, "timeout_error"),
+        (Failure::NoRoute, 404, "not_found_error"),
+    ];
+    for (failure, status, kind) in cases {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        let head = exchange.handle_failure(failure.clone(), NOW, &mut body).unwrap();
+        assert_eq!(head.status, status, "{failure:?}");
+        assert_eq!(error_of(&body)["type"], kind);
+        assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));
+        assert!(exchange.is_ended());
+    }
+}
+
+#[test]
+fn a_broken_connection_becomes_an_error_event_that_closes_nothing() {
+    let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let piece = concat!(r#"data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}"#, "\n\n");
+    let answer = drive::respond(exchange, 200, &[], [piece.as_bytes()], End::Aborted);
+    assert_eq!(answer.head.status, 200);
+    let events = grammar::check_stream(&answer.body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "error");
+    assert!(events.iter().all(|event| event.name != "content_block_stop"));
+}
+
+#[test]
+fn silence_brings_pings_and_at_last_an_error() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+    let head = exchange.handle_response_body(piece, NOW, &mut body);
+    assert_eq!(head.unwrap().status, 200);
+    let mut now = NOW;
+    let mut pings = 0;
+    while !exchange.is_ended() {
+        let due = exchange.poll_timeout().unwrap();
+        assert!(due > now, "time stands still at {now}");
+        now = due;
+        let before = body.len();
+        assert_eq!(exchange.handle_timeout(now, &mut body), None);
+        pings += usize::from(body[before..].starts_with(b"event: ping"));
+        assert!(now < NOW + 300_000, "no end of silence");
+    }
+    assert!(pings >= 10, "{pings} pings");
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().data["error"]["type"], "timeout_error");
+    assert_eq!(exchange.report().guards, ["stall"]);
+}
+
+#[test]
+fn an_upstream_that_never_answers_is_a_504() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(false));
+    let mut body = Vec::new();
+    let due = exchange.poll_timeout().unwrap();
+    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    assert_eq!((head.status, error_of(&body)["type"].clone()), (504, json!("timeout_error")));
+}
+
+#[test]
+fn a_host_that_must_send_the_head_early_still_tells_of_errors() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_response_head(200, &[], NOW);
+    assert_eq!(exchange.take_head().unwrap().status, 200);
+    let mut body = Vec::new();
+    let late = exchange.handle_response_body(
+        b"data: {\"error\":{\"message\":\"no\",\"code\":429}}\n\n",
+        NOW,
+        &mut body,
+    );
+    let end = exchange.handle_response_end(End::Complete, NOW, &mut body);
+    assert_eq!((late, end), (None, None));
+    let rules = Rules { head_sent_early: true, ..Rules::default() };
+    let events = grammar::check_stream(&body, rules).unwrap();
+    assert_eq!(events.last().unwrap().data["error"]["type"], "rate_limit_error");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_other_ids() {
+    let upstream = br#"{"id":"c","choices":[{"index":0,"finish_reason":"tool_calls","message":{"tool_calls":[{"function":{"name":"w","arguments":"{}"}}]}}]}"#;
+    let run = |seed| {
+        let mut exchange = Exchange::new(drive::config("{}"), seed, Pings::No);
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.handle_request(&ask(false), NOW).unwrap();
+        let answer = drive::respond(exchange, 200, &[], [&upstream[..]], End::Complete);
+        let message: Value = serde_json::from_slice(&answer.body).unwrap();
+        (answer.body, message["id"].clone(), message["content"][0]["id"].clone())
+    };
+    let (first, again, other) = (run(1), run(1), run(2));
+    assert_eq!(first, again);
+    assert_ne!(first.1, other.1);
+    assert_ne!(first.2, other.2);
+}
+
+#[test]
+fn clients_that_leave_end_the_exchange() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_client_gone(NOW);
+    assert!(exchange.is_ended());
+    assert_eq!(exchange.poll_timeout(), None);
+    assert_eq!(exchange.report().status, 499);
+}
