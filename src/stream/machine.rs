@@ -252,6 +252,9 @@ impl Machine {
                 Error::misbehaved("Upstream sent an answer without choices")
             });
         }
+        // All of it is here: a call that was cut off need not be shown, as in an answer that was
+        // not streamed.
+        self.rules.buffered = true;
         self.take_chunk(chunk, true, edge_key, out)?;
         self.end(out)
     }

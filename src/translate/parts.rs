@@ -152,6 +152,11 @@ impl Parts<'_, '_> {
                 let DocumentSource::Base64 { media_type, data } = &document.source else {
                     return Ok(());
                 };
+                // A file part has no place for it.
+                if let Some(context) = document.context.filter(|context| !context.is_blank()) {
+                    json.begin_object().key("type").text("text");
+                    json.key("text").str(context).end_object();
+                }
                 json.begin_object().key("type").text("file");
                 json.key("file").begin_object();
                 let name = document.title.filter(|title| !title.is_blank());

@@ -153,7 +153,7 @@ fn documents_become_texts_or_files() {
     assert!(refused(request.clone()).starts_with("messages[0].content[0].source: PDF"));
     assert_eq!(
         sent_to("openai", json!({}), request)["messages"][0]["content"],
-        json!([{"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
+        json!([text("C"), {"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
     );
     let url = document(json!({"type": "url", "url": "https://x"}));
     assert!(
