@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,16 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes the signals over.
-    pub(crate) fn install() -> Result<Self> {
+    /// Takes the signals over; every caller gets the same one.
+    pub(crate) fn shared() -> Result<Self> {
+        static STOP: OnceLock<Stop> = OnceLock::new();
+        if let Some(stop) = STOP.get() {
+            return Ok(stop.clone());
+        }
         let stop = Self(Arc::default());
         let flag = Arc::clone(&stop.0);
         ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
-        Ok(stop)
+        Ok(STOP.get_or_init(|| stop).clone())
     }
 
     pub(crate) fn asked(&self) -> bool {

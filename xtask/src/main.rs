@@ -8,6 +8,7 @@ mod children;
 mod hosts;
 mod http;
 mod run;
+mod sdk;
 mod setup;
 mod size;
 mod test;

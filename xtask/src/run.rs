@@ -36,24 +36,52 @@ pub(crate) struct Options {
     config: Option<PathBuf>,
 }
 
+/// What was started.
+pub(crate) struct Serving {
+    /// Where clients connect.
+    pub(crate) listen: SocketAddr,
+    /// What is behind the host.
+    pub(crate) upstream: Url,
+    logs: Vec<PathBuf>,
+    notes: Vec<String>,
+    demo: bool,
+}
+
 /// Serves until it is stopped.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = Stop::install()?;
-    let listen = http::with_port(options.listen)?;
-    let mut document = match &options.config {
+    let stop = Stop::shared()?;
+    let document = match &options.config {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
             serde_json::from_str(&text).with_context(|| path.display().to_string())?
         }
         None => Map::new(),
     };
+    let mut children = Children::new(stop);
+    let listen = http::with_port(options.listen)?;
     // A bad URL is said before anything is installed or built.
     let given = upstream_url(options.upstream.as_deref(), &document)?;
+    let profile = options.profile.as_deref();
+    let serving = start(options.host, given, document, profile, listen, &mut children)?;
+    print(&serving);
+    children.watch()?;
+    eprintln!("stopping");
+    Ok(())
+}
+
+/// Starts a host in front of `given`, or of the demo model, and waits until it answers.
+pub(crate) fn start(
+    host: Host,
+    given: Option<Url>,
+    mut document: Map<String, Value>,
+    profile: Option<&str>,
+    listen: SocketAddr,
+    children: &mut Children,
+) -> Result<Serving> {
     // One folder for each port: several hosts can run side by side.
     let folder = workspace::own().join("run").join(listen.port().to_string());
     fs::create_dir_all(&folder)?;
-    let prepared = options.host.prepare()?;
-    let mut children = Children::new(stop.clone());
+    let prepared = host.prepare()?;
     let demo_log = folder.join("demo.log");
     let demo = given.is_none();
     let upstream = match given {
@@ -63,15 +91,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let binary = step("building the demo model", || {
                 workspace::build("creole-demo", &arguments, "")
             })?;
-            let url = children.start_and_read_line(
-                "the demo model",
-                &mut Command::new(binary),
-                &demo_log,
-            )?;
+            let mut command = Command::new(binary);
+            let url = children.start_and_read_line("the demo model", &mut command, &demo_log)?;
             Url::parse(&url)?
         }
     };
-    configure(&mut document, &upstream, options.profile.as_deref())?;
+    configure(&mut document, &upstream, profile)?;
     let secrets = secrets(&document);
     for name in &secrets {
         if std::env::var_os(name).is_none() {
@@ -81,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let config = Value::Object(document).to_string();
     let plan = Plan { listen, upstream, config, secrets, folder };
     eprintln!("· starting");
-    let started = prepared.start(&plan, &mut children)?;
+    let started = prepared.start(&plan, children)?;
     // Compiling the filter takes Envoy a second or two, more on a busy machine.
     children
         .wait_until("the host", Duration::from_secs(60), || http::status(listen, "/").is_ok())?;
@@ -89,17 +114,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if demo {
         logs.push(demo_log);
     }
-    print(listen, demo, &plan.upstream, &logs, &started.notes);
-    children.watch()?;
-    eprintln!("stopping");
-    Ok(())
+    Ok(Serving { listen, upstream: plan.upstream, logs, notes: started.notes, demo })
 }
 
-fn print(listen: SocketAddr, demo: bool, upstream: &Url, logs: &[PathBuf], notes: &[String]) {
-    let (model, key) = if demo { ("demo", "demo") } else { ("MODEL", "$OPENAI_API_KEY") };
+fn print(serving: &Serving) {
+    let Serving { listen, upstream, logs, notes, demo } = serving;
+    let (model, key) = if *demo { ("demo", "demo") } else { ("MODEL", "$OPENAI_API_KEY") };
     let scheme = if upstream.tls { "https" } else { "http" };
     let Url { host, port, path, .. } = upstream;
-    let behind = if demo { "the demo model, " } else { "" };
+    let behind = if *demo { "the demo model, " } else { "" };
     println!(
         "\nCreole answers at http://{listen} in front of {behind}{scheme}://{host}:{port}{path}\n"
     );

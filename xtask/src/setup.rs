@@ -12,14 +12,18 @@ use crate::workspace::{own, step};
 const ENVOY_VERSION: &str = "1.40.0";
 
 /// A program that this project cannot install by itself.
-struct Tool {
+pub(crate) struct Tool {
     name: &'static str,
     install: &'static str,
 }
 
-const PYTHON: Tool = Tool {
+pub(crate) const PYTHON: Tool = Tool {
     name: "python3",
     install: "apt install python3 python3-venv (Debian, Ubuntu), brew install python (macOS)",
+};
+pub(crate) const NODE: Tool = Tool {
+    name: "node",
+    install: "apt install nodejs npm (Debian, Ubuntu), brew install node (macOS)",
 };
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
@@ -88,7 +92,8 @@ fn installed_envoy(python: &Path) -> Option<PathBuf> {
     })
 }
 
-fn need(tool: &Tool) -> Result<()> {
+/// Fails with the command that installs a tool, if it is missing.
+pub(crate) fn need(tool: &Tool) -> Result<()> {
     let found = Command::new(tool.name)
         .arg("--version")
         .stdin(Stdio::null())
@@ -101,7 +106,8 @@ fn need(tool: &Tool) -> Result<()> {
     }
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Runs a command that must succeed.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status()?;
     if !status.success() {
         bail!("{} failed: {status}", command.get_program().to_string_lossy());

@@ -11,7 +11,8 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::{build, setup, workspace};
+use crate::hosts::Host;
+use crate::{build, sdk, setup, workspace};
 
 /// What can be chosen.
 #[derive(Args)]
@@ -32,6 +33,8 @@ enum Work {
     Cargo(&'static [&'static str]),
     /// Builds and installs what tests of real hosts use: see [`artefacts`].
     Artefacts,
+    /// The official SDKs in front of this host.
+    Sdks(Host),
 }
 
 /// A variable for the tests, and the file that it names.
@@ -58,7 +61,11 @@ fn stages() -> Vec<Stage> {
         ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
         ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
+        ("gateway", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway"])),
         ("artefacts", Work::Artefacts),
+        ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
+        ("sdks, envoy", Work::Sdks(Host::Envoy)),
+        ("sdks, gateway", Work::Sdks(Host::Gateway)),
     ];
     rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
 }
@@ -127,6 +134,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
             count(command.envs(variables.iter().cloned()), &mut outcome)
         }
         Work::Artefacts => artefacts().map(|ready| *variables = ready),
+        Work::Sdks(host) => sdk::test(host, |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -170,11 +178,15 @@ fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{status}") }
 }
 
-/// `test result: ok. 3 passed; 0 failed; 1 ignored; …`
+/// `test result: ok. 3 passed; 0 failed; 1 ignored; …`, or `3 passed, 0 failed`.
 fn counts(line: &str) -> Option<[u64; 3]> {
-    let (_, counts) = line.strip_prefix("test result: ")?.split_once(". ")?;
+    let counts = match line.strip_prefix("test result: ") {
+        Some(result) => result.split_once(". ")?.1.replace("; ", ", "),
+        None if line.ends_with(" failed") && line.contains(" passed, ") => line.to_owned(),
+        None => return None,
+    };
     let count = |word: &str| {
-        let part = counts.split("; ").find(|part| part.ends_with(word));
+        let part = counts.split(", ").find(|part| part.ends_with(word));
         part.and_then(|part| part.split(' ').next()?.parse().ok()).unwrap_or(0)
     };
     Some([count("passed"), count("failed"), count("ignored")])
@@ -185,7 +197,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages.iter().any(|stage| match stage.work {
             Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts => false,
+            Work::Artefacts | Work::Sdks(_) => false,
         })
     };
     let missing: Vec<String> =
@@ -204,6 +216,7 @@ mod tests {
     fn the_counts_of_a_test_run_are_read() {
         let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
         assert_eq!(counts(line), Some([12, 3, 1]));
+        assert_eq!(counts("18 passed, 2 failed"), Some([18, 2, 0]));
         assert_eq!(counts("test a ... ok"), None);
     }
 }

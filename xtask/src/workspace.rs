@@ -36,6 +36,9 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 
 /// Builds, and gives the files of the package that the compiler names, by their ending.
 pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
+    // A binary can have another name than its package.
+    let wanted = arguments.iter().skip_while(|argument| **argument != "--bin").nth(1);
+    let wanted = wanted.copied().unwrap_or(package);
     let json = "--message-format=json-render-diagnostics";
     let mut command = cargo(["build", "-p", package, json]);
     let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
@@ -43,7 +46,7 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
         let this = message.pointer("/target/name").and_then(Value::as_str);
-        if this.is_none_or(|name| name.replace('_', "-") != package) {
+        if this.is_none_or(|name| name.replace('_', "-") != wanted) {
             continue;
         }
         let files = message.get("filenames").and_then(Value::as_array).into_iter().flatten();

@@ -17,7 +17,7 @@ const manifest = join(process.cwd(), "node_modules/@anthropic-ai/sdk/package.jso
 const version = JSON.parse(readFileSync(manifest, "utf8")).version;
 
 const [base, demo] = process.argv.slice(2);
-const model = "claude-sonnet-4-5";
+const model = "demo";
 const client = new Anthropic({ baseURL: base, apiKey: "sk-test", maxRetries: 0, timeout: 30000 });
 const weather = {
   name: "get_weather",
@@ -31,7 +31,7 @@ const weather = {
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const user = (content) => ({ role: "user", content });
-const sent = async () => (await (await fetch(demo + "/demo/requests")).json()).map((r) => r.body);
+const sent = async () => (await (await fetch(demo + "/demo/requests")).json()).requests.map((r) => JSON.parse(r.body));
 const forget = () => fetch(demo + "/demo/requests", { method: "DELETE" });
 
 async function ask(stream, options) {
@@ -146,8 +146,11 @@ test("an upstream error in mid-stream is raised", () =>
     return true;
   }));
 
-test("a stream that breaks off is not success", () =>
-  assert.rejects(ask(true, { messages: [user("demo:eof")] })));
+test("a stream that ends early is not success", () =>
+  assert.rejects(ask(true, { messages: [user("demo:unfinished")] }), /ended before completion/));
+
+test("a connection that is cut is not success", () =>
+  assert.rejects(ask(true, { messages: [user("demo:cut")] }), (error) => !(error instanceof assert.AssertionError)));
 
 test("structured output is parsed", async () => {
   if (!client.messages.parse) return "not there";

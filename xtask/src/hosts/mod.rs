@@ -1,6 +1,7 @@
 //! The hosts that `cargo xtask run` can start: one file each.
 
 mod envoy;
+pub(crate) mod gateway;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +17,8 @@ use crate::http::Url;
 pub(crate) enum Host {
     /// The proxy-wasm filter in Envoy.
     Envoy,
+    /// The native binary `creole`.
+    Gateway,
 }
 
 /// What a host is to serve.
@@ -43,6 +46,7 @@ impl Host {
     pub(crate) fn prepare(self) -> Result<Prepared> {
         match self {
             Self::Envoy => envoy::prepare().map(Prepared::Envoy),
+            Self::Gateway => gateway::prepare().map(Prepared::Gateway),
         }
     }
 }
@@ -50,6 +54,7 @@ impl Host {
 /// A host that can be started.
 pub(crate) enum Prepared {
     Envoy(envoy::Envoy),
+    Gateway(gateway::Gateway),
 }
 
 impl Prepared {
@@ -57,6 +62,7 @@ impl Prepared {
     pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         match self {
             Self::Envoy(envoy) => envoy.start(plan, children),
+            Self::Gateway(gateway) => gateway.start(plan, children),
         }
     }
 }

@@ -1,0 +1,39 @@
+//! The native gateway.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Plan, Started};
+use crate::children::Children;
+use crate::workspace::{self, step};
+
+/// The files that are needed.
+pub(crate) struct Gateway {
+    binary: PathBuf,
+}
+
+pub(super) fn prepare() -> Result<Gateway> {
+    let binary = step("building the gateway", binary)?;
+    Ok(Gateway { binary })
+}
+
+/// The binary `creole`.
+pub(crate) fn binary() -> Result<PathBuf> {
+    workspace::build("creole-gateway", &["--bin", "creole"], "")
+}
+
+impl Gateway {
+    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+        let config = plan.folder.join("creole.json");
+        fs::write(&config, &plan.config)?;
+        let log = plan.folder.join("gateway.log");
+        let mut command = Command::new(&self.binary);
+        command.arg("serve").arg("--config").arg(&config);
+        command.arg("--listen").arg(plan.listen.to_string());
+        children.start("the gateway", &mut command, &log)?;
+        Ok(Started { log, notes: vec![format!("Configuration: {}", config.display())] })
+    }
+}
