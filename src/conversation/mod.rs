@@ -4,8 +4,13 @@
 //! from the rest of a user's turn, because Chat Completions wants them first and as messages of
 //! their own. Nothing in here knows of profiles or upstreams.
 
+pub mod breaker;
+mod failure;
 pub mod pairs;
+pub mod rebuild;
 pub mod rules;
+mod same;
+pub mod turns;
 
 use crate::anthropic::{Block, ToolResult, ToolUse};
 use crate::json::Str;
@@ -41,6 +46,8 @@ pub enum Item<'a> {
     Summary(Str<'a>),
     /// A tool result to which there is no call.
     Orphan(ToolResult<'a>),
+    /// A call and its result that are told in words.
+    Done(Box<(ToolUse<'a>, ToolResult<'a>)>),
     /// The system prompt, for models that have no role for it.
     SystemPrompt,
 }

@@ -1,0 +1,220 @@
+//! Tools that fail again and again, and calls that are made again and again, as far as the history
+//! shows it.
+//!
+//! ```text
+//! call fails      ──▶ +1 for its tool                     3: the result says so      6: the tool
+//! call, result as ──▶ +1 for this call       ──count──▶   to the model          ──▶  is withheld
+//!   they were before
+//! any other success, a person's words ──▶ all counts are 0
+//! ```
+//!
+//! A turn counts once, however many of its calls fail: the model has learnt nothing between calls
+//! that it made at once. A success that only repeats what is known resets nothing, or two calls in
+//! turns could go on for ever as a pair. Everything is read from the request, so each replica comes
+//! to the same verdict, and text that was added to a result is added again in the next request.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::failure::is_failure;
+use super::same::{of_call, same_result};
+use super::{Turn, calls};
+use crate::anthropic::{ToolResult, ToolUse};
+
+/// Why a tool is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Its calls fail.
+    Failing,
+    /// The same call gives the same result.
+    Repeating,
+}
+
+/// A tool that does not get on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck<'a> {
+    /// Its name, as the client knows it.
+    pub name: Cow<'a, str>,
+    /// Its toolset.
+    pub toolset: Option<Cow<'a, str>>,
+    /// What is wrong.
+    pub why: Why,
+    /// How often in a row.
+    pub count: u32,
+}
+
+impl fmt::Display for Stuck<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, count, .. } = self;
+        match self.why {
+            Why::Failing => write!(f, "Tool '{name}' failed {count} times in a row"),
+            Why::Repeating => {
+                write!(f, "Tool '{name}' gave the same result to the same input {count} times")
+            }
+        }
+    }
+}
+
+/// A result that the model must not take for just another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note<'a> {
+    /// The turn that it is in.
+    pub turn: usize,
+    /// Where among the turn's results.
+    pub result: usize,
+    /// What the tool was up to then.
+    pub stuck: Stuck<'a>,
+}
+
+/// What is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict<'a> {
+    /// Results that get a word of warning, from `failures_max` on.
+    pub notes: Vec<Note<'a>>,
+    /// The tools as they stand at the end, without those below `failures_max`.
+    pub stuck: Vec<Stuck<'a>>,
+}
+
+type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
+
+/// A count, and the turn that was counted last.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    count: u32,
+    turn: usize,
+}
+
+impl Count {
+    fn add(&mut self, turn: usize) {
+        if self.count == 0 || self.turn != turn {
+            *self = Self { count: self.count.saturating_add(1), turn };
+        }
+    }
+}
+
+/// A call with its result.
+struct Pair<'t, 'a> {
+    call: &'t ToolUse<'a>,
+    result: &'t ToolResult<'a>,
+    /// Where the result is.
+    at: usize,
+    /// What the call is known by, unless it failed.
+    succeeded_as: Option<u64>,
+}
+
+/// Looks at the turns from `from` on. `fits` tells whether a call's input fits its tool's schema.
+pub fn inspect<'a>(
+    turns: &[Turn<'a>],
+    from: usize,
+    failures_max: u32,
+    fits: impl Fn(&ToolUse<'a>) -> bool,
+) -> Verdict<'a> {
+    let mut verdict = Verdict::default();
+    let mut failing: BTreeMap<Tool<'a>, Count> = BTreeMap::new();
+    let mut done: BTreeMap<u64, (&ToolUse<'a>, &ToolResult<'a>, Count)> = BTreeMap::new();
+    let mut pairs = Vec::new();
+    for (turn, answered) in turns.iter().enumerate().skip(from) {
+        let Turn::Assistant(blocks) = answered else { continue };
+        let Some((answering, results)) = results_after(turns, turn) else { continue };
+        pairs.clear();
+        pair(calls(blocks), results, &fits, &mut pairs);
+        let is_new = |pair: &Pair<'_, 'a>| {
+            pair.succeeded_as.is_some_and(|key| {
+                done.get(&key).is_none_or(|(_, known, _)| !same_result(known, pair.result))
+            })
+        };
+        if pairs.iter().any(is_new) {
+            failing.clear();
+            done.clear();
+            verdict.notes.clear();
+        }
+        for pair in &pairs {
+            let (tool, why, count) = match pair.succeeded_as {
+                None => {
+                    let tool = name(pair.call);
+                    let count = failing.entry(tool.clone()).or_default();
+                    count.add(turn);
+                    (tool, Why::Failing, count.count)
+                }
+                Some(key) => {
+                    let start = (pair.call, pair.result, Count::default());
+                    let (_, _, count) = done.entry(key).or_insert(start);
+                    count.add(turn);
+                    if count.count < failures_max {
+                        continue;
+                    }
+                    (name(pair.call), Why::Repeating, count.count)
+                }
+            };
+            if count >= failures_max {
+                let (name, toolset) = tool;
+                let stuck = Stuck { name, toolset, why, count };
+                verdict.notes.push(Note { turn: answering, result: pair.at, stuck });
+            }
+        }
+    }
+    let failing = failing.into_iter().map(|(tool, count)| (tool, Why::Failing, count.count));
+    let done = done.into_values().map(|(call, _, count)| (name(call), Why::Repeating, count.count));
+    for ((name, toolset), why, count) in failing.chain(done) {
+        if count >= failures_max {
+            verdict.stuck.push(Stuck { name, toolset, why, count });
+        }
+    }
+    verdict
+}
+
+fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
+    (call.name.decode(), call.toolset.map(|toolset| toolset.decode()))
+}
+
+/// The results in the user's turn that follows.
+fn results_after<'t, 'a>(
+    turns: &'t [Turn<'a>],
+    at: usize,
+) -> Option<(usize, &'t [ToolResult<'a>])> {
+    let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
+    match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
+        Some((next, Turn::User(user))) => Some((next, &user.results)),
+        _ => None,
+    }
+}
+
+/// Finds the results of calls. They stand in the order of the calls (`pairs::order`), so that one
+/// pass is enough; a call without a result is passed over.
+fn pair<'t, 'a: 't>(
+    calls: impl Iterator<Item = &'t ToolUse<'a>>,
+    results: &'t [ToolResult<'a>],
+    fits: &impl Fn(&ToolUse<'a>) -> bool,
+    pairs: &mut Vec<Pair<'t, 'a>>,
+) {
+    let mut results = results.iter().enumerate().peekable();
+    for call in calls {
+        let Some((at, result)) = results.next_if(|(_, result)| result.id == call.id) else {
+            continue;
+        };
+        let failed = is_failure(result, || fits(call));
+        let succeeded_as = (!failed).then(|| of_call(call));
+        pairs.push(Pair { call, result, at, succeeded_as });
+    }
+}
+
+/// What the model is told in a result. `required` are the required fields of the tool's schema.
+#[must_use]
+pub fn told(stuck: &Stuck<'_>, required: &[String]) -> String {
+    let Stuck { name, count, .. } = stuck;
+    match stuck.why {
+        Why::Failing => {
+            let required = if required.is_empty() { "none".into() } else { required.join(", ") };
+            format!(
+                "Tool '{name}' has failed schema validation {count} times consecutively. The \
+                 required fields are: {required}. Do NOT call this tool again without providing \
+                 all required fields."
+            )
+        }
+        Why::Repeating => format!(
+            "Tool '{name}' was already called {count} times with this input, and gave this result \
+             each time. Use the result, or do something else. Do NOT make this call again."
+        ),
+    }
+}

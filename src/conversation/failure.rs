@@ -1,0 +1,241 @@
+//! Whether a tool call failed, by its result.
+//!
+//! | the result | failed |
+//! |---|---|
+//! | `is_error` | yes |
+//! | begins as errors of tools do (`Error: …`, `<tool_use_error>`, a traceback) | yes |
+//! | JSON that is an error: `[{"error": "…"}]` (n8n), `{"isError": true}`, `{"success": false}` | yes |
+//! | empty, or a short text that complains, to an input that does not fit the schema | yes |
+//! | anything else | no |
+//!
+//! The schema alone does not decide: an input that does not fit but whose result is a result was
+//! good enough for the tool, since many tools take `"5"` for `5`. So inputs are only checked where a
+//! result is in doubt, which is hardly ever.
+
+use crate::anthropic::{Block, ToolResult};
+use crate::json::{Kind, Reader};
+
+/// Longer results are no errors in JSON.
+const JSON_BYTES_MAX: usize = 16 << 10;
+
+/// How far a result is looked at that is not JSON.
+const START_BYTES_MAX: usize = 256;
+
+/// Longer results are no complaints.
+const COMPLAINT_BYTES_MAX: usize = 1 << 10;
+
+/// How errors of tools begin, in lower case: those of Claude Code, LangChain, MCP, Python.
+const STARTS: [&str; 20] = [
+    "<tool_use_error>",
+    "<error>",
+    "error:",
+    "error invoking",
+    "error executing",
+    "error calling",
+    "error running",
+    "error while",
+    "error during",
+    "error occurred",
+    "error in tool",
+    "an error occurred",
+    "there was an error",
+    "inputvalidationerror",
+    "validation error",
+    "tool error",
+    "mcp error",
+    "traceback (most recent call last)",
+    "exception:",
+    "uncaught ",
+];
+
+/// What complaints about an input say.
+const COMPLAINTS: [&str; 18] = [
+    "error",
+    "invalid",
+    "missing",
+    "required",
+    "requires",
+    "fail",
+    "must ",
+    "expected",
+    "specif",
+    "provid",
+    "undefined",
+    "cannot",
+    "can't",
+    "unable",
+    "not ",
+    "no ",
+    "need",
+    "usage",
+];
+
+/// Whether the call failed. `fits` tells whether its input fits the tool's schema; it is only asked
+/// where the answer depends on it.
+pub(super) fn is_failure(result: &ToolResult<'_>, fits: impl FnOnce() -> bool) -> bool {
+    if result.is_error {
+        return true;
+    }
+    let texts = |block: &Block<'_>| matches!(block, Block::Text(_));
+    if !result.content.iter().all(texts) {
+        return false;
+    }
+    let Some(Block::Text(first)) = result.content.first() else { return !fits() };
+    let raw = first.text.raw();
+    if raw.len() > JSON_BYTES_MAX {
+        return begins_as_error(raw);
+    }
+    let first_byte = raw.trim_start().bytes().next();
+    // What is neither JSON nor short is looked at where it begins, and not decoded.
+    if raw.len() > COMPLAINT_BYTES_MAX && !matches!(first_byte, Some(b'{' | b'[' | b'"' | b'\\')) {
+        return begins_as_error(raw);
+    }
+    let text = first.text.decode();
+    let text = text.trim();
+    if begins_as_error(text) || is_error_json(text, 1) {
+        return true;
+    }
+    result.content.len() == 1 && complains(text) && !fits()
+}
+
+fn begins_as_error(text: &str) -> bool {
+    let text = text.trim_start();
+    let begins = |start: &str| {
+        let head = text.as_bytes().get(..start.len());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
+    };
+    STARTS.iter().any(|start| begins(start))
+}
+
+fn complains(text: &str) -> bool {
+    if text.len() > COMPLAINT_BYTES_MAX {
+        return false;
+    }
+    let start: String = text.chars().take(START_BYTES_MAX).collect();
+    let start = start.to_lowercase();
+    matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
+        || COMPLAINTS.iter().any(|word| start.contains(word))
+}
+
+/// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
+/// is how often it may be packed into a string.
+fn is_error_json(text: &str, nested: u32) -> bool {
+    let mut reader = Reader::new(text, 128);
+    match reader.kind() {
+        Ok(Kind::Object) => is_error_object(&mut reader) == Some(true),
+        Ok(Kind::Array) => {
+            let mut any = false;
+            let mut all = || {
+                reader.begin_array().ok()?;
+                while reader.next_element().ok()? {
+                    any = true;
+                    if reader.kind().ok()? != Kind::Object || !is_error_object(&mut reader)? {
+                        return None;
+                    }
+                }
+                Some(())
+            };
+            all().is_some() && any
+        }
+        Ok(Kind::String) if nested > 0 => {
+            let inner = reader.string().map(|inner| inner.decode().into_owned());
+            inner.is_ok_and(|inner| {
+                let inner = inner.trim();
+                begins_as_error(inner) || is_error_json(inner, nested.saturating_sub(1))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// `None` if it is not an object after all.
+fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
+    let mut error = false;
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?.trim_ascii();
+        let says_so = match key.decode().as_ref() {
+            "error" | "errors" => !matches!(value, "null" | "false" | "\"\"" | "[]" | "{}" | "0"),
+            "isError" | "is_error" => value == "true",
+            "success" | "ok" => value == "false",
+            "status" | "type" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
+            _ => false,
+        };
+        error |= says_so;
+    }
+    Some(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anthropic::Text;
+    use crate::json::Str;
+
+    fn failed(words: &str, is_error: bool, fits: Option<bool>) -> bool {
+        let quoted = serde_json::to_string(words).unwrap();
+        let text: Str<'_> = Reader::new(&quoted, 1).string().unwrap();
+        let content = vec![Block::Text(Text { text, cached: false, cited: false })];
+        let result = ToolResult { id: Str::plain("t"), content, is_error };
+        is_failure(&result, || fits.unwrap())
+    }
+
+    #[test]
+    fn errors_are_known_by_their_shape() {
+        for words in [
+            r#"[{"error":"No prompt specified"}]"#,
+            r#" {"error": {"code": 1}} "#,
+            r#"{"errors":["a"]}"#,
+            r#"{"isError":true,"content":[]}"#,
+            r#"{"success": false}"#,
+            r#"{"status":"error","message":"m"}"#,
+            r#""[{\"error\":\"x\"}]""#,
+            "Error: missing command",
+            "error executing tool w",
+            "<tool_use_error>InputValidationError: x</tool_use_error>",
+            "Traceback (most recent call last):\n File",
+            "MCP error -32602: x",
+        ] {
+            // `None`: the schema is not asked.
+            assert!(failed(words, false, None), "{words}");
+        }
+        assert!(failed("fine", true, None));
+        let long = format!("{{\"error\":\"{}\"}}", "x".repeat(4000));
+        assert!(failed(&long, false, None));
+        let trace = format!("Error: {}", "x".repeat(40_000));
+        assert!(failed(&trace, false, None));
+    }
+
+    #[test]
+    fn results_are_no_errors() {
+        for words in [
+            r#"[{"output":"there is an error in line 3"}]"#,
+            r#"[{"response":"ok"}]"#,
+            r#"{"error":null,"data":1}"#,
+            r#"{"error":"","data":1}"#,
+            r#"{"success":true}"#,
+            r#"[{"error":"x"},{"output":"y"}]"#,
+            "[]",
+            "12 files changed",
+            "error handling in Rust is done with Result",
+            "",
+        ] {
+            assert!(!failed(words, false, Some(true)), "{words}");
+        }
+        let long = format!("{} error", "x".repeat(40_000));
+        assert!(!failed(&long, false, None));
+    }
+
+    #[test]
+    fn the_schema_decides_only_where_a_result_complains() {
+        for words in ["command is missing", "", "null", "Please provide a prompt", "undefined"] {
+            assert!(failed(words, false, Some(false)), "{words}");
+            assert!(!failed(words, false, Some(true)), "{words}");
+        }
+        // The tool did its work with what it got.
+        assert!(!failed("a.txt\nb.txt", false, None));
+        let reference = Block::ToolReference(Str::plain("w"));
+        let result = ToolResult { id: Str::plain("t"), content: vec![reference], is_error: false };
+        assert!(!is_failure(&result, || false));
+    }
+}

@@ -1,0 +1,51 @@
+//! A conversation without some of its tool calls, for an upstream that refuses how they are paired
+//! although they are right.
+//!
+//! What the calls were and what they gave stays, as words of the user: the model must not do it all
+//! again.
+
+use std::collections::VecDeque;
+
+use super::{Item, Turn, Turns, User};
+use crate::anthropic::{Block, ToolUse};
+
+/// Takes the calls that `offends` names, and their results, out of a repaired conversation.
+pub fn without_calls<'a>(
+    turns: Vec<Turn<'a>>,
+    offends: impl Fn(&ToolUse<'a>) -> bool,
+) -> Vec<Turn<'a>> {
+    let mut rebuilt = Turns::default();
+    let mut taken: VecDeque<ToolUse<'a>> = VecDeque::new();
+    for turn in turns {
+        match turn {
+            Turn::System(texts) => rebuilt.system(texts),
+            Turn::Assistant(blocks) => {
+                taken.clear();
+                let mut kept = Vec::with_capacity(blocks.len());
+                for block in blocks {
+                    match block {
+                        Block::ToolUse(call) if offends(&call) => taken.push_back(call),
+                        block => kept.push(block),
+                    }
+                }
+                // Reasoning that led to a call means nothing without it.
+                let thinking = |block: &Block<'_>| matches!(block, Block::Thinking { .. });
+                if taken.is_empty() || !kept.iter().all(thinking) {
+                    kept.into_iter().for_each(|block| rebuilt.block(block));
+                }
+            }
+            Turn::User(User { results, items }) => {
+                for result in results {
+                    // They stand in the order of their calls.
+                    let is_its_result = taken.front().is_some_and(|call| call.id == result.id);
+                    match if is_its_result { taken.pop_front() } else { None } {
+                        Some(call) => rebuilt.item(Item::Done(Box::new((call, result)))),
+                        None => rebuilt.result(result),
+                    }
+                }
+                items.into_iter().for_each(|item| rebuilt.item(item));
+            }
+        }
+    }
+    rebuilt.finish()
+}

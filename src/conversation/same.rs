@@ -1,0 +1,164 @@
+//! Whether two tool calls, or two results, are the same.
+//!
+//! A call is known by a hash of its name and its input: white space, the order of keys and escapes
+//! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
+//! sends back is passed over, or no two calls would be the same.
+
+use crate::anthropic::{Block, ImageSource, ToolResult, ToolUse};
+use crate::json::{Error, Kind, Reader, Str};
+
+/// The nesting of inputs; the request's own limit has been applied.
+const DEPTH_MAX: u32 = 128;
+
+/// An odd number without a pattern, to multiply with.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What stands for a call. Nobody but the client itself is hurt by two that collide.
+pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
+    let mut reader = Reader::new(call.input, DEPTH_MAX);
+    let input = value(&mut reader, Some(call.id));
+    let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
+    let toolset = call.toolset.map_or(0, text);
+    mix(mix(text(call.name), toolset), input)
+}
+
+/// Recursion is as deep as the input, which is at most 128.
+fn value(reader: &mut Reader<'_>, id: Option<Str<'_>>) -> Result<u64, Error> {
+    Ok(match reader.kind()? {
+        Kind::Object => {
+            reader.begin_object()?;
+            // A sum does not depend on the order.
+            let mut sum = 1u64;
+            while let Some(key) = reader.next_key()? {
+                let member = if id.is_some() && key == "id" && reader.kind()? == Kind::String {
+                    let member = reader.string()?;
+                    if Some(member) == id {
+                        continue;
+                    }
+                    text(member)
+                } else {
+                    value(reader, None)?
+                };
+                sum = sum.wrapping_add(mix(text(key), member));
+            }
+            mix(1, sum)
+        }
+        Kind::Array => {
+            reader.begin_array()?;
+            let mut all = 2u64;
+            while reader.next_element()? {
+                all = mix(all, value(reader, None)?);
+            }
+            all
+        }
+        Kind::String => text(reader.string()?),
+        Kind::Number => bytes(3, reader.number()?.as_bytes()),
+        Kind::Bool | Kind::Null => bytes(4, reader.skip()?.as_bytes()),
+    })
+}
+
+fn text(text: Str<'_>) -> u64 {
+    bytes(0, text.decode().as_bytes())
+}
+
+fn bytes(seed: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = mix(seed, bytes.len() as u64);
+    for word in words {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    for byte in rest {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    hash
+}
+
+fn mix(left: u64, right: u64) -> u64 {
+    let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
+    mixed ^ (mixed >> 32)
+}
+
+/// Whether two results say the same.
+pub(super) fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
+    left.is_error == right.is_error
+        && left.content.len() == right.content.len()
+        && left.content.iter().zip(&right.content).all(|(left, right)| same_block(left, right))
+}
+
+fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
+    match (left, right) {
+        (Block::Text(left), Block::Text(right)) => left.text == right.text,
+        (Block::ToolReference(left), Block::ToolReference(right)) => left == right,
+        (Block::Image(left), Block::Image(right)) => match (&left.source, &right.source) {
+            (ImageSource::Base64 { data: left, .. }, ImageSource::Base64 { data: right, .. })
+            | (ImageSource::Url(left), ImageSource::Url(right)) => left == right,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anthropic::Text;
+
+    fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
+        let (id, name) = (Str::plain(id), Str::plain(name));
+        of_call(&ToolUse { at: 0, id, name, toolset: None, input })
+    }
+
+    #[test]
+    fn calls_are_the_same_however_they_are_written() {
+        let base = hash("w", "t1", r#"{"a":"\u0062","list":[1,{"x":null,"y":true}],"id":7}"#);
+        let other = r#" { "list" : [ 1 , { "y":true,"x":null } ], "id": 7,"a":"b" } "#;
+        assert_eq!(base, hash("w", "t2", other));
+        let echoed = |id, input| hash("w", id, input);
+        assert_eq!(
+            echoed("toolu_1", r#"{"q":"x","id":"toolu_1"}"#),
+            echoed("toolu_2", r#"{"id":"toolu_2","q":"x"}"#)
+        );
+        assert_eq!(echoed("t", "not json"), echoed("u", "not json"));
+    }
+
+    #[test]
+    fn calls_that_differ_are_not_the_same() {
+        let texts = [
+            "{}",
+            "[]",
+            "null",
+            r#"{"a":null}"#,
+            r#"{"a":"null"}"#,
+            r#"{"a":["b","c"]}"#,
+            r#"{"a":["c","b"]}"#,
+            r#"{"a":[["b"],"c"]}"#,
+            r#"{"a":"b","b":"a"}"#,
+            r#"{"a":"a","b":"b"}"#,
+            r#"{"a":{"a":"b"}}"#,
+            r#"{"id":"other"}"#,
+            r#"{"a":{"id":"t"}}"#,
+            r#"{"a":"0123456789abcdef"}"#,
+            r#"{"a":"0123456789abcdeg"}"#,
+            r#"{"a":1}"#,
+            r#"{"a":true}"#,
+        ];
+        let mut all: Vec<u64> = texts.iter().map(|input| hash("w", "t", input)).collect();
+        all.push(hash("v", "t", "{}"));
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), texts.len() + 1);
+    }
+
+    #[test]
+    fn results_are_compared_by_what_they_say() {
+        let result = |words: &'static str, is_error| {
+            let text = Text { text: Str::plain(words), cached: false, cited: false };
+            ToolResult { id: Str::plain(words), content: vec![Block::Text(text)], is_error }
+        };
+        assert!(same_result(&result("a", false), &result("a", false)));
+        assert!(!same_result(&result("a", false), &result("b", false)));
+        assert!(!same_result(&result("a", false), &result("a", true)));
+        let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
+        assert!(!same_result(&result("a", false), &empty));
+    }
+}

@@ -1,0 +1,157 @@
+//! How long an agent has been at it: turns with tool calls since a person last wrote.
+//!
+//! Nobody marks a person's words, so they are told from what clients write by themselves:
+//!
+//! | in a user's turn | a person? |
+//! |---|---|
+//! | tool results, orphans, summaries, system messages | no |
+//! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
+//! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
+//! | beside tool results: `Tool loaded.` (Claude Code) | no |
+//! | any other text that is not blank | yes |
+//! | images and documents without tool results | yes |
+//! | images and documents beside tool results, which some clients move out of the results | no |
+
+use super::{Item, Turn, User, calls};
+use crate::anthropic::Block;
+use crate::json::Str;
+
+/// What Claude Code says beside the result of a search for tools.
+const TOOL_LOADED: &str = "Tool loaded.";
+
+/// Where the turns begin that follow the last words of a person; the length if there are none.
+#[must_use]
+pub fn after_person(turns: &[Turn<'_>]) -> usize {
+    let is_person = |turn: &Turn<'_>| matches!(turn, Turn::User(user) if is_person(user));
+    turns.iter().rposition(is_person).map_or(0, |at| at.saturating_add(1))
+}
+
+/// How many turns of the assistant have tool calls, from the turn `from` on.
+#[must_use]
+pub fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
+    let has_calls = |turn: &&Turn<'_>| match turn {
+        Turn::Assistant(blocks) => calls(blocks).next().is_some(),
+        Turn::User(_) | Turn::System(_) => false,
+    };
+    let count = turns.iter().skip(from).filter(has_calls).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn is_person(user: &User<'_>) -> bool {
+    let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
+    let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
+    user.items.iter().any(|item| match item {
+        Item::Block(Block::Text(text)) => !is_by_client(text.text, beside_results),
+        Item::Block(Block::Image(_) | Block::Document(_)) => !beside_results,
+        _ => false,
+    })
+}
+
+/// Whether a client wrote the text by itself.
+fn is_by_client(text: Str<'_>, beside_results: bool) -> bool {
+    // Nearly every text of a person ends the question with its first letter.
+    if !text.raw().trim_start().starts_with(['<', '\\', 'T']) {
+        return text.is_blank();
+    }
+    let text = text.decode();
+    let text = text.trim();
+    if beside_results && text == TOOL_LOADED {
+        return true;
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        match after_element(rest, beside_results) {
+            Some(after) => rest = after.trim_start(),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// What follows the element at the start of `text`: a `system-reminder`, or any if `any`.
+fn after_element(text: &str, any: bool) -> Option<&str> {
+    let inside = text.strip_prefix('<')?;
+    let end =
+        inside.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-".contains(letter)));
+    let (name, _) = inside.split_at_checked(end?)?;
+    if name.is_empty() || !(any || name == "system-reminder") {
+        return None;
+    }
+    let close = format!("</{name}>");
+    inside.find(&close).and_then(|at| inside.get(at.saturating_add(close.len())..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anthropic::{Text, ToolResult, ToolUse};
+
+    fn text(text: &'static str) -> Item<'static> {
+        let text = Str::plain(text);
+        Item::Block(Block::Text(Text { text, cached: false, cited: false }))
+    }
+
+    fn result() -> ToolResult<'static> {
+        ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false }
+    }
+
+    fn call() -> Turn<'static> {
+        let (id, name) = (Str::plain("t"), Str::plain("w"));
+        Turn::Assistant(vec![Block::ToolUse(ToolUse {
+            at: 0,
+            id,
+            name,
+            toolset: None,
+            input: "{}",
+        })])
+    }
+
+    fn user(results: usize, items: Vec<Item<'static>>) -> Turn<'static> {
+        Turn::User(User { results: (0..results).map(|_| result()).collect(), items })
+    }
+
+    #[test]
+    fn what_clients_write_by_themselves_is_no_person() {
+        let reminder = "<system-reminder>\nx\n</system-reminder>";
+        let two = "<system-reminder>a</system-reminder> <system-reminder>b</system-reminder>";
+        let spoken = "<system-reminder>a</system-reminder>\nNow fix it";
+        for (results, said, person) in [
+            (1, vec![], false),
+            (1, vec![text(reminder)], false),
+            (1, vec![text(two)], false),
+            (1, vec![text(spoken)], true),
+            (1, vec![text("Tool loaded.")], false),
+            (1, vec![text("<environment_details mode=\"x\">y</environment_details>")], false),
+            (1, vec![text("stop")], true),
+            (1, vec![text(" ")], false),
+            (0, vec![text(reminder)], false),
+            (0, vec![text("<task>do it</task>")], true),
+            (0, vec![text("<system-reminder>never closed")], true),
+            (0, vec![text("Tool loaded.")], true),
+            (0, vec![text("Tell me")], true),
+            (0, vec![Item::Orphan(result())], false),
+            (0, vec![Item::System(vec![Str::plain("note")])], false),
+        ] {
+            let expected = usize::from(person);
+            assert_eq!(after_person(&[user(results, said)]), expected, "{results} {expected}");
+        }
+    }
+
+    #[test]
+    fn turns_are_counted_since_the_last_person() {
+        let turns = [
+            user(0, vec![text("q")]),
+            call(),
+            user(1, vec![text("no, this")]),
+            call(),
+            user(1, vec![text("<system-reminder>a</system-reminder>")]),
+            Turn::System(vec![Str::plain("note")]),
+            call(),
+            user(1, Vec::new()),
+        ];
+        assert_eq!(after_person(&turns), 3);
+        assert_eq!(tool_turns(&turns, 3), 2);
+        assert_eq!(tool_turns(&turns, 0), 3);
+        assert_eq!(after_person(&turns[3..]), 0);
+    }
+}
