@@ -20,6 +20,7 @@ use super::schema::meets_strict_subset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::error::Error;
+use crate::json::{self, Kind as ValueKind, Reader};
 use crate::profile::{Profile, ToolSchema};
 use crate::warning::Warnings;
 
@@ -149,6 +150,9 @@ impl<'a> Offers<'a> {
                 let name = checked_name(name, &path, warnings)?;
                 if definition.input_schema.is_none() && warnings.strict() {
                     return Err(required(&path, "input_schema"));
+                }
+                if let (Some(schema), true) = (definition.input_schema, warnings.strict()) {
+                    check_schema(schema, &format!("{}.custom.input_schema", dotted(&path)))?;
                 }
                 Function::custom(&mut definition, name, length_max)
             }
@@ -355,6 +359,57 @@ fn checked_name<'a>(
         )));
     }
     Ok(name)
+}
+
+/// The shape that the real API wants of a tool's schema.
+fn check_schema(schema: &str, path: &str) -> Result<(), Error> {
+    let shape = read_shape(schema).map_err(|error| Error::from(error.in_key(path)))?;
+    Err(match shape {
+        Shape { object: Some(true), union: false, odd: None } => return Ok(()),
+        Shape { odd: Some((key, wanted)), .. } => {
+            Error::invalid(format!("{path}.{key}: Input should be a valid {wanted}"))
+        }
+        Shape { object: None, .. } => Error::invalid(format!("{path}.type: Field required")),
+        Shape { object: Some(false), .. } => {
+            Error::invalid(format!("{path}.type: Input should be 'object'"))
+        }
+        Shape { union: true, .. } => Error::invalid(format!(
+            "{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )),
+    })
+}
+
+/// What counts at the top of a schema.
+#[derive(Default)]
+struct Shape {
+    /// Whether its `type`, if there is one, is `object`.
+    object: Option<bool>,
+    /// There is a `oneOf`, `allOf` or `anyOf`.
+    union: bool,
+    /// A member of the wrong type, and the right one.
+    odd: Option<(&'static str, &'static str)>,
+}
+
+fn read_shape(schema: &str) -> Result<Shape, json::Error> {
+    let mut shape = Shape::default();
+    let mut reader = Reader::new(schema, 128);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let kind = reader.kind()?;
+        let value = reader.skip()?;
+        match key.decode().as_ref() {
+            "type" => shape.object = Some(value == "\"object\""),
+            "oneOf" | "allOf" | "anyOf" => shape.union = true,
+            "properties" if !matches!(kind, ValueKind::Object | ValueKind::Null) => {
+                shape.odd = Some(("properties", "dictionary"));
+            }
+            "required" if !matches!(kind, ValueKind::Array | ValueKind::Null) => {
+                shape.odd = Some(("required", "list"));
+            }
+            _ => {}
+        }
+    }
+    Ok(shape)
 }
 
 fn required(path: &str, field: &str) -> Error {
