@@ -27,6 +27,8 @@ pub struct Asked {
     pub reasoning_returns: bool,
     /// The client allows one tool call only (`disable_parallel_tool_use`).
     pub one_tool_call: bool,
+    /// The tools that a guard withheld, which the model may call all the same.
+    pub withheld: Withheld,
     /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
     pub ids_used: BTreeSet<String>,
     /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
@@ -47,6 +49,30 @@ pub enum Thinking {
     Omitted,
     /// Thinking blocks with their text.
     Shown,
+}
+
+/// The tools that a guard withheld.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Withheld {
+    /// None.
+    #[default]
+    Nothing,
+    /// These, as the upstream knows them.
+    Some(Vec<String>),
+    /// All: the model must answer.
+    All,
+}
+
+impl Withheld {
+    /// Whether a call of the tool that the upstream knows as `name` goes no further.
+    #[must_use]
+    pub fn holds(&self, name: &str) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Some(names) => names.iter().any(|withheld| withheld == name),
+            Self::All => true,
+        }
+    }
 }
 
 /// The tools that were sent to the upstream.

@@ -27,6 +27,9 @@ pub struct Report {
     pub warnings: Warnings,
     /// The guards that acted, by name.
     pub guards: Vec<&'static str>,
+    /// Turns with tool calls since a person last wrote, and how many are allowed, where there is a
+    /// limit.
+    pub tool_turn: Option<(u32, u32)>,
     /// What was counted in the answer.
     pub answer: AnswerReport,
     /// Bytes of the client's body.

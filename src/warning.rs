@@ -1,7 +1,8 @@
 //! What was changed or left out on the way, counted and named.
 //!
 //! A warning never changes a body. It is one code in the response header `x-creole-warnings`, a
-//! counter, and a part of the log line.
+//! counter, and a part of the log line. The guards leave their names here, too, for the header
+//! `x-creole-guard`.
 
 use crate::error::Error;
 
@@ -20,6 +21,8 @@ pub struct Warnings {
     /// Dropping something rejects the request instead.
     strict: bool,
     found: Vec<Warning>,
+    guards: Vec<&'static str>,
+    tool_turn: Option<(u32, u32)>,
 }
 
 /// One kind of warning, and how often it was given.
@@ -37,7 +40,7 @@ impl Warnings {
     /// `strict` makes [`Warnings::dropped`] reject.
     #[must_use]
     pub fn new(strict: bool) -> Self {
-        Self { strict, found: Vec::new() }
+        Self { strict, ..Self::default() }
     }
 
     /// Whether the operator wants rejections instead of repairs.
@@ -64,6 +67,36 @@ impl Warnings {
             None if full && !name.is_empty() => self.add_named(code, ""),
             None => self.found.push(Warning { code, name, count: 1 }),
         }
+    }
+
+    /// The guard called `guard` changed or refused something.
+    pub fn acted(&mut self, guard: &'static str) {
+        if !self.guards.contains(&guard) {
+            self.guards.push(guard);
+        }
+    }
+
+    /// The guards that acted.
+    #[must_use]
+    pub fn guards(&self) -> &[&'static str] {
+        &self.guards
+    }
+
+    /// There is a limit of tool turns: so many there are, and so many are allowed.
+    pub fn set_tool_turn(&mut self, turn: u32, most: u32) {
+        self.tool_turn = Some((turn, most));
+    }
+
+    /// Turns with tool calls since a person last wrote, and how many are allowed.
+    #[must_use]
+    pub fn tool_turn(&self) -> Option<(u32, u32)> {
+        self.tool_turn
+    }
+
+    /// How many warnings were given.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.found.iter().map(|warning| u64::from(warning.count)).sum()
     }
 
     /// Something of the client's, named `name`, is left out: `dropped:NAME`.
@@ -96,6 +129,8 @@ impl Warnings {
 
     /// Takes over the warnings of another part of the same exchange.
     pub fn merge(&mut self, other: Self) {
+        self.tool_turn = self.tool_turn.or(other.tool_turn);
+        other.guards.iter().for_each(|guard| self.acted(guard));
         for warning in other.found {
             self.add_named(warning.code, &warning.name);
             if let Some(mine) = self

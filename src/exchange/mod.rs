@@ -19,6 +19,7 @@
 
 mod request;
 mod response;
+mod retry;
 mod seam;
 
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Exchange {
     watchdog: Watchdog,
     /// What the client has seen of the head.
     head: HeadState,
+    /// The upstream was asked a second time.
+    retried: bool,
 }
 
 /// What is kept of the request's head.
@@ -114,6 +117,7 @@ impl Exchange {
             client: Client::default(),
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
+            retried: false,
         }
     }
 
@@ -358,6 +362,9 @@ impl Exchange {
         }
         if !self.report.guards.is_empty() {
             headers.push(("x-creole-guard".to_owned(), self.report.guards.join(",")));
+        }
+        if let Some((turn, most)) = self.report.tool_turn {
+            headers.push(("x-creole-tool-turn".to_owned(), format!("{turn}/{most}")));
         }
         let sent = if content_type == EVENTS { HeadState::SentEvents } else { HeadState::SentJson };
         if let HeadState::Held(upstream) = std::mem::replace(&mut self.head, sent) {

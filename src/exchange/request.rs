@@ -128,17 +128,17 @@ impl Exchange {
         let mut warnings = std::mem::take(&mut self.report.warnings);
         let translated =
             translate::request(text, &self.config, &self.client.headers, &mut warnings);
+        self.report.guards = warnings.guards().to_vec();
+        self.report.tool_turn = warnings.tool_turn();
         self.report.warnings = warnings;
         match translated {
-            Ok(Translated::Send { upstream, body, asked, guards }) => {
-                self.report.guards = guards;
+            Ok(Translated::Send { upstream, body, asked }) => {
                 self.report.model.clone_from(&asked.model);
                 self.report.stream = asked.stream;
                 self.report.upstream.clone_from(&upstream);
                 self.send(upstream, body, asked, now)
             }
-            Ok(Translated::Answer { asked, text, stop_reason, guards }) => {
-                self.report.guards = guards;
+            Ok(Translated::Answer { asked, text, stop_reason }) => {
                 self.report.model.clone_from(&asked.model);
                 self.report.stream = asked.stream;
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
@@ -153,7 +153,7 @@ impl Exchange {
         }
     }
 
-    fn send(
+    pub(super) fn send(
         &mut self,
         upstream: String,
         body: Vec<u8>,

@@ -161,7 +161,9 @@ impl Exchange {
             State::Waiting(_) => Err(unreachable_upstream("it closed the connection")),
             State::Refused { asked, status, body } => {
                 match translate::error::from_upstream(status, &body, &asked, self.edge_key()) {
-                    translate::error::Refusal::Error(error) => Err(error),
+                    translate::error::Refusal::Error(error) => {
+                        Err(self.pairing_error(&asked, &error).unwrap_or(error))
+                    }
                     translate::error::Refusal::ContentFilter => {
                         let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                         answer.write_own("", "refusal", out);
@@ -203,7 +205,7 @@ impl Exchange {
         head
     }
 
-    fn edge_key(&self) -> bool {
+    pub(super) fn edge_key(&self) -> bool {
         let upstream = self.config.upstreams.get(&self.report.upstream);
         upstream.is_some_and(|upstream| matches!(upstream.key, Key::Secret(_)))
     }

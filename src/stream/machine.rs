@@ -90,6 +90,8 @@ pub(super) struct Machine {
     pub(super) has_tool_use: bool,
     /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
     pub(super) call_withheld: bool,
+    /// A call was left out because a guard withheld its tool.
+    pub(super) withheld_call: bool,
     pub(super) scratch: String,
 }
 
@@ -147,6 +149,8 @@ pub(super) struct Rules {
     /// Calls are sent when they are complete.
     pub(super) buffered: bool,
     pub(super) invalid: InvalidToolCall,
+    /// Inputs are checked against the schemas of their tools.
+    pub(super) checks_schema: bool,
     pub(super) thinking: asked::Thinking,
     pub(super) depth_max: u32,
     waiting_bytes_max: usize,
@@ -168,6 +172,8 @@ impl Rules {
         Self {
             buffered: !asked.stream || withholds || settings.tool_stream == ToolStream::Buffered,
             invalid: settings.invalid_tool_call,
+            checks_schema: settings.invalid_tool_call != InvalidToolCall::Pass
+                || settings.tool_stream == ToolStream::Buffered,
             thinking,
             depth_max: settings.depth_max,
             waiting_bytes_max: settings.waiting_bytes_max,
@@ -210,6 +216,7 @@ impl Machine {
             output_bytes: 0,
             has_tool_use: false,
             call_withheld: false,
+            withheld_call: false,
             scratch: String::new(),
         }
     }

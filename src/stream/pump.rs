@@ -17,10 +17,15 @@ use crate::config::InvalidToolCall;
 use crate::error::Error;
 use crate::json::{self, Reader};
 use crate::profile::EmptyContent;
+use crate::tool_schema;
 use crate::translate::response::Stop;
 use crate::translate::stop_reason::{self, Ending};
 use crate::translate::tool_id;
 use crate::translate::usage::Counts;
+
+/// What the client is told where a model only calls tools that a guard withheld.
+const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
+                        anywhere. Say what to do next.]";
 
 impl Machine {
     /// The message begins, if it has not.
@@ -140,6 +145,16 @@ impl Machine {
             }
             return flushing;
         }
+        // The model can know a withheld tool from the history, and the client still has it.
+        let named = followed || call.input.has_text();
+        if call.state == CallState::Waiting && named && self.asked.withheld.holds(&call.name) {
+            call.state = CallState::LeftOut;
+            self.withheld_call = true;
+            self.warnings.add("withheld_tool_called");
+        }
+        if call.state == CallState::LeftOut {
+            return over;
+        }
         if !self.rules.buffered {
             let named = call.id.is_some() && call.name_is_whole(&self.asked.tools);
             if call.state == CallState::Waiting && (named || call.input.has_text() || followed) {
@@ -162,7 +177,12 @@ impl Machine {
         let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
         self.ids_used.insert(id.clone());
         let (name, toolset) = match self.asked.tools.meant_by(&call.name) {
-            Some(tool) => (tool.name.clone(), tool.toolset),
+            Some(tool) => {
+                if tool.outgoing != call.name {
+                    self.warnings.add("tool_name_repaired");
+                }
+                (tool.name.clone(), tool.toolset)
+            }
             None => {
                 self.warnings.add("tool_unknown");
                 (call.name.clone(), None)
@@ -200,15 +220,25 @@ impl Machine {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
             if let Some(repaired) = without_id_echo(object, schema, &self.ids_used) {
                 *object = repaired;
+                self.warnings.add("tool_input_repaired");
             }
         }
         let unknown = self.asked.tools.meant_by(&call.name).is_none();
         if input == Input::Invalid {
             self.warnings.add("tool_input_invalid");
         }
+        let mut violates = false;
+        if let (true, Input::Object(object)) = (self.rules.checks_schema, &input) {
+            let tool = self.asked.tools.meant_by(&call.name);
+            let schema = tool.and_then(|tool| tool.schema.as_deref());
+            violates = schema.is_some_and(|schema| tool_schema::check(schema, object).is_err());
+            if violates {
+                self.warnings.add("tool_input_violates_schema");
+            }
+        }
         let withheld = self.rules.invalid == InvalidToolCall::Hold
             && call.state == CallState::Waiting
-            && (unknown || input == Input::Invalid);
+            && (unknown || violates || input == Input::Invalid);
         let cut = self.rules.buffered && input == Input::CutOff;
         if withheld || cut {
             call.state = CallState::LeftOut;
@@ -266,6 +296,13 @@ impl Machine {
             if call.state == CallState::Closed && call.input.has_leftover() {
                 self.warnings.add("late_tool_fragment");
             }
+        }
+        if self.blocks == 0 && self.withheld_call {
+            // The model must not call, and says nothing else: the client needs an end.
+            self.blocks = 1;
+            self.sink.open_text(out);
+            self.sink.text(WITHHELD, out);
+            self.sink.close_text(out);
         }
         if self.blocks == 0 && self.call_withheld {
             return Err(Error::misbehaved("Model produced an invalid tool call"));

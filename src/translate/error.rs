@@ -10,11 +10,13 @@
 
 mod context;
 mod mask;
+mod pairing;
 mod said;
 
 use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
+pub use pairing::is_pairing;
 use said::Said;
 
 /// Longest message for the client, in characters.

@@ -295,11 +295,14 @@ impl<'r, 'a> Messages<'r, 'a> {
     fn is_text(&self, item: &Item<'_>) -> bool {
         match item {
             Item::Block(block) => parts::is_text(block, self.profile()),
-            Item::Orphan(result) => {
-                result.content.iter().all(|block| parts::is_text(block, self.profile()))
-            }
+            Item::Orphan(result) => self.is_all_text(result),
+            Item::Done(done) => self.is_all_text(&done.1),
             Item::System(_) | Item::Summary(_) | Item::SystemPrompt => true,
         }
+    }
+
+    fn is_all_text(&self, result: &ToolResult<'_>) -> bool {
+        result.content.iter().all(|block| parts::is_text(block, self.profile()))
     }
 
     /// Appends what an item says in words, as the inside of a JSON string.
@@ -318,6 +321,16 @@ impl<'r, 'a> Messages<'r, 'a> {
             }
             Item::Orphan(result) => {
                 escape(out, "[Tool result without a call: ");
+                self.parts.push_lines(out, &result.content)?;
+                escape(out, "]");
+            }
+            Item::Done(done) => {
+                let (call, result) = &**done;
+                escape(out, "[Tool call ");
+                push(out, call.name);
+                escape(out, " ");
+                escape_compact(out, call.input);
+                escape(out, " gave: ");
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
             }
@@ -341,7 +354,12 @@ impl<'r, 'a> Messages<'r, 'a> {
         begin_text(json);
         self.push_item(json.out(), item)?;
         end_text(json, due);
-        if let Item::Orphan(result) = item {
+        let result = match item {
+            Item::Orphan(result) => Some(result),
+            Item::Done(done) => Some(&done.1),
+            _ => None,
+        };
+        if let Some(result) = result {
             let mut blocks = Vec::new();
             parts::attachments(&result.content, self.profile(), &mut |block| blocks.push(block));
             for block in blocks {

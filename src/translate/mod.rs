@@ -7,6 +7,7 @@
 mod assistant;
 mod count;
 mod effort;
+mod guards;
 mod messages;
 mod parts;
 mod request;
@@ -43,8 +44,6 @@ pub enum Translated {
         body: Vec<u8>,
         /// What the answer must know.
         asked: Box<Asked>,
-        /// The guards that acted.
-        guards: Vec<&'static str>,
     },
     /// It is answered here.
     Answer {
@@ -54,8 +53,6 @@ pub enum Translated {
         text: String,
         /// `stop_reason`
         stop_reason: &'static str,
-        /// The guards that acted.
-        guards: Vec<&'static str>,
     },
 }
 
@@ -69,7 +66,23 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request::translate(&surrogates::without_halves(body), config, headers, warnings)
+    request::translate(&surrogates::without_halves(body), config, headers, None, warnings)
+}
+
+/// The same for a body whose translation the upstream refused although its calls and results fit:
+/// those that `refusal` names, or all where it names none, are told in words.
+///
+/// # Errors
+/// The request cannot be served.
+pub fn request_without_calls(
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    refusal: &str,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    let body = surrogates::without_halves(body);
+    request::translate(&body, config, headers, Some(refusal), warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

@@ -15,6 +15,7 @@ use crate::profile::{
 use crate::warning::Warnings;
 
 use super::effort::{self, Effective};
+use super::guards::{self, Guarded};
 use super::headers::{Header, Headers};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
@@ -33,6 +34,7 @@ pub(super) fn translate(
     body: &str,
     config: &Config,
     headers: &[Header],
+    refusal: Option<&str>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let mut request = Request::read(body, config.settings.depth_max, false, warnings)?;
@@ -51,7 +53,11 @@ pub(super) fn translate(
     let messages = std::mem::take(&mut request.messages);
     let mut history = History::new(messages, profile, warnings)?;
     if pairing == Pairing::Repair {
+        let before = warnings.count();
         history.turns = pairs::repair(std::mem::take(&mut history.turns), warnings);
+        if warnings.count() > before {
+            warnings.acted("pairing");
+        }
     }
     pairs::order(&mut history.turns);
     if history.turns.is_empty() {
@@ -59,7 +65,7 @@ pub(super) fn translate(
     }
     let prefill = prefill(&history.turns, profile, warnings)?;
 
-    let tools = ToolSet::new(
+    let mut tools = ToolSet::new(
         std::mem::take(&mut request.tools),
         std::mem::take(&mut history.changes),
         &history.activated,
@@ -68,6 +74,7 @@ pub(super) fn translate(
         profile,
         warnings,
     )?;
+    let guarded = Guarded::new(&history.turns, &mut tools, &config.settings.guards, warnings)?;
     let effective = Effective::new(&request, history.effort, profile, warnings)?;
     let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
     let stop_sequences: Vec<String> =
@@ -81,19 +88,28 @@ pub(super) fn translate(
         thinking: effort::shown(&request, config.settings.reasoning),
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         one_tool_call: tools.one_tool_call(),
+        withheld: guarded.withheld,
         ids_used: std::mem::take(&mut history.ids),
         input_tokens,
         prefill,
         profile: profile.clone(),
     });
 
+    if let Some(text) = guarded.end {
+        return Ok(Translated::Answer { asked, text, stop_reason: "end_turn" });
+    }
+    let mut turns = std::mem::take(&mut history.turns);
+    guards::annotate(&mut turns, &guarded.notes);
+    if let Some(refusal) = refusal {
+        turns = guards::without_refused(turns, &tools, profile, refusal);
+    }
+
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
     let mut json = Writer::new(&mut out);
     json.begin_object().key("model").text(outgoing_model);
     let system = system_prompt(&mut request, &mut history, profile);
     let parts = Parts { profile, body };
-    Messages::new(parts, &tools, system, warnings)
-        .write(std::mem::take(&mut history.turns), json.key("messages"))?;
+    Messages::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
     tools.write(&mut json);
     write_limits(&request, profile, &mut json);
     write_sampling(&request, profile, warnings, &mut json)?;
@@ -111,10 +127,10 @@ pub(super) fn translate(
 
     if request.max_tokens == Some(0) {
         // Fills a prompt cache at Anthropic, and nothing else.
-        let (text, guards) = (String::new(), Vec::new());
-        return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens", guards });
+        let text = String::new();
+        return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
     }
-    Ok(Translated::Send { upstream: upstream.name.clone(), body: out, asked, guards: Vec::new() })
+    Ok(Translated::Send { upstream: upstream.name.clone(), body: out, asked })
 }
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].

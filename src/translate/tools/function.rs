@@ -27,6 +27,8 @@ pub(super) struct Function<'a> {
     pub(super) schema: Cow<'a, str>,
     /// `function.strict`
     pub(super) strict: bool,
+    /// A guard leaves it out of this request. Calls in the history keep its name and schema.
+    pub(super) withheld: bool,
     description: Str<'a>,
     /// Options and examples, which only a description can tell the upstream.
     remarks: String,

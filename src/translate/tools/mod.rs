@@ -162,11 +162,36 @@ impl<'a> ToolSet<'a> {
         self.by_name.get(name).and_then(|index| self.functions.get(*index))
     }
 
+    /// Leaves a tool out of this request, and the choice of it. Gives the upstream's name of it, if
+    /// it was to be sent.
+    pub fn withhold(&mut self, name: &str, toolset: Option<&str>) -> Option<String> {
+        let found = self.functions.iter_mut().find(|function| {
+            !function.withheld && function.name == name && function.toolset == toolset
+        })?;
+        found.withheld = true;
+        let outgoing = found.outgoing.clone().into_owned();
+        if self.choice == Sent::Function(outgoing.clone()) {
+            self.choice = Sent::Absent;
+        }
+        Some(outgoing)
+    }
+
+    /// Leaves all tools out of this request. Says whether there were any.
+    pub fn withhold_all(&mut self) -> bool {
+        let any = !self.is_empty();
+        self.functions.iter_mut().for_each(|function| function.withheld = true);
+        any
+    }
+
+    fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
+        self.functions.iter().filter(|function| !function.withheld)
+    }
+
     /// What the answer must know. Schemas are copied only if `keep_schemas`.
     #[must_use]
     pub fn asked(&self, keep_schemas: bool) -> asked::Tools {
         let mut tools = asked::Tools::default();
-        for function in &self.functions {
+        for function in self.sent() {
             tools.push(asked::Tool {
                 outgoing: function.outgoing.clone().into_owned(),
                 name: function.name.clone().into_owned(),
@@ -186,15 +211,15 @@ impl<'a> ToolSet<'a> {
     /// Whether no functions are sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        self.sent().next().is_none()
     }
 
     /// Writes the members of the request that are about tools, if any.
     pub fn write(&self, json: &mut Writer<'_>) {
         // Servers refuse an empty list, and the other fields without tools.
-        if !self.functions.is_empty() {
+        if !self.is_empty() {
             json.key("tools").begin_array();
-            for function in &self.functions {
+            for function in self.sent() {
                 function.write(json, self.dialect);
             }
             json.end_array();

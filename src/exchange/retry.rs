@@ -1,0 +1,86 @@
+//! A second try, where an upstream refuses how calls and results are paired although they were
+//! repaired. Each vendor has rules of its own, and one such conversation would be refused for ever.
+
+use super::{Exchange, HeadState, State, UpstreamRequest};
+use crate::Millis;
+use crate::asked::Asked;
+use crate::config::Pairing;
+use crate::error::{Error, Fault, Kind};
+use crate::translate::error::{self, Refusal};
+use crate::translate::{self, Translated};
+use crate::warning::Warnings;
+
+/// What is counted.
+const REFUSED: &str = "pairing_refused";
+
+impl Exchange {
+    /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
+    /// drop it in time.
+    #[must_use]
+    pub fn may_retry(&self) -> bool {
+        let (State::Waiting(asked) | State::Refused { asked, .. }) = &self.state else {
+            return false;
+        };
+        !self.retried && matches!(self.head, HeadState::Held(_)) && self.is_repaired(asked)
+    }
+
+    /// For hosts that can ask the upstream again: the response is complete, and
+    /// [`Exchange::handle_response_end`] was not called. If the upstream refused how calls and
+    /// results are paired, this gives the request to send instead, once, without the calls that
+    /// offend it; then a new head follows. Otherwise go on with [`Exchange::handle_response_end`].
+    ///
+    /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
+    pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
+        if !self.may_retry() {
+            return None;
+        }
+        let State::Refused { asked, status, body: refusal } = &self.state else { return None };
+        let refusal = error::from_upstream(*status, refusal, asked, self.edge_key());
+        let Refusal::Error(refusal) = refusal else { return None };
+        if !is_pairing(&refusal) {
+            return None;
+        }
+        let mut warnings = Warnings::new(self.config.settings.strict);
+        let translated = translate::request_without_calls(
+            std::str::from_utf8(body).ok()?,
+            &self.config,
+            &self.client.headers,
+            &refusal.message,
+            &mut warnings,
+        );
+        let Ok(Translated::Send { upstream, body, asked, .. }) = translated else { return None };
+        warnings.add(REFUSED);
+        warnings.acted("pairing");
+        self.retried = true;
+        self.report.guards = warnings.guards().to_vec();
+        self.report.warnings = warnings;
+        self.head = HeadState::Held(Vec::new());
+        self.send(upstream, body, asked, now).ok()
+    }
+
+    /// What the client is told of an error of pairing that cannot be tried again here: the request
+    /// is not at fault, and the next replica, or the same server a moment later, may take it.
+    pub(super) fn pairing_error(&mut self, asked: &Asked, error: &Error) -> Option<Error> {
+        if !(is_pairing(error) && self.is_repaired(asked)) {
+            return None;
+        }
+        if !self.retried {
+            self.report.warnings.add(REFUSED);
+        }
+        if !self.report.guards.contains(&"pairing") {
+            self.report.guards.push("pairing");
+        }
+        let message = format!("Upstream refuses the conversation's tool calls: {}", error.message);
+        Some(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
+    }
+
+    /// Whether there are calls, all of which have their one result.
+    fn is_repaired(&self, asked: &Asked) -> bool {
+        self.config.settings.guards.pairing == Pairing::Repair && !asked.ids_used.is_empty()
+    }
+}
+
+/// Templates raise errors of their own, which some servers call theirs: 500.
+fn is_pairing(error: &Error) -> bool {
+    matches!(error.status, 400 | 500) && error::is_pairing(&error.message)
+}

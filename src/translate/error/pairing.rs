@@ -1,0 +1,137 @@
+//! Errors that say that tool calls and results do not fit together.
+//!
+//! Each vendor words them in its own way and changes the wording, so a sentence is known by two
+//! things that it speaks of: a tool call or result, and how messages must stand to each other.
+
+/// A call or a result, in lower case and without quotes.
+const SUBJECTS: [&str; 18] = [
+    "tool_call",
+    "tool call",
+    "tool_use",
+    "tool use",
+    "tooluse",
+    "tool_result",
+    "tool result",
+    "toolresult",
+    "tool message",
+    "tool response",
+    "tool output",
+    "tool role",
+    "role tool",
+    "role=tool",
+    "tool id",
+    "function call",
+    "function response",
+    "function_call",
+];
+
+/// How they must stand to each other.
+const RELATIONS: [&str; 38] = [
+    // Anthropic
+    "ids were found without",
+    "unexpected tool_use_id found",
+    "must have a corresponding",
+    "must have a single result",
+    "ids must be unique",
+    // OpenAI and those that copied its words
+    "must be a response to a prece",
+    "must be followed by tool messages",
+    "did not have response messages",
+    "not found in tool_calls of previous message",
+    "no tool call found for",
+    "no tool output found for",
+    // DeepSeek, Moonshot, MiniMax
+    "insufficient tool messages",
+    "tool_call_id  is not found",
+    "tool_call_id is not found",
+    "result does not follow",
+    "results do not follow",
+    "does not follow tool call",
+    "tool id not found",
+    // Mistral
+    "not the same number of function calls and responses",
+    "unexpected role user after role tool",
+    "unexpected role system after role tool",
+    "unexpected role tool after role",
+    "unexpected tool call id",
+    // Gemini
+    "number of function response parts is equal to",
+    "call turn comes immediately after",
+    "response turn comes immediately after",
+    // Bedrock
+    "exceeds the number of tooluse blocks",
+    "expected toolresult blocks",
+    // Chat templates
+    "no previous assistant message with a tool call",
+    "no previous tool call",
+    "must follow an assistant message",
+    "must follow a tool call",
+    "must be preceded by",
+    "must come after",
+    "must immediately follow",
+    // In anyone's words
+    "without a matching",
+    "without a corresponding",
+    "no matching tool",
+];
+
+/// Whether an upstream's error message says that calls and results do not fit.
+#[must_use]
+pub fn is_pairing(message: &str) -> bool {
+    let mut text = message.to_ascii_lowercase();
+    text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
+    let id_is_lost = ["tool_call_id", "tool_use_id", "tool id"].iter().any(|id| text.contains(id))
+        && text.contains("not found");
+    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    id_is_lost || (mentions(&SUBJECTS) || text.contains("role tool")) && mentions(&RELATIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wordings_of_many_vendors_are_known() {
+        for message in [
+            "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
+            "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t",
+            "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_1",
+            "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+            "Invalid parameter: 'tool_call_id' of 'call_1' not found in 'tool_calls' of previous message.",
+            "An assistant message with \\\"tool_calls\\\" must be followed by tool messages responding to each \"tool_call_id\". (insufficient tool messages following tool_calls message)",
+            "Invalid request: tool_call_id  is not found",
+            "invalid params, tool call result does not follow tool call (2013)",
+            "invalid params, tool result's tool id(call_1) not found (2013)",
+            "Not the same number of function calls and responses",
+            "Unexpected role 'user' after role 'tool'",
+            "Unexpected tool call id call_1 in tool results",
+            "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+            "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+            "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of previous turn.",
+            "Expected toolResult blocks at messages.4.content for the following Ids: tooluse_1",
+            "No tool output found for function call call_1.",
+            "Message has tool role, but there was no previous assistant message with a tool call!",
+        ] {
+            assert!(is_pairing(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn other_errors_are_not_about_pairing() {
+        for message in [
+            "",
+            "tools.0.function.name: string does not match pattern",
+            "Invalid schema for function 'w': object schema missing properties",
+            "tool_choice: Tool 'w' not found in provided tools",
+            "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40",
+            "After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.",
+            "The model m does not support tool calls",
+            "auto tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set",
+            "prompt is too long: 10 tokens > 5 maximum",
+            "Failed to parse tool call arguments as JSON",
+            "File tool_x not found",
+        ] {
+            assert!(!is_pairing(message), "{message}");
+        }
+    }
+}

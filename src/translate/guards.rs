@@ -1,0 +1,216 @@
+//! The guards that need to know the tools: the circuit breaker and the limit of tool turns.
+//!
+//! `conversation` says what the history shows; here it is decided, by the configuration, what
+//! becomes of the request: words in a result, tools withheld, an answer without the upstream, or an
+//! error that no client tries again. A request in which nothing is wrong is not changed.
+
+use super::tool_id::Outgoing;
+use super::tool_input::without_echoed_id;
+use super::tools::ToolSet;
+use crate::anthropic::{Block, Text, ToolUse};
+use crate::asked::Withheld;
+use crate::config::{BreakerAction, Guards, ToolTurnsAction};
+use crate::conversation::breaker::{self, Stuck, Verdict, Why};
+use crate::conversation::{Turn, calls, rebuild, turns};
+use crate::error::Error;
+use crate::json::{Reader, quote};
+use crate::profile::Profile;
+use crate::tool_schema;
+use crate::warning::Warnings;
+
+/// A shorter id could be any word of an error message.
+const ID_BYTES_MIN: usize = 6;
+
+/// What the guards decided.
+#[derive(Debug, Default)]
+pub(super) struct Guarded {
+    /// Turn, result in it, and the text that it gets, as a JSON string.
+    pub(super) notes: Vec<(usize, usize, String)>,
+    pub(super) withheld: Withheld,
+    /// The answer, which needs no upstream.
+    pub(super) end: Option<String>,
+}
+
+impl Guarded {
+    /// Looks at the repaired history; takes from `tools` those that are withheld.
+    ///
+    /// # Errors
+    /// A guard is set to refuse.
+    pub(super) fn new(
+        turns: &[Turn<'_>],
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mut guarded = Self::default();
+        let breaks = settings.breaker.failures_max > 0;
+        if !breaks && settings.tool_turns_max == 0 {
+            return Ok(guarded);
+        }
+        let from = turns::after_person(turns);
+        if settings.tool_turns_max > 0 {
+            guarded.limit_turns(turns::tool_turns(turns, from), tools, settings, warnings)?;
+        }
+        if breaks && guarded.end.is_none() {
+            let failures_max = settings.breaker.failures_max;
+            let verdict =
+                breaker::inspect(turns, from, failures_max, |call| fits_schema(call, tools));
+            guarded.act_on(&verdict, tools, settings, warnings)?;
+        }
+        Ok(guarded)
+    }
+
+    fn limit_turns(
+        &mut self,
+        turn: u32,
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let most = settings.tool_turns_max;
+        warnings.set_tool_turn(turn, most);
+        if turn < most || tools.is_empty() {
+            return Ok(());
+        }
+        warnings.acted("tool_turns");
+        match settings.tool_turns_action {
+            ToolTurnsAction::WindDown => {
+                tools.withhold_all();
+                self.withheld = Withheld::All;
+            }
+            ToolTurnsAction::End => {
+                self.end = Some(format!(
+                    "Stopped after {turn} turns with tool calls: this gateway allows {most} between \
+                     two messages of a person (guards.tool_turns_max)."
+                ));
+            }
+            ToolTurnsAction::Error => {
+                return Err(deterministic(&format!(
+                    "There were {turn} turns with tool calls since the last message of a person, \
+                     and this gateway allows {most} (guards.tool_turns_max)"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn act_on(
+        &mut self,
+        verdict: &Verdict<'_>,
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        for note in &verdict.notes {
+            let required = tools.schema_of(&note.stuck.name).and_then(required);
+            let mut text = Vec::new();
+            quote(&mut text, &breaker::told(&note.stuck, &required.unwrap_or_default()));
+            // What was quoted is a text.
+            let text = String::from_utf8(text).unwrap_or_default();
+            self.notes.push((note.turn, note.result, text));
+        }
+        for stuck in &verdict.stuck {
+            warnings.acted("breaker");
+            let code = match stuck.why {
+                Why::Failing => "tool_failing",
+                Why::Repeating => "tool_repeating",
+            };
+            warnings.add_named(code, &stuck.name);
+        }
+        let breaker = &settings.breaker;
+        let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
+        for stuck in verdict.stuck.iter().filter(is_open) {
+            let Some(outgoing) = tools.withhold(&stuck.name, stuck.toolset.as_deref()) else {
+                // The model cannot call it anyway.
+                continue;
+            };
+            match breaker.action {
+                BreakerAction::Error => {
+                    return Err(deterministic(&format!(
+                        "{stuck}, and the circuit breaker of this gateway is open \
+                         (guards.breaker)"
+                    )));
+                }
+                BreakerAction::Answer => {
+                    tools.withhold_all();
+                    self.withheld = Withheld::All;
+                }
+                BreakerAction::Withhold => match &mut self.withheld {
+                    Withheld::All => {}
+                    Withheld::Some(names) => names.push(outgoing),
+                    Withheld::Nothing => self.withheld = Withheld::Some(vec![outgoing]),
+                },
+            }
+            warnings.add_named("tool_withheld", &stuck.name);
+        }
+        Ok(())
+    }
+}
+
+/// The same request would fail in the same way: no client should send it again.
+fn deterministic(what: &str) -> Error {
+    Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)
+}
+
+/// Adds the words of warning to the results.
+pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [(usize, usize, String)]) {
+    for (turn, result, text) in notes {
+        let Some(Turn::User(user)) = turns.get_mut(*turn) else { continue };
+        let Some(result) = user.results.get_mut(*result) else { continue };
+        let Ok(text) = Reader::new(text, 1).string() else { continue };
+        result.content.push(Block::Text(Text { text, cached: false, cited: false }));
+    }
+}
+
+/// Tells in words the calls that an upstream's error names, or all where it names none.
+pub(super) fn without_refused<'a>(
+    turns: Vec<Turn<'a>>,
+    tools: &ToolSet<'_>,
+    profile: &Profile,
+    refusal: &str,
+) -> Vec<Turn<'a>> {
+    let mut ids = Outgoing::new(profile.id_style, profile.max_id_length);
+    let mut named = Vec::new();
+    for turn in &turns {
+        let Turn::Assistant(blocks) = turn else { continue };
+        for call in calls(blocks) {
+            let toolset = call.toolset.map(|toolset| toolset.decode());
+            let name = call.name.decode();
+            let name = tools.outgoing_name(&name, toolset.as_deref()).into_owned();
+            let outgoing = ids.id(&call.id.decode(), &name);
+            if outgoing.len() >= ID_BYTES_MIN && refusal.contains(&outgoing) {
+                named.push(call.id.decode().into_owned());
+            }
+        }
+    }
+    rebuild::without_calls(turns, |call| {
+        named.is_empty() || named.iter().any(|id| call.id == id.as_str())
+    })
+}
+
+fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>) -> bool {
+    let name = call.name.decode();
+    let Some(schema) = tools.schema_of(&name).filter(|_| call.toolset.is_none()) else {
+        return true;
+    };
+    let stripped = without_echoed_id(call.input, call.id, Some(schema));
+    tool_schema::check(schema, stripped.as_deref().unwrap_or(call.input)).is_ok()
+}
+
+/// The names in `required` of a schema.
+fn required(schema: &str) -> Option<Vec<String>> {
+    let mut reader = Reader::new(schema, 128);
+    let mut names = Vec::new();
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        if key != "required" {
+            reader.skip().ok()?;
+            continue;
+        }
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            names.push(reader.string().ok()?.decode().into_owned());
+        }
+    }
+    Some(names)
+}
