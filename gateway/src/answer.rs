@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use creole::{End, Failure, Head};
+use creole::{End, Failure, Head, UpstreamRequest};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
@@ -41,6 +41,15 @@ impl Body {
     }
 }
 
+/// What comes of an upstream's response.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    /// The response for the client.
+    Response(hyper::Response<Body>),
+    /// The upstream refused, and is asked again with this.
+    Again(Box<(Live, UpstreamRequest, Held)>),
+}
+
 /// An answer that is being translated.
 #[derive(Debug)]
 pub(crate) struct Answering {
@@ -49,6 +58,10 @@ pub(crate) struct Answering {
     upstream: Option<Incoming>,
     /// What it holds while it collects.
     held: Held,
+    /// The client's body, while the upstream may still refuse it.
+    again: Option<Vec<u8>>,
+    /// The second request, where it did.
+    retry: Option<UpstreamRequest>,
     /// The client has no head: what comes is kept, until it is known what the answer is.
     collects: bool,
     timer: Pin<Box<Sleep>>,
@@ -57,27 +70,33 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    pub(crate) fn new(live: Live, upstream: Incoming, held: Held) -> Self {
+    /// `again` is the client's body, for a second request where the first one is refused.
+    pub(crate) fn new(live: Live, upstream: Incoming, held: Held, again: Option<Vec<u8>>) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
-        Self { live, upstream: Some(upstream), held, collects: true, timer, out: Vec::new() }
+        let (upstream, out) = (Some(upstream), Vec::new());
+        Self { live, upstream, held, again, retry: None, collects: true, timer, out }
     }
 
     /// Reads until the exchange says what the head is. The rest follows as the body.
-    pub(crate) async fn respond(mut self) -> hyper::Response<Body> {
+    pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
             if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
                 break head;
+            }
+            if let Some(request) = self.retry.take() {
+                self.held.release();
+                return Answered::Again(Box::new((self.live, request, self.held)));
             }
             if self.live.exchange.is_ended() {
                 break live::no_head();
             }
         };
         if self.live.exchange.is_ended() {
-            return live::response(head, Body::whole(self.out));
+            return Answered::Response(live::response(head, Body::whole(self.out)));
         }
         self.collects = false;
         self.held.release();
-        live::response(head, Body::Translated(Box::new(self)))
+        Answered::Response(live::response(head, Body::Translated(Box::new(self))))
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
@@ -108,6 +127,11 @@ impl Answering {
                 }
                 Poll::Ready(None) => {
                     self.upstream = None;
+                    let asked = self.again.take();
+                    self.retry = asked.and_then(|body| exchange.handle_retry(&body, now));
+                    if self.retry.is_some() {
+                        return Poll::Ready(None);
+                    }
                     return Poll::Ready(exchange.handle_response_end(
                         End::Complete,
                         now,

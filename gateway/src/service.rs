@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
 use hyper::{Method, Request, Response, Uri};
 
-use crate::answer::{Answering, Body};
+use crate::answer::{Answered, Answering, Body};
 use crate::budget::{Budget, Held};
 use crate::clock::Clock;
 use crate::headers;
@@ -91,18 +91,37 @@ impl Gateway {
             }
         };
         let translated = live.exchange.handle_request(&collected, live.clock.now());
-        drop(collected);
-        held.release();
-        let request = match translated {
+        // Where the upstream may refuse how calls and results are paired, the body is needed again.
+        let mut again = live.exchange.may_retry().then_some(collected);
+        if again.is_none() {
+            held.release();
+        }
+        let mut request = match translated {
             Ok(request) => request,
             Err(reply) => return live::response(reply.head, Body::whole(reply.body)),
         };
+        loop {
+            match self.exchange(live, request, held, again.take()).await {
+                Answered::Response(response) => return response,
+                Answered::Again(retry) => (live, request, held) = *retry,
+            }
+        }
+    }
+
+    /// One request to the upstream, up to the head for the client. `again` is the client's body.
+    async fn exchange(
+        &self,
+        mut live: Live,
+        request: UpstreamRequest,
+        mut held: Held,
+        again: Option<Vec<u8>>,
+    ) -> Answered {
         if !held.grow(request.body.len()) {
-            return live.fail(Failure::Overloaded);
+            return Answered::Response(live.fail(Failure::Overloaded));
         }
         let upstream = request.upstream.clone();
         let Some(request) = self.upstream_request(request) else {
-            return live.fail(Failure::NoRoute);
+            return Answered::Response(live.fail(Failure::NoRoute));
         };
         let mut sent = self.client.request(request);
         let answered = loop {
@@ -113,7 +132,7 @@ impl Gateway {
                     let mut out = Vec::new();
                     let now = live.clock.now();
                     if let Some(head) = live.exchange.handle_timeout(now, &mut out) {
-                        return live::response(head, Body::whole(out));
+                        return Answered::Response(live::response(head, Body::whole(out)));
                     }
                 }
             }
@@ -124,15 +143,18 @@ impl Gateway {
                 let reason = reach::reason(&error);
                 tracing::warn!("upstream {upstream} could not be reached: {reason}");
                 tracing::debug!("{error:?}");
-                return live.fail(Failure::Unreachable(reason.to_owned()));
+                return Answered::Response(live.fail(Failure::Unreachable(reason.to_owned())));
             }
         };
-        held.release();
         let (head, upstream) = response.into_parts();
         let status = head.status.as_u16();
         let now = live.clock.now();
         live.exchange.handle_response_head(status, &headers::list(&head.headers), now);
-        Answering::new(live, upstream, held).respond().await
+        let again = again.filter(|_| live.exchange.may_retry());
+        if again.is_none() {
+            held.release();
+        }
+        Answering::new(live, upstream, held, again).respond().await
     }
 
     async fn collect(&self, body: &mut Incoming, held: &mut Held) -> Result<Vec<u8>, Failure> {
