@@ -12,6 +12,8 @@ use crate::profile::Profile;
 pub struct Asked {
     /// The model that the client named, which the answer reports.
     pub model: String,
+    /// The upstream knows it by another name.
+    pub model_mapped: bool,
     /// Whether the client wants a stream.
     pub stream: bool,
     /// The tools that were sent to the upstream.

@@ -153,7 +153,7 @@ pub(super) struct Rules {
     pub(super) checks_schema: bool,
     pub(super) thinking: asked::Thinking,
     pub(super) depth_max: u32,
-    waiting_bytes_max: usize,
+    pub(super) waiting_bytes_max: usize,
     pub(super) response_bytes_max: usize,
 }
 

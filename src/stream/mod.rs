@@ -71,6 +71,7 @@ impl Answer {
     pub fn has_started(&self) -> bool {
         matches!(self.machine.phase, Phase::Open | Phase::Ended)
     }
+
     /// Whether the end was written.
     #[must_use]
     pub fn is_done(&self) -> bool {
@@ -146,12 +147,13 @@ impl Answer {
         if result.is_ok() && !self.machine.phase.is_final() {
             // How the connection ended does not matter: with a finish reason the answer is
             // complete, and without one it is not.
-            result = if self.messages.is_none()
-                && (self.machine.finish.is_some() || self.machine.cut_at.is_some())
-            {
-                self.machine.end(out)
-            } else {
-                Err(Error::misbehaved("Upstream stream ended before completion."))
+            let machine = &mut self.machine;
+            result = match &mut self.messages {
+                Some(messages) if messages.is_complete() => {
+                    messages.message_stop(machine, None, out)
+                }
+                None if machine.finish.is_some() || machine.cut_at.is_some() => machine.end(out),
+                _ => Err(Error::misbehaved("Upstream stream ended before completion.")),
             };
         }
         self.settle(result)
@@ -201,6 +203,7 @@ fn handle_event(
     let data = event.data.trim();
     if data == "[DONE]" {
         return match messages {
+            Some(messages) if messages.is_complete() => messages.message_stop(machine, None, out),
             Some(_) => Ok(()),
             None => machine.end(out),
         };
@@ -220,12 +223,21 @@ fn handle_event(
     let Ok(chunk) = Chunk::read(data, machine.rules.depth_max) else {
         return Err(Error::misbehaved(INVALID_RESPONSE));
     };
-    match chunk.kind {
-        Some(kind) if messages.is_some() || (kind == "message_start" && !chunk.error) => {
-            let messages = messages.get_or_insert_with(Messages::default);
-            messages.handle_event(machine, kind, data, out)
-        }
-        Some(kind) if kind == "ping" && chunk.choices.is_empty() => Ok(()),
+    // Only the data counts for clients, but some servers name the event in its own line alone.
+    let named = chunk.kind.map(|kind| kind.decode());
+    let name = named.as_deref().or(event.name).unwrap_or_default();
+    let is_chunk = chunk.error || !chunk.choices.is_empty();
+    let first = machine.phase == Phase::Start && !is_chunk;
+    if messages.is_some() && !chunk.error || first && messages::begins(name) {
+        let messages = messages.get_or_insert_with(|| Messages::new(machine.asked.stream));
+        return match named {
+            Some(_) => messages.handle_event(machine, name, data, out),
+            None => messages.handle_event(machine, name, &messages::with_type(data, name), out),
+        };
+    }
+    match name {
+        "ping" if !is_chunk => Ok(()),
+        "message" if first => messages::write_whole(machine, data, out),
         _ => machine.handle_chunk(&chunk, data, out),
     }
 }

@@ -22,6 +22,7 @@ pub(super) struct Decoder {
     data: Vec<u8>,
     has_data: bool,
     is_error: bool,
+    name: Option<&'static str>,
     /// The last line ended in CR, so an LF that comes next belongs to it.
     after_cr: bool,
     /// No line has been read, so the next may start with a byte order mark.
@@ -38,7 +39,20 @@ pub(super) struct Event<'a> {
     pub(super) data: Cow<'a, str>,
     /// It is called `error`.
     pub(super) is_error: bool,
+    /// What it is called, where that is an event of the Messages API.
+    pub(super) name: Option<&'static str>,
 }
+
+/// The names of events that are looked at, beside `error`.
+const NAMES: [&str; 7] = [
+    "content_block_delta",
+    "content_block_start",
+    "content_block_stop",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "ping",
+];
 
 impl Decoder {
     /// Lines and events of more than `bytes_max` bytes are an error.
@@ -48,6 +62,7 @@ impl Decoder {
             data: Vec::new(),
             has_data: false,
             is_error: false,
+            name: None,
             after_cr: false,
             first_line: true,
             given: false,
@@ -142,7 +157,11 @@ impl Decoder {
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.is_error = value.trim_ascii() == b"error",
+            b"event" => {
+                let value = value.trim_ascii();
+                self.is_error = value == b"error";
+                self.name = NAMES.into_iter().find(|name| name.as_bytes() == value);
+            }
             _ => {}
         }
         false
@@ -151,7 +170,8 @@ impl Decoder {
     fn give(&mut self) -> Option<Event<'_>> {
         self.given = true;
         let data = String::from_utf8_lossy(&self.data);
-        (!data.trim().is_empty()).then_some(Event { data, is_error: self.is_error })
+        let (is_error, name) = (self.is_error, self.name);
+        (!data.trim().is_empty()).then_some(Event { data, is_error, name })
     }
 
     fn reuse(&mut self) {
@@ -159,6 +179,7 @@ impl Decoder {
             self.data.clear();
             self.has_data = false;
             self.is_error = false;
+            self.name = None;
         }
     }
 }

@@ -81,6 +81,7 @@ pub(super) fn translate(
         request.stop_sequences.iter().map(|stop| stop.decode().into_owned()).collect();
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
+        model_mapped: outgoing_model != model,
         stream: request.stream,
         tools: tools.asked(keeps_schemas(config, profile)),
         stop_here: stop_sequences.get(stop_max..).unwrap_or_default().to_vec(),

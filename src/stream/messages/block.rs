@@ -1,0 +1,509 @@
+//! One content block of an upstream that speaks Messages, from its start to its stop.
+//!
+//! What is right goes on byte for byte. What a server says twice is said once:
+//!
+//! | at the start | in deltas | the client gets |
+//! |---|---|---|
+//! | `input: {}` | an input | the deltas, by the rules of `tool_input` |
+//! | an input | nothing, or `{}` | the start's input as one delta |
+//! | an input | an input | the deltas |
+//! | a text | nothing | the start's text as one delta |
+//! | a text | the same text, or one that begins so | the deltas |
+//! | a text | anything else | both, one after the other |
+//! | a signature | nothing | the start's signature as one delta |
+
+use std::borrow::Cow;
+
+use super::Out;
+use super::member::{count, member, quoted, string, text, with};
+use crate::json::{self, Reader, Str};
+use crate::stream::tool_input::{Input, ToolInput};
+
+/// What a held delta costs beside its text.
+const DELTA_BYTES: usize = 32;
+
+/// A block that the upstream has started.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// The upstream's index of it.
+    pub(super) index: Option<u64>,
+    /// The event of its start, as it will be sent but for the index.
+    start: String,
+    content: Content,
+    /// It is a call that the client must answer.
+    pub(super) is_call: bool,
+    /// Deltas that wait until the blocks before it are over.
+    waiting: Vec<String>,
+    waiting_bytes: usize,
+    /// Its start was sent.
+    pub(super) is_open: bool,
+    /// The event that stopped it.
+    pub(super) stop: Option<String>,
+    has_delta: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(Said),
+    Thinking {
+        said: Said,
+        /// The start's, escaped; it counts when no delta brings one.
+        signature: String,
+    },
+    Tool(Box<Tool>),
+    Other,
+}
+
+/// A text, and what the start said of it.
+#[derive(Debug, Default)]
+struct Said {
+    /// The start's text.
+    start: String,
+    /// So much of it was repeated by deltas, while nothing contradicts that they repeat it.
+    echo: Option<usize>,
+    /// The first half of a surrogate pair, whose second half the next delta must bring: clients
+    /// decode each delta by itself.
+    half: String,
+}
+
+/// An input, and the deltas of it that have not been sent.
+#[derive(Debug, Default)]
+struct Tool {
+    /// The start's input: JSON, or nothing.
+    start: String,
+    input: ToolInput,
+    held: Vec<String>,
+    held_bytes: usize,
+    /// What they say together.
+    held_text: String,
+    scratch: String,
+}
+
+/// A `content_block_delta`.
+#[derive(Debug)]
+pub(super) struct Delta<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) kind: DeltaKind,
+    /// Its text; empty for other deltas.
+    text: Str<'a>,
+    /// An input that is not a text.
+    json: Option<&'a str>,
+    /// It has its `type`.
+    whole: bool,
+}
+
+/// What a delta extends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeltaKind {
+    Text,
+    Thinking,
+    Signature,
+    Input,
+    Other,
+}
+
+impl DeltaKind {
+    /// `type`, and the member that holds the text.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("text_delta", "text"),
+            Self::Thinking => ("thinking_delta", "thinking"),
+            Self::Signature => ("signature_delta", "signature"),
+            Self::Input => ("input_json_delta", "partial_json"),
+            Self::Other => ("", ""),
+        }
+    }
+}
+
+impl<'a> Delta<'a> {
+    pub(super) fn read(data: &'a str) -> Self {
+        const KINDS: [DeltaKind; 4] =
+            [DeltaKind::Text, DeltaKind::Thinking, DeltaKind::Signature, DeltaKind::Input];
+        let delta = member(data, "delta").unwrap_or("{}");
+        let named = text(delta, "type");
+        let found = match named {
+            Some(name) => KINDS.into_iter().find(|kind| name == kind.words().0),
+            None => KINDS.into_iter().find(|kind| member(delta, kind.words().1).is_some()),
+        };
+        let kind = found.unwrap_or(DeltaKind::Other);
+        let value = member(delta, kind.words().1);
+        let text = value.and_then(string);
+        Self {
+            index: count(data, "index"),
+            kind,
+            json: value.filter(|_| text.is_none()),
+            text: text.unwrap_or_default(),
+            whole: named.is_some(),
+        }
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text.is_blank() && self.json.is_none()
+    }
+
+    /// For an estimate of tokens.
+    pub(super) fn bytes(&self) -> u64 {
+        self.json.map_or(self.text.raw().len(), str::len) as u64
+    }
+}
+
+impl Block {
+    /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
+    pub(super) fn start(data: &str, mint: impl FnOnce(&str) -> Option<String>) -> Self {
+        let block = member(data, "content_block").unwrap_or("{}");
+        let known = text(block, "type").map(|name| name.decode());
+        let has = |name| member(block, name).is_some();
+        let name = match &known {
+            Some(name) => name.as_ref(),
+            None if has("thinking") => "thinking",
+            None if has("name") || has("input") => "tool_use",
+            None => "text",
+        };
+        let named = quoted(name);
+        let mut changes: Vec<(&'static str, &str)> = Vec::new();
+        if known.is_none() {
+            changes.push(("type", &named));
+        }
+        let is_call = name == "tool_use";
+        let content = match name {
+            "text" => {
+                let start = text(block, "text").unwrap_or_default();
+                if !(start.is_empty() && has("text")) {
+                    changes.push(("text", "\"\""));
+                }
+                Content::Text(Said::new(start))
+            }
+            "thinking" => {
+                let start = text(block, "thinking").unwrap_or_default();
+                if !(start.is_empty() && has("thinking")) {
+                    changes.push(("thinking", "\"\""));
+                }
+                let signature = text(block, "signature").unwrap_or_default();
+                if !signature.is_empty() {
+                    changes.push(("signature", "\"\""));
+                }
+                Content::Thinking { said: Said::new(start), signature: signature.raw().to_owned() }
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let start = input_of(member(block, "input").unwrap_or_default());
+                if !start.is_empty() || member(block, "input").is_none_or(|input| input != "{}") {
+                    changes.push(("input", "{}"));
+                }
+                Content::Tool(Box::new(Tool { start, ..Tool::default() }))
+            }
+            _ => Content::Other,
+        };
+        let id = text(block, "id").unwrap_or_default().decode();
+        let minted = if is_call { mint(&id) } else { None }.map(|id| quoted(&id));
+        if let Some(id) = &minted {
+            changes.push(("id", id));
+        }
+        let start = if changes.is_empty() {
+            data.to_owned()
+        } else {
+            with(data, &[("content_block", &with(block, &changes))])
+        };
+        Self {
+            index: count(data, "index"),
+            start,
+            content,
+            is_call,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            is_open: false,
+            stop: None,
+            has_delta: false,
+        }
+    }
+
+    /// A block of which only a delta came.
+    pub(super) fn of_delta(delta: &Delta<'_>) -> Self {
+        let block = match delta.kind {
+            DeltaKind::Thinking | DeltaKind::Signature => {
+                "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
+            }
+            _ => "{\"type\":\"text\",\"text\":\"\"}",
+        };
+        let start =
+            format!("{{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{block}}}");
+        Self { index: delta.index, ..Self::start(&start, |_| None) }
+    }
+
+    /// Whether a delta of this kind can extend it.
+    pub(super) fn fits(&self, kind: DeltaKind) -> bool {
+        match self.content {
+            Content::Text(_) => matches!(kind, DeltaKind::Text | DeltaKind::Other),
+            Content::Thinking { .. } => !matches!(kind, DeltaKind::Text | DeltaKind::Input),
+            Content::Tool(_) => matches!(kind, DeltaKind::Input | DeltaKind::Other),
+            Content::Other => kind == DeltaKind::Other,
+        }
+    }
+
+    /// Whether nothing is lost if it is closed without its stop: the input of a call is complete,
+    /// and a text can go on in a block of its own.
+    pub(super) fn may_close(&self) -> bool {
+        match &self.content {
+            Content::Tool(tool) => tool.input.is_object(),
+            _ => true,
+        }
+    }
+
+    /// How many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        let content = match &self.content {
+            Content::Text(said) | Content::Thinking { said, .. } => said.start.len(),
+            Content::Tool(tool) => tool.held_bytes(),
+            Content::Other => 0,
+        };
+        content.saturating_add(self.start.len())
+    }
+
+    /// Keeps a delta until the block can be sent; says how many bytes that takes.
+    pub(super) fn wait(&mut self, data: &str) -> usize {
+        let bytes = data.len().saturating_add(DELTA_BYTES);
+        self.waiting.push(data.to_owned());
+        self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+        bytes
+    }
+
+    /// How many bytes it holds while it waits for the blocks before it.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes.saturating_add(self.held_bytes())
+    }
+
+    /// Sends the start, and the deltas that wait.
+    pub(super) fn open(&mut self, index: u64, out: &mut Out<'_>) {
+        self.is_open = true;
+        out.indexed("content_block_start", &self.start, self.index, index);
+        match &self.content {
+            Content::Text(said) => out.text(DeltaKind::Text, &said.start, index),
+            Content::Thinking { said, .. } => out.text(DeltaKind::Thinking, &said.start, index),
+            Content::Tool(_) | Content::Other => {}
+        }
+        for data in std::mem::take(&mut self.waiting) {
+            self.delta(&data, &Delta::read(&data), index, out);
+        }
+    }
+
+    /// Sends a delta that fits.
+    pub(super) fn delta(&mut self, data: &str, delta: &Delta<'_>, index: u64, out: &mut Out<'_>) {
+        self.has_delta = true;
+        let raw = |out: &mut Out<'_>| {
+            if delta.whole && delta.json.is_none() {
+                out.indexed("content_block_delta", data, delta.index, index);
+            } else {
+                out.delta(delta.kind, delta.text.raw(), index);
+            }
+        };
+        match (&mut self.content, delta.kind) {
+            (_, DeltaKind::Other) => {
+                out.indexed("content_block_delta", data, delta.index, index);
+            }
+            (Content::Thinking { signature, .. }, DeltaKind::Signature) => {
+                if !delta.is_blank() {
+                    signature.clear();
+                }
+                raw(out);
+            }
+            (Content::Text(said) | Content::Thinking { said, .. }, kind) => {
+                match said.receive(delta.text) {
+                    None => raw(out),
+                    Some(text) => out.delta(kind, &text, index),
+                }
+            }
+            (Content::Tool(tool), _) => tool.receive(data, delta, index, out),
+            (Content::Other, _) => {}
+        }
+    }
+
+    /// Sends what was held back, and the stop. Says whether the deltas contradicted each other.
+    pub(super) fn close(&mut self, index: u64, out: &mut Out<'_>) -> bool {
+        let mut conflict = false;
+        match &mut self.content {
+            Content::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
+            Content::Thinking { said, signature } => {
+                out.delta(DeltaKind::Thinking, &said.finish(), index);
+                out.delta(DeltaKind::Signature, signature, index);
+            }
+            Content::Tool(tool) => {
+                conflict = tool.finish(self.has_delta, index, out);
+            }
+            Content::Other => {}
+        }
+        match &self.stop {
+            Some(stop) => {
+                out.indexed("content_block_stop", stop, count(stop, "index"), index);
+            }
+            None => {
+                let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
+                out.event("content_block_stop", &stop);
+            }
+        }
+        conflict
+    }
+}
+
+/// What the start of a call says of its input: nothing, if it is empty. Some servers put the text of
+/// the input there.
+fn input_of(value: &str) -> String {
+    let text = string(value).map(|text| text.decode());
+    let text = text.as_deref().unwrap_or(value).trim();
+    let mut reader = Reader::new(text, 128);
+    let mut compact = Vec::with_capacity(text.len());
+    match reader.skip().and_then(|_| reader.end()) {
+        Ok(()) => json::compact(&mut compact, text),
+        Err(_) => compact.extend_from_slice(text.as_bytes()),
+    }
+    let text = String::from_utf8(compact).unwrap_or_default();
+    if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
+}
+
+impl Said {
+    fn new(start: Str<'_>) -> Self {
+        let echo = (!start.is_empty()).then_some(0);
+        Self { start: start.decode().into_owned(), echo, half: String::new() }
+    }
+
+    /// Takes a delta, and gives what is to be sent in its place, escaped; nothing where it is itself.
+    fn receive(&mut self, text: Str<'_>) -> Option<String> {
+        let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
+        let decoded: Cow<'_, str> = text.decode();
+        let rest = self.start.get(repeated..).unwrap_or_default();
+        if rest.starts_with(decoded.as_ref()) {
+            self.echo = Some(repeated.saturating_add(decoded.len()));
+            return Some(String::new());
+        }
+        let said = match decoded.strip_prefix(rest) {
+            Some(more) => escaped(more),
+            None => {
+                escaped(&format!("{}{decoded}", self.start.get(..repeated).unwrap_or_default()))
+            }
+        };
+        self.echo = None;
+        Some(said)
+    }
+
+    /// Puts the halves of surrogate pairs together.
+    fn whole_letters(&mut self, raw: &str) -> Option<String> {
+        if self.half.is_empty() && json::hold_back(raw) == 0 {
+            return None;
+        }
+        let mut joined = std::mem::take(&mut self.half);
+        joined.push_str(raw);
+        let end = joined.len().saturating_sub(json::hold_back(&joined));
+        self.half = joined.split_off(end);
+        Some(joined)
+    }
+
+    /// What is left at the end, escaped.
+    fn finish(&mut self) -> String {
+        match self.echo.take() {
+            // A part of the text at the start is no repetition of it.
+            Some(repeated) if repeated < self.start.len() => {
+                escaped(self.start.get(..repeated).unwrap_or_default())
+            }
+            _ if self.half.is_empty() => String::new(),
+            _ => "\\ufffd".to_owned(),
+        }
+    }
+}
+
+impl Tool {
+    fn held_bytes(&self) -> usize {
+        let texts = self.held_text.len().saturating_add(self.start.len());
+        self.held_bytes.saturating_add(texts).saturating_add(self.input.held_bytes())
+    }
+
+    fn receive(&mut self, data: &str, delta: &Delta<'_>, index: u64, out: &mut Out<'_>) {
+        match delta.json {
+            Some(json) => self.input.receive_json(json),
+            None => self.input.receive(delta.text.raw(), &mut self.scratch),
+        }
+        if delta.whole && delta.json.is_none() {
+            json::unescape(&mut self.held_text, delta.text.raw());
+            self.held_bytes =
+                self.held_bytes.saturating_add(data.len()).saturating_add(DELTA_BYTES);
+            self.held.push(data.to_owned());
+        }
+        if !self.start.is_empty() && !is_more_than_a_placeholder(&self.input) {
+            return;
+        }
+        let text = self.input.send();
+        if text.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        let held_text = std::mem::take(&mut self.held_text);
+        if held_text.trim_start() == text.trim_start() || held_text == text {
+            for data in held {
+                out.indexed("content_block_delta", &data, count(&data, "index"), index);
+            }
+        } else {
+            out.delta(DeltaKind::Input, &escaped(text), index);
+        }
+    }
+
+    fn finish(&mut self, has_delta: bool, index: u64, out: &mut Out<'_>) -> bool {
+        let outcome = self.input.finish(false);
+        let text = match outcome {
+            _ if self.input.is_sent() => self.input.rest().to_owned(),
+            Input::Object(_)
+                if !self.start.is_empty() && !is_more_than_a_placeholder(&self.input) =>
+            {
+                std::mem::take(&mut self.start)
+            }
+            // An input that is not sent at all is `{}` where no delta says so.
+            Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
+            Input::Object(object) => object,
+            Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
+        };
+        if self.held_text.trim() == text.trim() {
+            for data in std::mem::take(&mut self.held) {
+                out.indexed("content_block_delta", &data, count(&data, "index"), index);
+            }
+        } else {
+            out.delta(DeltaKind::Input, &escaped(&text), index);
+        }
+        self.input.take_conflicts() > 0
+    }
+}
+
+/// Whether deltas say more than `{}`, which some servers send before or beside the real input.
+fn is_more_than_a_placeholder(input: &ToolInput) -> bool {
+    input.is_sent() || !matches!(input.rest().trim(), "" | "{" | "{}")
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    json::escape(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}
+
+impl Out<'_> {
+    /// A delta of ours; none if there is nothing to say. `raw` is escaped.
+    fn delta(&mut self, kind: DeltaKind, raw: &str, index: u64) {
+        if raw.is_empty() {
+            return;
+        }
+        let (name, field) = kind.words();
+        let data = format!(
+            "{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"type\":\"{name}\",\
+             \"{field}\":\"{raw}\"}}}}"
+        );
+        self.event("content_block_delta", &data);
+    }
+
+    fn text(&mut self, kind: DeltaKind, text: &str, index: u64) {
+        self.delta(kind, &escaped(text), index);
+    }
+
+    /// An event, with the client's index in place of the upstream's.
+    fn indexed(&mut self, name: &str, data: &str, upstream: Option<u64>, index: u64) {
+        if upstream == Some(index) {
+            return self.event(name, data);
+        }
+        let index = index.to_string();
+        self.event(name, &with(data, &[("index", &index)]));
+    }
+}

@@ -1,0 +1,209 @@
+//! The first and the last event: ids, counts and why the model stopped, completed where a server
+//! leaves them out. What is there stays as it was written.
+
+use super::member::{count, each, member, quoted, text, with};
+use crate::error::Error;
+use crate::openai::{Chunk, Usage};
+use crate::profile::ResponseModel;
+use crate::stream::machine::Machine;
+use crate::translate::stop_reason::{self, Ending};
+use crate::translate::usage::Counts;
+
+/// The words of the Messages API.
+const STOP_REASONS: [&str; 7] = [
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+];
+
+/// `message_start` with everything that clients need. `message` is that of `data`.
+pub(super) fn started(data: &str, message: &str, machine: &mut Machine) -> String {
+    let changes = head(message, true, machine);
+    if changes.is_empty() && text(data, "type").is_some() {
+        return data.to_owned();
+    }
+    let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let message = with(message, &changes);
+    with(data, &[("type", "\"message_start\""), ("message", &message)])
+}
+
+/// What has to change in a message, its content and end aside.
+pub(super) fn head(
+    message: &str,
+    starts: bool,
+    machine: &mut Machine,
+) -> Vec<(&'static str, String)> {
+    let mut changes: Vec<(&'static str, String)> = Vec::new();
+    let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
+    match text(message, "id").filter(|id| !id.is_empty()) {
+        Some(id) => machine.report.upstream_id = Some(id.decode().into_owned()),
+        None => changes.push(("id", quoted(&machine.ids.message()))),
+    }
+    for (name, value) in [("type", "message"), ("role", "assistant")] {
+        if !is(name, value) {
+            changes.push((name, quoted(value)));
+        }
+    }
+    let keeps_model = !machine.asked.model_mapped
+        || machine.asked.profile.response_model == ResponseModel::Upstream;
+    let has_model = text(message, "model").is_some_and(|model| !model.is_empty());
+    if !(has_model && keeps_model || is("model", &machine.asked.model)) {
+        changes.push(("model", quoted(&machine.asked.model)));
+    }
+    if starts {
+        if !is_value(message, "content", "[]") {
+            changes.push(("content", "[]".to_owned()));
+        }
+        for name in ["stop_reason", "stop_sequence"] {
+            if !is_value(message, name, "null") {
+                changes.push((name, "null".to_owned()));
+            }
+        }
+    }
+    let said = usage(message).unwrap_or_default();
+    let given = member(message, "usage").unwrap_or("{}");
+    if let Some(input) = count(given, "input_tokens") {
+        machine.report.input_tokens = input;
+    }
+    if starts
+        && !(count(given, "input_tokens").is_some() && count(given, "output_tokens").is_some())
+    {
+        let counts = Counts::of(Some(said), &machine.asked, 0);
+        changes.push(("usage", completed(given, &counts, true)));
+        machine.report.input_tokens = counts.input;
+    }
+    changes
+}
+
+/// Whether the member is written as `value`, white space aside.
+fn is_value(object: &str, name: &str, value: &str) -> bool {
+    let mut found = false;
+    each(object, |key, text| {
+        if key == *name {
+            found = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
+        }
+    });
+    found
+}
+
+/// `usage` of an object, in whichever words.
+fn usage(object: &str) -> Option<Usage> {
+    Chunk::read(object, 128).ok()?.usage
+}
+
+fn completed(usage: &str, counts: &Counts, input: bool) -> String {
+    let (input_tokens, output_tokens) = (counts.input.to_string(), counts.output.to_string());
+    let mut changes = Vec::new();
+    if input && count(usage, "input_tokens").is_none() {
+        changes.push(("input_tokens", input_tokens.as_str()));
+    }
+    if count(usage, "output_tokens").is_none() {
+        changes.push(("output_tokens", output_tokens.as_str()));
+    }
+    with(usage, &changes)
+}
+
+/// The error that a `message_delta` stands for, if it does.
+pub(super) fn failure(data: &str) -> Option<Error> {
+    let word = text(member(data, "delta")?, "stop_reason")?;
+    stop_reason::failure(&word.decode())
+}
+
+/// Two of them as one: what the later one says holds, its nulls aside.
+pub(super) fn merged(earlier: &str, later: &str) -> String {
+    let join = |name| {
+        let (first, second) = (member(earlier, name)?, member(later, name).unwrap_or("{}"));
+        let mut joined = first.to_owned();
+        each(second, |key, value| {
+            if value != "null" {
+                // Names of a server are not ours; the few that matter are.
+                joined = replaced(&joined, &key.decode(), value);
+            }
+        });
+        Some(joined)
+    };
+    let (delta, usage) = (join("delta"), join("usage"));
+    let mut changes = Vec::new();
+    if let Some(delta) = &delta {
+        changes.push(("delta", delta.as_str()));
+    }
+    if let Some(usage) = &usage {
+        changes.push(("usage", usage.as_str()));
+    }
+    with(later, &changes)
+}
+
+fn replaced(object: &str, name: &str, value: &str) -> String {
+    const NAMES: [&str; 8] = [
+        "stop_reason",
+        "stop_sequence",
+        "stop_details",
+        "container",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ];
+    match NAMES.into_iter().find(|known| *known == name) {
+        Some(name) => with(object, &[(name, value)]),
+        None => object.to_owned(),
+    }
+}
+
+/// `message_delta` at the end of an answer.
+pub(super) fn finished(
+    data: &str,
+    has_call: bool,
+    output_bytes: u64,
+    machine: &mut Machine,
+) -> Result<String, Error> {
+    let delta = member(data, "delta").unwrap_or("{}");
+    let given = member(data, "usage").unwrap_or("{}");
+    let said = text(delta, "stop_reason").map(|word| word.decode().into_owned());
+    let reason = reason(said.as_deref(), has_call, machine.report.progress > 0)?;
+    machine.report.stop_reason = known(&reason);
+    let counts = Counts::of(usage(data), &machine.asked, output_bytes);
+    machine.report.output_tokens = counts.output;
+    let mut usage = given.to_owned();
+    if count(given, "output_tokens").is_none() {
+        machine.warnings.add("usage_estimated");
+        usage = completed(given, &counts, false);
+    }
+    let reason_stays = said.as_deref() == Some(reason.as_str());
+    if reason_stays && usage == given && text(data, "type").is_some() {
+        return Ok(data.to_owned());
+    }
+    let mut changes = vec![("stop_reason", quoted(&reason))];
+    if !super::member::has(delta, "stop_sequence") {
+        changes.push(("stop_sequence", "null".to_owned()));
+    }
+    let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let delta = with(delta, if reason_stays { &[] } else { &changes });
+    Ok(with(data, &[("type", "\"message_delta\""), ("delta", &delta), ("usage", &usage)]))
+}
+
+/// The word as it is in the API.
+pub(super) fn known(reason: &str) -> Option<&'static str> {
+    STOP_REASONS.into_iter().find(|known| *known == reason)
+}
+
+/// Why the model stopped, in the words of the Messages API. A word that is not known stays: it may
+/// be a newer one.
+pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Result<String, Error> {
+    let word = said.unwrap_or_default();
+    let fits = match word {
+        "end_turn" => !has_call,
+        "tool_use" => has_call,
+        _ => STOP_REASONS.contains(&word) || stop_reason::is_unknown(word),
+    };
+    if fits && !word.is_empty() {
+        return Ok(word.to_owned());
+    }
+    let ending =
+        Ending { finish_reason: said, has_tool_use: has_call, has_block, ..Ending::default() };
+    stop_reason::of(ending).map(str::to_owned)
+}

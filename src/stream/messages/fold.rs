@@ -1,0 +1,140 @@
+//! One message out of repaired events, for a client that wants no stream.
+
+use super::member::{copy, elements, has, member, string, text};
+use crate::json::{self, Kind, Reader, Writer};
+
+/// The message as far as it came.
+#[derive(Debug, Default)]
+pub(super) struct Fold {
+    /// The message of `message_start`.
+    head: String,
+    blocks: Vec<Block>,
+    /// `delta` and `usage` of `message_delta`.
+    delta: String,
+    usage: String,
+    /// Bytes of all these texts.
+    bytes: usize,
+}
+
+/// A block as its start said it, and what its deltas added.
+#[derive(Debug, Default)]
+struct Block {
+    start: String,
+    /// Escaped.
+    text: String,
+    /// Escaped.
+    signature: String,
+    /// JSON.
+    input: String,
+    /// JSON objects with commas between them.
+    citations: String,
+}
+
+impl Fold {
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn event(&mut self, name: &str, data: &str) {
+        let own = |name| member(data, name).unwrap_or("{}").to_owned();
+        self.bytes = self.bytes.saturating_add(data.len());
+        match name {
+            "message_start" => self.head = own("message"),
+            "content_block_start" => {
+                self.blocks.push(Block { start: own("content_block"), ..Block::default() });
+            }
+            "content_block_delta" => {
+                if let (Some(block), Some(delta)) = (self.blocks.last_mut(), member(data, "delta"))
+                {
+                    block.take(delta);
+                }
+            }
+            "message_delta" => {
+                self.delta = own("delta");
+                self.usage = own("usage");
+            }
+            _ => {}
+        }
+    }
+
+    /// The message that the events add up to.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
+        let mut json = Writer::new(out);
+        json.begin_object();
+        copy(&self.head, &mut json, |key| {
+            key != "content" && key != "usage" && !has(&self.delta, key)
+        });
+        json.key("content").begin_array();
+        for block in &self.blocks {
+            block.write(cut_off, &mut json);
+        }
+        json.end_array();
+        copy(&self.delta, &mut json, |_| true);
+        json.key("usage").begin_object();
+        if let Some(first) = member(&self.head, "usage") {
+            // Counts of the end are totals; what they leave open stays as it was at the start.
+            copy(first, &mut json, |key| member(&self.usage, key).is_none());
+        }
+        let first = member(&self.head, "usage").unwrap_or_default();
+        copy(&self.usage, &mut json, |key| member(&self.usage, key).is_some() || !has(first, key));
+        json.end_object().end_object();
+    }
+}
+
+impl Block {
+    fn take(&mut self, delta: &str) {
+        if let Some(text) = text(delta, "text").or_else(|| text(delta, "thinking")) {
+            self.text.push_str(text.raw());
+        } else if let Some(text) = text(delta, "partial_json") {
+            json::unescape(&mut self.input, text.raw());
+        } else if let Some(signature) = text(delta, "signature") {
+            signature.raw().clone_into(&mut self.signature);
+        } else if let Some(citation) = member(delta, "citation") {
+            self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
+            self.citations.push_str(citation);
+        }
+    }
+
+    fn write(&self, cut_off: bool, json: &mut Writer<'_>) {
+        let mut reader = Reader::new(&self.input, 128);
+        let is_object = reader.kind() == Ok(Kind::Object);
+        let valid = is_object && reader.skip().is_ok() && reader.end().is_ok();
+        if !self.input.is_empty() && !valid && cut_off {
+            // A call that nobody can run.
+            return;
+        }
+        let field = if has(&self.start, "thinking") { "thinking" } else { "text" };
+        let replaced = |key: &str| match key {
+            "text" | "thinking" => !self.text.is_empty(),
+            "signature" => !self.signature.is_empty(),
+            "input" => !self.input.is_empty(),
+            "citations" => !self.citations.is_empty(),
+            _ => false,
+        };
+        json.begin_object();
+        copy(&self.start, json, |key| !replaced(key));
+        for (key, raw) in [(field, &self.text), ("signature", &self.signature)] {
+            if !raw.is_empty() {
+                let quoted = format!("\"{raw}\"");
+                if let Some(text) = string(&quoted) {
+                    json.key(key).str(text);
+                }
+            }
+        }
+        if valid {
+            json.key("input").value();
+            json::compact(json.out(), self.input.trim());
+        } else if !self.input.is_empty() {
+            json.key("input").begin_object().key("INVALID_JSON").text(&self.input).end_object();
+        }
+        if !self.citations.is_empty() {
+            json.key("citations").begin_array();
+            for citation in elements(member(&self.start, "citations").unwrap_or("[]")) {
+                json.raw(citation);
+            }
+            json.raw(&self.citations).end_array();
+        }
+        json.end_object();
+    }
+}

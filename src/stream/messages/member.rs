@@ -1,0 +1,120 @@
+//! Members of JSON objects by name, and objects with some of them replaced.
+
+use crate::json::{self, Kind, Reader, Str, Writer};
+
+/// Events are read up to this depth; the limit of the configuration was checked before.
+const DEPTH_MAX: u32 = 128;
+
+/// The member `name`; absent and null mean the same.
+pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = None;
+    each(object, |key, value| {
+        if key == *name {
+            found = Some(value);
+        }
+    });
+    found.filter(|value| *value != "null")
+}
+
+/// Whether there is a member `name`, be it null.
+pub(super) fn has(object: &str, name: &str) -> bool {
+    let mut found = false;
+    each(object, |key, _| found |= key == *name);
+    found
+}
+
+/// Calls `take` with each member.
+pub(super) fn each<'a>(object: &'a str, mut take: impl FnMut(Str<'a>, &'a str)) {
+    let mut reader = Reader::new(object, DEPTH_MAX);
+    let mut read = || {
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            take(key, reader.skip()?);
+        }
+        Ok::<(), json::Error>(())
+    };
+    // What is no object has no members; everything was read as JSON before.
+    let _ = read();
+}
+
+/// The elements of an array.
+pub(super) fn elements(array: &str) -> Vec<&str> {
+    let mut reader = Reader::new(array, DEPTH_MAX);
+    let mut found = Vec::new();
+    let mut read = || {
+        reader.begin_array()?;
+        while reader.next_element()? {
+            found.push(reader.skip()?);
+        }
+        Ok::<(), json::Error>(())
+    };
+    let _ = read();
+    found
+}
+
+/// The text of a value that is a string.
+pub(super) fn string(value: &str) -> Option<Str<'_>> {
+    Reader::new(value, 1).string().ok()
+}
+
+/// The text of the member `name`.
+pub(super) fn text<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
+    member(object, name).and_then(string)
+}
+
+/// The whole number of the member `name`.
+pub(super) fn count(object: &str, name: &str) -> Option<u64> {
+    member(object, name)?.parse().ok()
+}
+
+/// What kind of value a text is.
+pub(super) fn kind(value: &str) -> Option<Kind> {
+    Reader::new(value, DEPTH_MAX).kind().ok()
+}
+
+/// The object with other values for some members, in their old places; those that it had not come
+/// last. What is not an object has no members.
+pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
+    let mut out = Vec::with_capacity(object.len().saturating_add(64));
+    let mut json = Writer::new(&mut out);
+    let mut done = vec![false; changes.len()];
+    json.begin_object();
+    each(object, |key, value| {
+        let change = changes.iter().zip(&mut done).find(|((name, _), _)| key == **name);
+        let value = match change {
+            // A second member of that name would undo the change.
+            Some((_, true)) => return,
+            Some(((_, value), done)) => {
+                *done = true;
+                value
+            }
+            None => value,
+        };
+        json.str(key).out().push(b':');
+        json::compact(json.out(), value);
+    });
+    for ((name, value), done) in changes.iter().zip(done) {
+        if !done {
+            json.key(name).raw(value);
+        }
+    }
+    json.end_object();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// Copies the members of `object` whose names `keep` accepts.
+pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: impl Fn(&str) -> bool) {
+    each(object, |key, value| {
+        if keep(&key.decode()) {
+            json.str(key).out().push(b':');
+            json::compact(json.out(), value);
+        }
+    });
+}
+
+/// A JSON string.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len().saturating_add(2));
+    json::quote(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}

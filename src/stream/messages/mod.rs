@@ -1,0 +1,429 @@
+//! An upstream that speaks the Messages API, because the configuration says so or because a gateway
+//! answers so though it was asked in Chat Completions. Nothing is translated: a right answer goes on
+//! byte for byte, ids included, and what clients would stumble over is repaired.
+//!
+//! | found | done |
+//! |---|---|
+//! | no `message_start`, `content_block_start` of a text, `content_block_stop`, `message_delta` | it is added |
+//! | no `message_stop` after a `stop_reason` | it is added; without a `stop_reason` the answer broke off |
+//! | indices that are missing, repeated or not dense | counted anew |
+//! | a block that starts before the one before it stopped | it waits, unless that one can end here |
+//! | a text, signature or input at the start of its block | it is sent once, as a delta; see [`block`] |
+//! | no id, model or counts; a call's id twice | they are made up |
+//! | `stop_reason` in words of Chat Completions, or one that does not fit the blocks | corrected |
+//! | another event, a late delta, a second `message_start` before any block | dropped and counted |
+//!
+//! The repaired events go to the client, or into the one message that it asked for ([`fold`]); a
+//! whole message of the upstream is read as the events that it stands for ([`whole`]).
+
+mod block;
+mod ending;
+mod fold;
+mod member;
+mod whole;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use super::machine::{INVALID_RESPONSE, Machine, Phase};
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::json;
+use crate::translate::error;
+use block::{Block, Delta, DeltaKind};
+use fold::Fold;
+use member::{count, member, text};
+pub(super) use whole::write_whole;
+
+/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
+const BLOCK_BYTES: usize = 128;
+
+/// What is said of more than fits.
+const TOO_LARGE: &str = "Upstream sent an answer that is too large";
+
+/// The events that clients know.
+const EVENTS: [&str; 7] = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "message_stop",
+    "ping",
+];
+
+/// Whether an event of this name begins an answer in the form of the Messages API. A ping does not:
+/// proxies put them into any stream.
+pub(super) fn begins(name: &str) -> bool {
+    name != "ping" && EVENTS.contains(&name)
+}
+
+/// The data of an event that does not say what it is called.
+pub(super) fn with_type(data: &str, name: &str) -> String {
+    member::with(data, &[("type", &member::quoted(name))])
+}
+
+/// The state of a stream of Messages events.
+#[derive(Debug, Default)]
+pub(super) struct Messages {
+    /// Blocks that are not over; only the first one is sent.
+    blocks: VecDeque<Block>,
+    /// The client's index of the first of them.
+    index: u64,
+    /// Bytes of deltas and starts of the others.
+    waiting_bytes: usize,
+    /// Indices of the upstream whose blocks were closed before the upstream stopped them.
+    closed_early: BTreeSet<u64>,
+    /// Ids of the calls so far.
+    ids: BTreeSet<String>,
+    id_bytes: usize,
+    has_call: bool,
+    /// Content inside of `message_start`, which counts when no block comes.
+    content: String,
+    /// `message_delta`, perhaps of several.
+    ending: Option<String>,
+    output_bytes: u64,
+    fold: Option<Box<Fold>>,
+}
+
+/// Where repaired events go.
+struct Out<'a> {
+    fold: Option<&'a mut Fold>,
+    out: &'a mut Vec<u8>,
+}
+
+impl Out<'_> {
+    fn event(&mut self, name: &str, data: &str) {
+        if let Some(fold) = &mut self.fold {
+            return fold.event(name, data);
+        }
+        self.out.extend_from_slice(b"event: ");
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\ndata: ");
+        if memchr::memchr2(b'\n', b'\r', data.as_bytes()).is_some() {
+            json::compact(self.out, data);
+        } else {
+            self.out.extend_from_slice(data.as_bytes());
+        }
+        self.out.extend_from_slice(b"\n\n");
+    }
+}
+
+impl Messages {
+    pub(super) fn new(stream: bool) -> Self {
+        Self { fold: (!stream).then(Box::default), ..Self::default() }
+    }
+
+    /// An event that is called `name` and is JSON.
+    pub(super) fn handle_event(
+        &mut self,
+        machine: &mut Machine,
+        name: &str,
+        data: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if name == "error" {
+            return Err(error::from_object(None, data, &machine.asked, false));
+        }
+        let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
+            repaired(machine, "unknown_event");
+            return Ok(());
+        };
+        machine.report.chunks = machine.report.chunks.saturating_add(1);
+        if machine.phase == Phase::Start && !matches!(name, "message_start" | "ping") {
+            if name == "message_stop" {
+                return Err(Error::misbehaved(INVALID_RESPONSE));
+            }
+            repaired(machine, "message_start");
+            self.message_start(machine, "{}", out);
+        }
+        match name {
+            "message_start" => match machine.phase {
+                Phase::Start => self.message_start(machine, data, out),
+                _ if self.index == 0 && self.blocks.is_empty() => repaired(machine, name),
+                // The answer from its beginning, once more.
+                _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
+            },
+            "content_block_start" => self.block_start(machine, data, out)?,
+            "content_block_delta" => self.block_delta(machine, data, out)?,
+            "content_block_stop" => self.block_stop(machine, data, out),
+            "message_delta" => self.message_delta(machine, data)?,
+            "message_stop" => self.message_stop(machine, Some(data), out)?,
+            _ if self.fold.is_none() && machine.phase == Phase::Open => {
+                self.to(out).event(name, data)
+            }
+            _ => {}
+        }
+        self.check_limits(machine)
+    }
+
+    /// Whether the upstream has said why it stopped.
+    pub(super) fn is_complete(&self) -> bool {
+        let delta = self.ending.as_deref().and_then(|ending| member(ending, "delta"));
+        delta.and_then(|delta| text(delta, "stop_reason")).is_some()
+    }
+
+    /// The end of the answer. `stop` is the upstream's event.
+    pub(super) fn message_stop(
+        &mut self,
+        machine: &mut Machine,
+        stop: Option<&str>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        if stop.is_none() {
+            repaired(machine, "message_stop");
+        }
+        if self.index == 0 && self.blocks.is_empty() {
+            self.content_of_start(machine, out)?;
+        }
+        self.pump(machine, true, out);
+        if self.ending.is_none() {
+            repaired(machine, "message_delta");
+        }
+        let ending =
+            self.ending.take().unwrap_or_else(|| "{\"type\":\"message_delta\"}".to_owned());
+        let ending = ending::finished(&ending, self.has_call, self.output_bytes, machine)?;
+        let mut to = self.to(out);
+        to.event("message_delta", &ending);
+        to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
+        if let Some(fold) = self.fold.take() {
+            fold.write(out);
+        }
+        machine.phase = Phase::Ended;
+        Ok(())
+    }
+
+    fn to<'a>(&'a mut self, out: &'a mut Vec<u8>) -> Out<'a> {
+        Out { fold: self.fold.as_deref_mut(), out }
+    }
+
+    fn check_limits(&self, machine: &Machine) -> Result<(), Error> {
+        let open = self.blocks.front().map_or(0, Block::held_bytes);
+        let others = BLOCK_BYTES.saturating_mul(self.blocks.len().saturating_add(self.ids.len()));
+        let indices = BLOCK_BYTES.saturating_mul(self.closed_early.len());
+        let ending = self.ending.as_ref().map_or(0, String::len);
+        let held = [self.waiting_bytes, self.id_bytes, others, indices, ending, self.content.len()]
+            .into_iter()
+            .fold(open, usize::saturating_add);
+        let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
+        if held > machine.rules.waiting_bytes_max || folded > machine.rules.response_bytes_max {
+            return Err(Error::misbehaved(TOO_LARGE));
+        }
+        Ok(())
+    }
+
+    fn message_start(&mut self, machine: &mut Machine, data: &str, out: &mut Vec<u8>) {
+        let message = member(data, "message").unwrap_or("{}");
+        if let Some(content) = member(message, "content").filter(|content| *content != "[]") {
+            content.clone_into(&mut self.content);
+        }
+        let started = ending::started(data, message, machine);
+        self.to(out).event("message_start", &started);
+        machine.phase = Phase::Open;
+    }
+
+    /// Some servers announce a message that is complete, and send no blocks.
+    fn content_of_start(&mut self, machine: &mut Machine, out: &mut Vec<u8>) -> Result<(), Error> {
+        let content = std::mem::take(&mut self.content);
+        let mut index = 0u64;
+        for block in whole::blocks(&content) {
+            repaired(machine, "content");
+            self.whole_block(machine, &block, index, out)?;
+            index = index.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn whole_block(
+        &mut self,
+        machine: &mut Machine,
+        block: &str,
+        index: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let start = format!(
+            "{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}"
+        );
+        self.block_start(machine, &start, out)?;
+        let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
+        self.block_stop(machine, &stop, out);
+        self.check_limits(machine)
+    }
+
+    fn block_start(
+        &mut self,
+        machine: &mut Machine,
+        data: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let said = member(data, "content_block").unwrap_or("{}");
+        let (ids, known) = (machine.ids, &mut self.ids);
+        let mint = |id: &str| {
+            if !id.is_empty() && known.insert(id.to_owned()) {
+                return None;
+            }
+            let minted = minted_id(ids, known);
+            known.insert(minted.clone());
+            Some(minted)
+        };
+        let block = Block::start(data, mint);
+        if block.is_call {
+            if text(said, "name").is_none_or(|name| name.is_blank()) {
+                return Err(Error::misbehaved("Upstream sent a tool call without a name"));
+            }
+            self.id_bytes = self.id_bytes.saturating_add(said.len().min(1 << 10));
+            self.has_call = true;
+            machine.report.tool_calls = machine.report.tool_calls.saturating_add(1);
+        }
+        if let Some(index) = block.index {
+            self.closed_early.remove(&index);
+        }
+        machine.report.progress = machine.report.progress.saturating_add(1);
+        self.output_bytes = self.output_bytes.saturating_add(said.len() as u64);
+        self.push(machine, block, out);
+        Ok(())
+    }
+
+    fn push(&mut self, machine: &mut Machine, block: Block, out: &mut Vec<u8>) {
+        self.waiting_bytes = self.waiting_bytes.saturating_add(block.waiting_bytes());
+        self.blocks.push_back(block);
+        self.pump(machine, false, out);
+    }
+
+    fn block_delta(
+        &mut self,
+        machine: &mut Machine,
+        data: &str,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let delta = Delta::read(data);
+        machine.report.progress = machine.report.progress.saturating_add(1);
+        self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
+        let Some(at) = self.find(&delta) else {
+            let late = delta.index.is_some_and(|index| self.closed_early.contains(&index));
+            match delta.kind {
+                DeltaKind::Input if !(late || delta.is_blank()) => {
+                    // A call of which nobody said what it calls.
+                    return Err(Error::misbehaved(INVALID_RESPONSE));
+                }
+                DeltaKind::Input | DeltaKind::Other => repaired(machine, "late_delta"),
+                _ if delta.is_blank() => {}
+                _ => {
+                    repaired(machine, "content_block_start");
+                    self.push(machine, Block::of_delta(&delta), out);
+                    let last = self.blocks.len().saturating_sub(1);
+                    self.give(machine, last, data, &delta, out);
+                }
+            }
+            return Ok(());
+        };
+        self.give(machine, at, data, &delta, out);
+        Ok(())
+    }
+
+    /// The block that a delta extends: the last one of its index, else the last one that it fits.
+    fn find(&self, delta: &Delta<'_>) -> Option<usize> {
+        let fits = |block: &Block| block.fits(delta.kind) && block.stop.is_none();
+        if let Some(index) = delta.index {
+            let named = |block: &Block| block.index == Some(index) && fits(block);
+            if let Some(at) = self.blocks.iter().rposition(named) {
+                return Some(at);
+            }
+            if self.closed_early.contains(&index) && delta.kind == DeltaKind::Input {
+                return None;
+            }
+        }
+        self.blocks.iter().rposition(fits)
+    }
+
+    fn give(
+        &mut self,
+        machine: &mut Machine,
+        at: usize,
+        data: &str,
+        delta: &Delta<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(block) = self.blocks.get_mut(at) else { return };
+        if !block.is_open {
+            self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
+            return;
+        }
+        let mut to = Out { fold: self.fold.as_deref_mut(), out };
+        block.delta(data, delta, self.index, &mut to);
+        if self.blocks.len() > 1 {
+            self.pump(machine, false, out);
+        }
+    }
+
+    fn block_stop(&mut self, machine: &mut Machine, data: &str, out: &mut Vec<u8>) {
+        let index = count(data, "index");
+        let named = |block: &Block| block.stop.is_none() && block.index == index;
+        let found = match index {
+            Some(_) => self.blocks.iter().rposition(named),
+            None => self.blocks.iter().rposition(|block| block.stop.is_none()),
+        };
+        match found.and_then(|at| self.blocks.get_mut(at)) {
+            Some(block) => block.stop = Some(data.to_owned()),
+            None if index.is_some_and(|index| self.closed_early.remove(&index)) => {}
+            None => repaired(machine, "content_block_stop"),
+        }
+        self.pump(machine, false, out);
+    }
+
+    /// Sends what can be sent. `all`: no more events come.
+    fn pump(&mut self, machine: &mut Machine, all: bool, out: &mut Vec<u8>) {
+        while let Some(block) = self.blocks.front_mut() {
+            let mut to = Out { fold: self.fold.as_deref_mut(), out };
+            if !block.is_open {
+                self.waiting_bytes = self.waiting_bytes.saturating_sub(block.waiting_bytes());
+                block.open(self.index, &mut to);
+            }
+            let early = block.stop.is_none();
+            let others = self.blocks.len() > 1;
+            let Some(block) = self.blocks.front_mut() else { return };
+            if early && !all && !(others && block.may_close()) {
+                return;
+            }
+            if early {
+                repaired(machine, "content_block_stop");
+                self.closed_early.extend(block.index);
+            }
+            if block.close(self.index, &mut to) {
+                machine.warnings.add("tool_input_conflict");
+            }
+            self.blocks.pop_front();
+            self.index = self.index.saturating_add(1);
+        }
+    }
+
+    fn message_delta(&mut self, machine: &mut Machine, data: &str) -> Result<(), Error> {
+        if let Some(failure) = ending::failure(data) {
+            return Err(failure);
+        }
+        self.ending = Some(match self.ending.take() {
+            None => data.to_owned(),
+            Some(earlier) => {
+                repaired(machine, "message_delta");
+                ending::merged(&earlier, data)
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Counts a repair; no head can tell of it any more.
+fn repaired(machine: &mut Machine, what: &str) {
+    machine.warnings.add_named("repaired", what);
+}
+
+/// An id for a call that has none, or one that another call has.
+fn minted_id(ids: Ids, known: &BTreeSet<String>) -> String {
+    let mut position = u32::try_from(known.len()).unwrap_or(u32::MAX);
+    loop {
+        let id = ids.call(position).replacen("call_", "toolu_", 1);
+        if !known.contains(&id) || position == u32::MAX {
+            return id;
+        }
+        position = position.saturating_add(1);
+    }
+}
