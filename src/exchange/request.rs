@@ -5,6 +5,7 @@ use super::{
 };
 use crate::Millis;
 use crate::asked::Asked;
+use crate::config::Protocol;
 use crate::error::{Error, Fault, Kind};
 use crate::report::Outcome;
 use crate::stream::Answer;
@@ -164,11 +165,20 @@ impl Exchange {
             let error = Error::new(Fault::Operator, Kind::Api, "No such upstream is configured.");
             return Err(self.refuse(&error));
         };
-        let headers = match headers::to_upstream(&self.client.headers, &target.key, asked.stream) {
+        let (client, key) = (&self.client.headers, &target.key);
+        let (headers, endpoint) = match target.protocol {
+            Protocol::Openai => {
+                (headers::to_upstream(client, key, asked.stream), "chat/completions")
+            }
+            Protocol::Anthropic => {
+                (headers::to_messages_upstream(client, key, asked.stream), "messages")
+            }
+        };
+        let path = format!("{}/{endpoint}", target.base_path);
+        let headers = match headers {
             Ok(headers) => headers,
             Err(error) => return Err(self.refuse(&error)),
         };
-        let path = format!("{}/chat/completions", target.base_path);
         self.watchdog.start(now);
         self.state = State::Waiting(asked);
         Ok(UpstreamRequest { upstream, path, headers, body })

@@ -34,7 +34,10 @@ impl Exchange {
         };
         self.report.head_at = Some(now);
         self.watchdog.byte(now);
-        self.report.upstream_request_id = headers.value("x-request-id").map(str::to_owned);
+        self.report.upstream_request_id = headers
+            .value("x-request-id")
+            .or_else(|| headers.value("request-id"))
+            .map(str::to_owned);
         self.head = HeadState::Held(headers::to_client(headers, now));
         let encoding = headers.value("content-encoding").unwrap_or_default();
         self.state = if !matches!(encoding, "" | "identity") {

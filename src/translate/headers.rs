@@ -40,8 +40,16 @@ impl Headers for [Header] {
 const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
 
 /// What is needed of the client's headers beside those.
-const NEEDED: [&str; 4] =
-    ["x-api-key", "authorization", "anthropic-version", "x-claude-code-session-id"];
+const NEEDED: [&str; 5] = [
+    "x-api-key",
+    "authorization",
+    "anthropic-version",
+    "anthropic-beta",
+    "x-claude-code-session-id",
+];
+
+/// Sent to an upstream that speaks Messages where the client names no version: the API requires one.
+const OLDEST_VERSION: &str = "2023-06-01";
 
 /// Those headers of the client that the exchange needs later, with names in lower case.
 #[must_use]
@@ -59,6 +67,47 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
 /// # Errors
 /// There is no credential to send.
 pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+    let credential = ("authorization", authorization(client, key)?);
+    Ok(with_credentials(client, stream, vec![credential]))
+}
+
+/// The same for an upstream that speaks the Messages API: the credential in the header in which it
+/// came, and the version and betas that the client asked for. A secret of the gateway's own goes into
+/// `x-api-key`, unless it begins with `Bearer `.
+///
+/// # Errors
+/// There is no credential to send.
+pub fn to_messages_upstream(
+    client: &[Header],
+    key: &Key,
+    stream: bool,
+) -> Result<Vec<Header>, Error> {
+    let bearer = authorization(client, key)?;
+    let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));
+    let credentials = match key {
+        Key::Secret(secret) if secret.trim_start().starts_with("Bearer ") => {
+            vec![("authorization", secret.trim().to_owned())]
+        }
+        Key::Secret(secret) => vec![("x-api-key", secret.trim().to_owned())],
+        Key::Client => {
+            let given = |name| sent(name).map(|value| (name, value.to_owned()));
+            let both = [given("x-api-key"), given("authorization")];
+            let both: Vec<_> = both.into_iter().flatten().collect();
+            if both.is_empty() { vec![("authorization", bearer)] } else { both }
+        }
+    };
+    let mut headers = with_credentials(client, stream, credentials);
+    let version = sent("anthropic-version").unwrap_or(OLDEST_VERSION);
+    headers.push(("anthropic-version".to_owned(), version.to_owned()));
+    pass(client, "anthropic-beta", "anthropic-beta", &mut headers);
+    Ok(headers)
+}
+
+fn with_credentials(
+    client: &[Header],
+    stream: bool,
+    credentials: Vec<(&str, String)>,
+) -> Vec<Header> {
     let accept = if stream { "text/event-stream" } else { "application/json" };
     let mut headers: Vec<Header> = [
         ("content-type", "application/json"),
@@ -66,15 +115,15 @@ pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Hea
         // So that the answer can be read.
         ("accept-encoding", "identity"),
         ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
-        ("authorization", &authorization(client, key)?),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .collect();
+    headers.extend(credentials.into_iter().map(|(name, value)| (name.to_owned(), value)));
     for name in TRACE {
         pass(client, name, name, &mut headers);
     }
-    Ok(headers)
+    headers
 }
 
 /// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
@@ -107,8 +156,9 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
 #[must_use]
 pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     let mut headers = Vec::new();
+    let id = if upstream.exists("x-request-id") { "x-request-id" } else { "request-id" };
     for (from, to) in [
-        ("x-request-id", "x-upstream-request-id"),
+        (id, "x-upstream-request-id"),
         ("retry-after", "retry-after"),
         ("retry-after-ms", "retry-after-ms"),
         ("x-should-retry", "x-should-retry"),
@@ -128,6 +178,14 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
             if let Some(value) = value {
                 headers.push((format!("anthropic-ratelimit-{what}-{part}"), value));
             }
+        }
+    }
+    // An upstream that speaks Messages says them in these words already.
+    for (name, value) in upstream {
+        let name = name.to_ascii_lowercase();
+        let known = headers.iter().any(|(known, _)| *known == name);
+        if name.starts_with("anthropic-ratelimit-") && !known && is_value(value.trim()) {
+            headers.push((name, value.trim().to_owned()));
         }
     }
     headers

@@ -2,13 +2,15 @@
 //!
 //! A request goes through three phases: it is read once (`anthropic`), its history is repaired
 //! (`turns`, `conversation`), and the body for the upstream is written straight into its buffer
-//! (`messages`, `parts`), shaped by the upstream's profile.
+//! (`messages`, `parts`), shaped by the upstream's profile. For an upstream that speaks Messages
+//! itself, only what is wrong in the history is written anew (`native`).
 
 mod assistant;
 mod count;
 mod effort;
 mod guards;
 mod messages;
+mod native;
 mod parts;
 mod request;
 mod server_history;
@@ -40,7 +42,7 @@ pub enum Translated {
     Send {
         /// Its name in the configuration.
         upstream: String,
-        /// The Chat Completions request.
+        /// The request in the upstream's protocol.
         body: Vec<u8>,
         /// What the answer must know.
         asked: Box<Asked>,
@@ -66,7 +68,18 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request::translate(&surrogates::without_halves(body), config, headers, None, warnings)
+    let body = surrogates::without_halves(body);
+    if let Some(native) = native::translate(&body, config, warnings)? {
+        if native.repaired {
+            warnings.acted("pairing");
+        }
+        return Ok(Translated::Send {
+            upstream: native.upstream.name.clone(),
+            body: native.body,
+            asked: native.asked,
+        });
+    }
+    request::translate(&body, config, headers, None, warnings)
 }
 
 /// The same for a body whose translation the upstream refused although its calls and results fit:

@@ -90,6 +90,13 @@ pub struct Signature {
     pub call_signatures: Vec<(String, String)>,
 }
 
+/// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use it.
+#[must_use]
+pub fn is_own(text: &str) -> bool {
+    let start = text.get(..8).and_then(unbase64);
+    start.is_some_and(|data| data.starts_with(&MARK))
+}
+
 impl Signature {
     /// The text for the client. Records that would make it longer than 256 KiB are left out
     /// ([`Signature::fits`] tells); the ones without which an upstream refuses the next turn come

@@ -1,0 +1,512 @@
+//! The messages of a request by their texts, so that what is right can go up as it is.
+//!
+//! `conversation` repairs them by the ids of calls and results alone: what stands for a block there
+//! is the block's own text. Afterwards, a turn that consists of whole messages of the client is
+//! written as these, any other one block by block.
+
+use std::collections::BTreeMap;
+
+use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
+use crate::config::{Config, Pairing};
+use crate::conversation::{Item, Turn, Turns, pairs};
+use crate::error::Error;
+use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::translate::signature;
+use crate::warning::Warnings;
+
+/// The messages of a request, each with its text.
+pub(super) struct History<'a> {
+    body: &'a str,
+    said: Vec<Said<'a>>,
+    ids: Vec<Str<'a>>,
+}
+
+/// One message.
+struct Said<'a> {
+    raw: &'a str,
+    role: Role,
+    blocks: Vec<Part<'a>>,
+    /// How many empty texts, and how many thinking blocks of ours, are left out.
+    texts_left_out: u32,
+    thinking_left_out: u32,
+}
+
+/// One block, or a content that is a string.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    raw: &'a str,
+    kind: Call<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Call<'a> {
+    Use(Str<'a>),
+    Result(Str<'a>),
+    Neither,
+    OwnThinking,
+    EmptyText,
+}
+
+/// Why a history is left alone: it is not one.
+pub(super) struct NotAHistory;
+
+impl From<json::Error> for NotAHistory {
+    fn from(_: json::Error) -> Self {
+        Self
+    }
+}
+
+impl<'a> History<'a> {
+    pub(super) fn read(
+        body: &'a str,
+        messages: &'a str,
+        depth_max: u32,
+        warnings: &mut Warnings,
+    ) -> Result<Self, NotAHistory> {
+        let mut history = Self { body, said: Vec::new(), ids: Vec::new() };
+        let mut reader = Reader::new(messages, depth_max);
+        reader.begin_array()?;
+        while reader.next_element()? {
+            history.message(reader.skip()?, depth_max)?;
+        }
+        history.keep_last();
+        for said in &history.said {
+            (0..said.texts_left_out).for_each(|_| warnings.add("empty_text"));
+            (0..said.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
+        }
+        Ok(history)
+    }
+
+    /// The ids of all calls.
+    pub(super) fn ids(&self) -> &[Str<'a>] {
+        &self.ids
+    }
+
+    /// The API takes an empty message of the assistant at the end.
+    fn keep_last(&mut self) {
+        if let Some(last) = self.said.last_mut()
+            && last.role == Role::Assistant
+            && last.blocks.is_empty()
+            && last.thinking_left_out == 0
+        {
+            last.texts_left_out = 0;
+        }
+    }
+
+    fn message(&mut self, raw: &'a str, depth_max: u32) -> Result<(), NotAHistory> {
+        let (mut role, mut content) = (None, None);
+        let mut reader = Reader::new(raw, depth_max);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let value = reader.skip()?;
+            match key.decode().as_ref() {
+                "role" => role = Some(value),
+                "content" => content = Some(value),
+                _ => {}
+            }
+        }
+        let role = match role {
+            Some("\"user\"") => Role::User,
+            Some("\"assistant\"") => Role::Assistant,
+            Some("\"system\"") => Role::System,
+            _ => return Err(NotAHistory),
+        };
+        let blocks = Vec::new();
+        let mut said = Said { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
+        let content = content.unwrap_or("[]");
+        let mut reader = Reader::new(content, depth_max);
+        if reader.kind()? == Kind::String {
+            if reader.string()?.is_empty() {
+                said.texts_left_out = 1;
+            } else {
+                said.blocks.push(Part { raw: content, kind: Call::Neither });
+            }
+        } else {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                let part = self.part(reader.skip()?, depth_max)?;
+                match part.kind {
+                    Call::OwnThinking => {
+                        said.thinking_left_out = said.thinking_left_out.saturating_add(1);
+                    }
+                    Call::EmptyText => said.texts_left_out = said.texts_left_out.saturating_add(1),
+                    _ => said.blocks.push(part),
+                }
+            }
+        }
+        self.said.push(said);
+        Ok(())
+    }
+
+    fn part(&mut self, raw: &'a str, depth_max: u32) -> Result<Part<'a>, NotAHistory> {
+        let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
+        let mut reader = Reader::new(raw, depth_max);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let is_string = reader.kind()? == Kind::String;
+            let slot = match key.decode().as_ref() {
+                "type" => &mut kind,
+                "id" => &mut id,
+                "tool_use_id" => &mut call,
+                "signature" => &mut signature,
+                "text" => &mut text,
+                _ => {
+                    reader.skip()?;
+                    continue;
+                }
+            };
+            if is_string {
+                *slot = Some(reader.string()?);
+            } else {
+                reader.skip()?;
+            }
+        }
+        let kind = kind.map(|kind| kind.decode()).unwrap_or_default();
+        let kind = match (kind.as_ref(), id, call) {
+            ("tool_use", Some(id), _) => {
+                self.ids.push(id);
+                Call::Use(id)
+            }
+            ("tool_result", _, Some(id)) => Call::Result(id),
+            // A call without an id cannot be paired with anything.
+            ("tool_use" | "tool_result", ..) => return Err(NotAHistory),
+            ("thinking", ..) if signature.is_some_and(|it| signature::is_own(&it.decode())) => {
+                Call::OwnThinking
+            }
+            ("text", ..) if text.is_some_and(|text| text.is_empty()) => Call::EmptyText,
+            _ => Call::Neither,
+        };
+        Ok(Part { raw, kind })
+    }
+
+    /// The text of all messages, where it differs from what the client wrote.
+    pub(super) fn repair(
+        &self,
+        config: &Config,
+        warnings: &mut Warnings,
+        repaired: &mut bool,
+    ) -> Result<Option<String>, Error> {
+        let pairing = config.settings.guards.pairing;
+        let fit = pairs::check(&self.messages());
+        if config.settings.strict || pairing == Pairing::Reject {
+            fit?;
+        } else if pairing == Pairing::Repair && fit.is_err() {
+            let turns = pairs::repair(self.turns(), warnings);
+            let written = self.write_turns(&turns);
+            *repaired = written.is_some();
+            return Ok(written);
+        }
+        if !self.said.iter().any(|said| said.is_shortened()) {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        self.said.iter().for_each(|said| said.write(&mut json));
+        json.end_array();
+        Ok(Some(String::from_utf8(out).unwrap_or_default()))
+    }
+
+    fn messages(&self) -> Vec<Message<'a>> {
+        let message = |said: &Said<'a>| Message {
+            role: said.role,
+            content: said.blocks.iter().map(|part| self.block(part)).collect(),
+            until_next_user: false,
+            effort: None,
+        };
+        self.said.iter().map(message).collect()
+    }
+
+    fn turns(&self) -> Vec<Turn<'a>> {
+        let mut turns = Turns::default();
+        for said in &self.said {
+            for part in &said.blocks {
+                match (said.role, self.block(part)) {
+                    (Role::Assistant, block) => turns.block(block),
+                    (Role::User, Block::ToolResult(result)) => turns.result(result),
+                    (Role::User, block) => turns.item(Item::Block(block)),
+                    (Role::System, _) => {}
+                }
+            }
+            if said.role == Role::System {
+                turns.system(vec![Str::plain(said.raw)]);
+            }
+        }
+        turns.finish()
+    }
+
+    /// A block as `conversation` knows it. Only ids are looked at there, so what stands for the rest
+    /// is the block's own text.
+    fn block(&self, part: &Part<'a>) -> Block<'a> {
+        let text = Block::Unknown(Str::plain(part.raw));
+        match part.kind {
+            Call::Use(id) => Block::ToolUse(ToolUse {
+                at: self.offset(part.raw),
+                id,
+                name: Str::default(),
+                toolset: None,
+                input: part.raw,
+            }),
+            Call::Result(id) => {
+                Block::ToolResult(ToolResult { id, content: vec![text], is_error: false })
+            }
+            Call::Neither | Call::OwnThinking | Call::EmptyText => text,
+        }
+    }
+
+    /// Where a part of the body stands in it.
+    fn offset(&self, part: &str) -> usize {
+        (part.as_ptr() as usize).wrapping_sub(self.body.as_ptr() as usize)
+    }
+
+    /// The repaired history, if it is not what it was.
+    fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
+        let mut owners: BTreeMap<usize, usize> = BTreeMap::new();
+        for (at, said) in self.said.iter().enumerate() {
+            for part in &said.blocks {
+                owners.insert(self.offset(part.raw), at);
+            }
+        }
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        // The message that would come next, if nothing had to be changed.
+        let mut next = 0;
+        let mut same = true;
+        json.begin_array();
+        for turn in turns {
+            let (role, entries) = match turn {
+                Turn::System(texts) => {
+                    for text in texts {
+                        same &= self.said.get(next).is_some_and(|said| said.raw == text.raw());
+                        next = next.saturating_add(1);
+                        json.raw(text.raw());
+                    }
+                    continue;
+                }
+                Turn::User(user) => {
+                    let results = user.results.iter().map(Entry::of_result);
+                    let items = user.items.iter().filter_map(Entry::of_item);
+                    (Role::User, results.chain(items).collect::<Vec<_>>())
+                }
+                Turn::Assistant(blocks) => {
+                    (Role::Assistant, blocks.iter().filter_map(Entry::of_block).collect())
+                }
+            };
+            match self.originals(&entries, role, &owners) {
+                Some(originals) => {
+                    for at in originals {
+                        same &= at == next;
+                        next = at.saturating_add(1);
+                        if let Some(said) = self.said.get(at) {
+                            same &= !said.is_shortened();
+                            said.write(&mut json);
+                        }
+                    }
+                }
+                None => {
+                    same = false;
+                    let owner = entries.iter().find_map(|entry| match entry {
+                        Entry::Raw(raw) => owners.get(&self.offset(raw)),
+                        _ => None,
+                    });
+                    let owner = owner.and_then(|at| self.said.get(*at));
+                    write_message(
+                        owner.filter(|said| said.role == role),
+                        role,
+                        &entries,
+                        &mut json,
+                    );
+                }
+            }
+        }
+        json.end_array();
+        same &= next == self.said.len();
+        (!same).then(|| String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// The messages that these entries are, one after the other and nothing else.
+    fn originals(
+        &self,
+        entries: &[Entry<'a>],
+        role: Role,
+        owners: &BTreeMap<usize, usize>,
+    ) -> Option<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut rest = entries;
+        while let Some(Entry::Raw(first)) = rest.first() {
+            let at = *owners.get(&self.offset(first))?;
+            let said = self.said.get(at).filter(|said| said.role == role)?;
+            let (mine, others) = rest.split_at_checked(said.blocks.len())?;
+            let mut pairs = said.blocks.iter().zip(mine);
+            let is_same = |(part, entry): (&Part<'a>, &Entry<'a>)| match entry {
+                Entry::Raw(raw) => self.offset(raw) == self.offset(part.raw),
+                _ => false,
+            };
+            if !pairs.all(is_same) {
+                return None;
+            }
+            found.push(at);
+            rest = others;
+        }
+        rest.is_empty().then_some(found)
+    }
+}
+
+/// What a repaired message consists of.
+enum Entry<'a> {
+    /// A block of the client, or a content that is a string.
+    Raw(&'a str),
+    /// A result to the call of this id, which the history does not have.
+    Missing { id: Str<'a>, text: Str<'a> },
+    /// A result that no call asked for.
+    Orphan(&'a str),
+}
+
+impl<'a> Entry<'a> {
+    fn of_result(result: &ToolResult<'a>) -> Self {
+        match result.content.first() {
+            Some(Block::Unknown(raw)) => Self::Raw(raw.raw()),
+            Some(Block::Text(text)) => Self::Missing { id: result.id, text: text.text },
+            _ => Self::Missing { id: result.id, text: Str::default() },
+        }
+    }
+
+    fn of_item(item: &Item<'a>) -> Option<Self> {
+        match item {
+            Item::Block(block) => Self::of_block(block),
+            Item::Orphan(result) => match Self::of_result(result) {
+                Self::Raw(raw) => Some(Self::Orphan(raw)),
+                other => Some(other),
+            },
+            // None of these is made of a history that stays as it is.
+            Item::System(_) | Item::Summary(_) | Item::Done(_) | Item::SystemPrompt => None,
+        }
+    }
+
+    fn of_block(block: &Block<'a>) -> Option<Self> {
+        match block {
+            Block::Unknown(raw) => Some(Self::Raw(raw.raw())),
+            Block::ToolUse(call) => Some(Self::Raw(call.input)),
+            _ => None,
+        }
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        match self {
+            Self::Raw(raw) if raw.starts_with('"') => {
+                json.begin_object().key("type").text("text").key("text").raw(raw).end_object();
+            }
+            Self::Raw(raw) => {
+                json.raw(raw);
+            }
+            Self::Missing { id, text } => {
+                json.begin_object().key("type").text("tool_result");
+                json.key("tool_use_id").str(*id).key("content").str(*text);
+                json.key("is_error").bool(true).end_object();
+            }
+            Self::Orphan(raw) => write_orphan(raw, json),
+        }
+    }
+}
+
+/// A result that no call asked for is told in words; what is not text follows as it is.
+fn write_orphan(result: &str, json: &mut Writer<'_>) {
+    let content = member(result, "content").unwrap_or("[]");
+    let mut text = Vec::new();
+    let mut others = Vec::new();
+    let mut reader = Reader::new(content, 128);
+    let mut read = || {
+        if reader.kind()? == Kind::String {
+            text.push(reader.string()?);
+            return Ok(());
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let block = reader.skip()?;
+            let said = member(block, "text").map(|text| Reader::new(text, 1).string());
+            match said {
+                Some(Ok(said)) => text.push(said),
+                _ => others.push(block),
+            }
+        }
+        Ok::<(), json::Error>(())
+    };
+    // It was read as JSON before.
+    let _ = read();
+    json.begin_object().key("type").text("text").key("text").value();
+    let out = json.out();
+    out.extend_from_slice(b"\"[Tool result without a call: ");
+    for (at, said) in text.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"\\n" } else { b"" });
+        out.extend_from_slice(said.raw().as_bytes());
+    }
+    out.extend_from_slice(b"]\"");
+    json.end_object();
+    let attached = |block: &&&str| {
+        matches!(member(block, "type"), Some("\"image\"" | "\"document\"" | "\"search_result\""))
+    };
+    for block in others.iter().filter(attached) {
+        json.raw(block);
+    }
+}
+
+impl Said<'_> {
+    fn is_shortened(&self) -> bool {
+        self.texts_left_out > 0 || self.thinking_left_out > 0
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        if !self.is_shortened() {
+            json.raw(self.raw);
+        } else if !self.blocks.is_empty() {
+            let entries: Vec<_> = self.blocks.iter().map(|part| Entry::Raw(part.raw)).collect();
+            write_message(Some(self), self.role, &entries, json);
+        }
+    }
+}
+
+/// A message with the members of `owner`, its content aside.
+fn write_message(
+    owner: Option<&Said<'_>>,
+    role: Role,
+    entries: &[Entry<'_>],
+    json: &mut Writer<'_>,
+) {
+    json.begin_object().key("role").text(match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
+    });
+    json.key("content").begin_array();
+    entries.iter().for_each(|entry| entry.write(json));
+    json.end_array();
+    if let Some(owner) = owner {
+        let mut reader = Reader::new(owner.raw, 128);
+        let mut copy = || {
+            reader.begin_object()?;
+            while let Some(key) = reader.next_key()? {
+                let value = reader.skip()?;
+                if !(key == "role" || key == "content") {
+                    json.str(key).out().push(b':');
+                    json.raw(value);
+                }
+            }
+            Ok::<(), json::Error>(())
+        };
+        let _ = copy();
+    }
+    json.end_object();
+}
+
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut reader = Reader::new(object, 128);
+    reader.begin_object().ok()?;
+    let mut found = None;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key == *name {
+            found = Some(value);
+        }
+    }
+    found
+}

@@ -1,0 +1,182 @@
+//! A Messages request for an upstream that speaks the Messages API: it goes up as it came, byte for
+//! byte, but for
+//!
+//! - the model's name, where the model map gives another one;
+//! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
+//! - empty texts, which the API refuses, and messages of which nothing is left;
+//! - calls and results that do not fit, which are repaired as for any upstream (`conversation`).
+//!
+//! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
+//! and to members that nobody here knows. What cannot be read as a history is left for the upstream
+//! to refuse.
+
+mod history;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use super::{count, effort};
+use crate::anthropic::Request;
+use crate::asked::{Asked, Tool, Tools};
+use crate::config::{Config, Protocol, Upstream};
+use crate::conversation::rules;
+use crate::error::Error;
+use crate::json::{self, Reader, Str};
+use crate::warning::Warnings;
+use history::History;
+
+/// A request on its way up.
+#[derive(Debug)]
+pub(super) struct Native<'c> {
+    pub(super) upstream: &'c Upstream,
+    pub(super) body: Vec<u8>,
+    pub(super) asked: Box<Asked>,
+    /// Calls and results did not fit.
+    pub(super) repaired: bool,
+}
+
+/// The body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
+/// nothing where the body cannot be read so far.
+///
+/// # Errors
+/// The configuration wants such a history refused.
+pub(super) fn translate<'c>(
+    body: &str,
+    config: &'c Config,
+    warnings: &mut Warnings,
+) -> Result<Option<Native<'c>>, Error> {
+    let speaks = |upstream: &Upstream| upstream.protocol == Protocol::Anthropic;
+    if !config.upstreams.values().any(speaks) {
+        return Ok(None);
+    }
+    let depth_max = config.settings.depth_max;
+    let Ok(envelope) = Envelope::read(body, depth_max) else { return Ok(None) };
+    let model = envelope.model.text.decode();
+    let Some((upstream, outgoing)) = route(config, &model).filter(|(found, _)| speaks(found))
+    else {
+        return Ok(None);
+    };
+
+    let mut edits: Vec<(usize, usize, String)> = Vec::new();
+    if *outgoing != *model {
+        let Member { start, end, .. } = envelope.model;
+        edits.push((start, end, quoted(&outgoing)));
+    }
+    let mut ids_used = BTreeSet::new();
+    let mut repaired = false;
+    if let Some(Member { text, start, end }) = envelope.messages
+        && let Ok(history) = History::read(body, text, depth_max, warnings)
+    {
+        ids_used = history.ids().iter().map(|id| id.decode().into_owned()).collect();
+        let written = history.repair(config, warnings, &mut repaired)?;
+        if let Some(messages) = written {
+            edits.push((start, end, messages));
+        }
+    }
+    // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
+    let typed = Request::read(body, depth_max, true, &mut Warnings::new(false)).ok();
+    if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
+        rules::check_strictly(request)?;
+    }
+    let asked = Asked {
+        model: model.clone().into_owned(),
+        model_mapped: *outgoing != *model,
+        stream: envelope.stream,
+        ids_used,
+        profile: upstream.profile.clone(),
+        ..asked(typed.as_ref(), body, config)
+    };
+    Ok(Some(Native { upstream, body: edited(body, edits), asked: Box::new(asked), repaired }))
+}
+
+/// The upstream and the model's name there, both owned by the configuration or the request.
+fn route<'a, 'c: 'a>(config: &'c Config, model: &'a str) -> Option<(&'c Upstream, Cow<'a, str>)> {
+    let (upstream, outgoing) = config.route(model)?;
+    let outgoing = Cow::Owned(outgoing.to_owned());
+    config.upstreams.get(&upstream.name).map(|upstream| (upstream, outgoing))
+}
+
+/// What the answer must know beside; an upstream may still answer in the other protocol.
+fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
+    let Some(request) = request else {
+        let input_tokens = super::usage::tokens_of(body.len() as u64);
+        return Asked { input_tokens, ..Asked::default() };
+    };
+    let mut tools = Tools::default();
+    for tool in &request.tools {
+        if let Some(name) = &tool.name {
+            let (outgoing, name) = (name.to_string(), name.to_string());
+            tools.push(Tool { outgoing, name, ..Tool::default() });
+        }
+    }
+    Asked {
+        tools,
+        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
+        thinking: effort::shown(request, config.settings.reasoning),
+        input_tokens: count::estimate(request),
+        ..Asked::default()
+    }
+}
+
+/// A member's text, and where it stands in the body.
+#[derive(Clone, Copy)]
+struct Member<T> {
+    text: T,
+    start: usize,
+    end: usize,
+}
+
+/// The members of a request that are looked at.
+struct Envelope<'a> {
+    model: Member<Str<'a>>,
+    messages: Option<Member<&'a str>>,
+    stream: bool,
+}
+
+impl<'a> Envelope<'a> {
+    fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
+        let mut reader = Reader::new(body, depth_max);
+        let (mut model, mut messages, mut stream) = (None, None, false);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            reader.kind()?;
+            let start = reader.offset();
+            match key.decode().as_ref() {
+                "model" => {
+                    let text = reader.string()?;
+                    model = Some(Member { text, start, end: reader.offset() });
+                }
+                "messages" => {
+                    let text = reader.skip()?;
+                    messages = Some(Member { text, start, end: reader.offset() });
+                }
+                "stream" => stream = reader.skip()? == "true",
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        reader.end()?;
+        let model = model.ok_or_else(|| json::Error::value("Field required"))?;
+        Ok(Self { model, messages, stream })
+    }
+}
+
+fn edited(body: &str, mut edits: Vec<(usize, usize, String)>) -> Vec<u8> {
+    edits.sort_unstable_by_key(|(start, ..)| *start);
+    let mut out = Vec::with_capacity(body.len().saturating_add(64));
+    let mut from = 0;
+    for (start, end, text) in edits {
+        out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());
+        out.extend_from_slice(text.as_bytes());
+        from = end;
+    }
+    out.extend_from_slice(body.get(from..).unwrap_or_default().as_bytes());
+    out
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len().saturating_add(2));
+    json::quote(&mut out, text);
+    String::from_utf8(out).unwrap_or_default()
+}
