@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::setup;
 use crate::workspace::{self, step};
+use crate::{component, setup};
 
 /// One file in `dist/`.
 pub(crate) struct Artefact {
@@ -16,14 +16,50 @@ pub(crate) struct Artefact {
     pub(crate) package: &'static str,
     /// The target that it is built for.
     pub(crate) target: &'static str,
+    /// The cargo profile that it is built with.
+    pub(crate) profile: &'static str,
+    /// What is done with cargo's file.
+    pub(crate) finish: Finish,
+}
+
+/// How cargo's file becomes the artefact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Finish {
+    /// It is the artefact.
+    Copy,
+    /// It is a module that holds the type of a component, and is made one.
+    Component,
 }
 
 /// The filter for Envoy.
-pub(crate) const FILTER: Artefact =
-    Artefact { name: "creole.wasm", package: "creole-envoy", target: "wasm32-wasip1" };
+pub(crate) const FILTER: Artefact = Artefact {
+    name: "creole.wasm",
+    package: "creole-envoy",
+    target: "wasm32-wasip1",
+    profile: "wasm",
+    finish: Finish::Copy,
+};
+
+/// The component to embed. Not built for WASI: its standard library would ask for files and a clock.
+pub(crate) const COMPONENT: Artefact = Artefact {
+    name: "creole.component.wasm",
+    package: "creole-wit",
+    target: "wasm32-unknown-unknown",
+    profile: "component",
+    finish: Finish::Component,
+};
+
+/// The component for servers of `wasi:http`.
+pub(crate) const WASI_HTTP: Artefact = Artefact {
+    name: "creole-http.component.wasm",
+    package: "creole-wasi-http",
+    target: "wasm32-wasip2",
+    profile: "component",
+    finish: Finish::Copy,
+};
 
 /// Every artefact.
-pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER];
+pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
 /// Builds every artefact.
 pub(crate) fn all() -> Result<Vec<PathBuf>> {
@@ -34,11 +70,16 @@ pub(crate) fn all() -> Result<Vec<PathBuf>> {
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
     step(&format!("building dist/{}", artefact.name), || {
-        let arguments = ["--profile", "wasm", "--target", artefact.target];
+        let arguments = ["--profile", artefact.profile, "--target", artefact.target];
         let built = workspace::build(artefact.package, &arguments, "wasm")?;
         let path = workspace::root().join("dist").join(artefact.name);
         fs::create_dir_all(workspace::root().join("dist"))?;
-        fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
+        match artefact.finish {
+            Finish::Copy => {
+                fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
+            }
+            Finish::Component => component::encode(&built, &path)?,
+        }
         Ok(path)
     })
 }

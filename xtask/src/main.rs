@@ -5,6 +5,7 @@
 
 mod build;
 mod children;
+mod component;
 mod hosts;
 mod http;
 mod run;

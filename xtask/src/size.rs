@@ -19,7 +19,7 @@ pub(crate) fn print() -> Result<()> {
     for path in build::all()? {
         let bytes = fs::read(&path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let parts = Parts::read(&bytes)?;
+        let parts = Parts::read(largest_module(&bytes)?)?;
         let named = parts.sections.get("name").copied().unwrap_or(0);
         println!("{name}");
         println!("  {:>9} bytes raw", bytes.len());
@@ -34,6 +34,9 @@ pub(crate) fn print() -> Result<()> {
         for (section, size) in sections {
             println!("  {size:>9} {section}");
         }
+        if named == 0 {
+            continue;
+        }
         println!("code by module");
         let mut modules: Vec<_> = parts.modules().into_iter().collect();
         modules.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
@@ -46,6 +49,27 @@ pub(crate) fn print() -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A component's largest module, which holds its code; a module is its own.
+fn largest_module(bytes: &[u8]) -> Result<&[u8]> {
+    if !Parser::is_component(bytes) {
+        return Ok(bytes);
+    }
+    let mut largest = bytes.get(..0).unwrap_or_default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        let Payload::ModuleSection { unchecked_range: range, .. } = payload? else { continue };
+        let range = usize::try_from(range.start)?..usize::try_from(range.end)?;
+        let module = bytes.get(range).unwrap_or_default();
+        if module.len() > largest.len() {
+            largest = module;
+        }
+    }
+    Ok(largest)
+}
+
+fn length(range: &std::ops::Range<u64>) -> usize {
+    usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
 fn gzipped(bytes: &[u8]) -> Result<usize> {
@@ -74,7 +98,7 @@ impl Parts {
                     Payload::CustomSection(custom) => custom.name().to_owned(),
                     _ => section(id).to_owned(),
                 };
-                parts.sections.insert(name, range.len());
+                parts.sections.insert(name, length(&range));
             }
             match payload {
                 Payload::ImportSection(imports) => {
@@ -83,7 +107,7 @@ impl Parts {
                             .saturating_add(usize::from(matches!(import?.ty, TypeRef::Func(_))));
                     }
                 }
-                Payload::CodeSectionEntry(body) => bodies.push(body.range().len()),
+                Payload::CodeSectionEntry(body) => bodies.push(length(&body.range())),
                 Payload::CustomSection(custom) => {
                     let KnownCustom::Name(subsections) = custom.as_known() else { continue };
                     for subsection in subsections {

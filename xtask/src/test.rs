@@ -66,6 +66,21 @@ fn stages() -> Vec<Stage> {
         ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
         ("sdks, envoy", Work::Sdks(Host::Envoy)),
         ("sdks, gateway", Work::Sdks(Host::Gateway)),
+        (
+            "lints wasm",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "-p",
+                "creole-wit",
+                "--target",
+                "wasm32-unknown-unknown",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        ("wasi:http", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wasi-http"])),
     ];
     rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
 }
@@ -148,15 +163,22 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
 }
 
 /// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`
-/// (the demo model's binary).
+/// (the demo model's binary), `CREOLE_COMPONENT` (the component to embed), `CREOLE_WASI_HTTP` (the one
+/// for servers) and `CREOLE_WASMTIME` (the binary).
 fn artefacts() -> Result<Variables> {
     let envoy = setup::envoy()?;
+    let wasmtime = setup::wasmtime()?;
     let filter = build::one(&build::FILTER)?;
+    let component = build::one(&build::COMPONENT)?;
+    let wasi_http = build::one(&build::WASI_HTTP)?;
     let demo = workspace::build("creole-demo", &["--bin", "creole-demo"], "")?;
     Ok(vec![
         ("CREOLE_ENVOY", envoy.into()),
         ("CREOLE_WASM", filter.into()),
         ("CREOLE_DEMO", demo.into()),
+        ("CREOLE_COMPONENT", component.into()),
+        ("CREOLE_WASI_HTTP", wasi_http.into()),
+        ("CREOLE_WASMTIME", wasmtime.into()),
     ])
 }
 

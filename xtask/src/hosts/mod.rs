@@ -1,5 +1,6 @@
 //! The hosts that `cargo xtask run` can start: one file each.
 
+mod component;
 mod envoy;
 pub(crate) mod gateway;
 
@@ -19,6 +20,8 @@ pub(crate) enum Host {
     Envoy,
     /// The native binary `creole`.
     Gateway,
+    /// The `wasi:http` component in `wasmtime serve`.
+    Component,
 }
 
 /// What a host is to serve.
@@ -47,6 +50,7 @@ impl Host {
         match self {
             Self::Envoy => envoy::prepare().map(Prepared::Envoy),
             Self::Gateway => gateway::prepare().map(Prepared::Gateway),
+            Self::Component => component::prepare().map(Prepared::Component),
         }
     }
 }
@@ -55,6 +59,7 @@ impl Host {
 pub(crate) enum Prepared {
     Envoy(envoy::Envoy),
     Gateway(gateway::Gateway),
+    Component(component::Component),
 }
 
 impl Prepared {
@@ -63,6 +68,7 @@ impl Prepared {
         match self {
             Self::Envoy(envoy) => envoy.start(plan, children),
             Self::Gateway(gateway) => gateway.start(plan, children),
+            Self::Component(component) => component.start(plan, children),
         }
     }
 }

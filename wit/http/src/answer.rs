@@ -1,0 +1,78 @@
+//! The answer to the client.
+
+use creole::Head;
+use wasip2::http::types::{OutgoingBody, OutgoingResponse, ResponseOutparam};
+use wasip2::io::streams::OutputStream;
+
+use crate::headers;
+
+/// The client is gone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gone;
+
+/// An answer whose head is sent. Dropped before [`Answer::finish`], it breaks off, and the client sees
+/// that.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    // In this order: the host wants a body's stream to be dropped before the body.
+    stream: OutputStream,
+    body: OutgoingBody,
+}
+
+impl Answer {
+    /// Sends the head.
+    pub(crate) fn start(out: ResponseOutparam, head: &Head) -> Result<Self, Gone> {
+        let response = OutgoingResponse::new(headers::fields(&head.headers));
+        let _ = response.set_status_code(head.status);
+        let body = response.body();
+        ResponseOutparam::set(out, Ok(response));
+        let body = body.map_err(|()| Gone)?;
+        let stream = body.write().map_err(|()| Gone)?;
+        Ok(Self { stream, body })
+    }
+
+    /// Sends bytes, as fast as the client takes them.
+    pub(crate) fn write(&self, mut bytes: &[u8]) -> Result<(), Gone> {
+        while !bytes.is_empty() {
+            let room = self.stream.check_write().map_err(|_| Gone)?;
+            let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+            if room == 0 {
+                self.stream.subscribe().block();
+                continue;
+            }
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            self.stream.write(now).map_err(|_| Gone)?;
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    /// The stream, for bytes that pass untouched.
+    pub(crate) fn stream(&self) -> &OutputStream {
+        &self.stream
+    }
+
+    /// The answer is complete.
+    pub(crate) fn finish(self) {
+        let Self { stream, body } = self;
+        let _ = stream.flush();
+        drop(stream);
+        let _ = OutgoingBody::finish(body, None);
+    }
+}
+
+/// Sends an answer that is known as a whole.
+pub(crate) fn whole(out: ResponseOutparam, head: &Head, body: &[u8]) {
+    let mut head = head.clone();
+    head.headers.push(("content-length".to_owned(), body.len().to_string()));
+    if let Ok(answer) = Answer::start(out, &head)
+        && answer.write(body).is_ok()
+    {
+        answer.finish();
+    }
+}
+
+/// Should an exchange end without a head, the client still gets an answer.
+pub(crate) fn no_head() -> Head {
+    Head { status: 502, headers: Vec::new() }
+}

@@ -1,0 +1,61 @@
+//! What is not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
+//! nothing else is served.
+
+use creole::{Failure, Head, Header};
+use wasip2::http::types::{IncomingResponse, Method, ResponseOutparam};
+use wasip2::io::streams::InputStream;
+
+use crate::answer::{self, Answer};
+use crate::headers;
+use crate::live::Live;
+use crate::upstream::{self, Asked, Body, Piece};
+
+pub(crate) fn pass(
+    live: &mut Live,
+    method: &Method,
+    list: Vec<Header>,
+    stream: &InputStream,
+    out: ResponseOutparam,
+) {
+    // `/v1` is the client's base path; the upstream has its own.
+    let rest = live.path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'));
+    let target = live.exchange.config().upstreams.values().next().cloned();
+    let (Some(rest), Some(target)) = (rest, target) else {
+        return live.fail(Failure::NoRoute, out);
+    };
+    let path = format!("{}{rest}", target.base_path);
+    let mut list = headers::end_to_end(list);
+    list.retain(|(name, _)| name != "host");
+    headers::set_key(&mut list, &target);
+    // A request without a body must not become one with an empty body.
+    let first = loop {
+        match upstream::read(stream) {
+            Piece::Bytes(piece) => break Some(piece),
+            Piece::NotYet => stream.subscribe().block(),
+            Piece::End(_) => break None,
+        }
+    };
+    let sent = match &first {
+        Some(piece) => Body::Stream(piece, stream),
+        None => Body::None,
+    };
+    match upstream::ask(live, &target, method, &path, &list, &sent) {
+        Asked::Answered(response) => {
+            live.passed = Some((response.status(), target.name));
+            give(&response, out);
+        }
+        Asked::Failed(failure) => live.fail(failure, out),
+        Asked::GivenUp(head, body) => answer::whole(out, &head, &body),
+    }
+}
+
+/// Gives the client the upstream's answer. One that breaks off breaks off there too.
+fn give(response: &IncomingResponse, out: ResponseOutparam) {
+    let list = headers::end_to_end(headers::list(&response.headers()));
+    let head = Head { status: response.status(), headers: list };
+    let (Ok(body), Ok(answer)) = (response.consume(), Answer::start(out, &head)) else { return };
+    let Ok(stream) = body.stream() else { return };
+    if upstream::splice(&stream, answer.stream()).is_ok() {
+        answer.finish();
+    }
+}

@@ -1,0 +1,233 @@
+//! One request: collected, translated, sent on, and its answer translated on the way back.
+
+use std::sync::Arc;
+
+use creole::error::{Error, Fault, Kind};
+use creole::{Exchange, Failure, Head, Pings, RequestHead};
+use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
+use wasip2::io::streams::InputStream;
+use wasip2::random::random;
+
+use crate::answer::{self, Answer};
+use crate::clock::Clock;
+use crate::live::{Live, Woken};
+use crate::upstream::{self, Asked, Body, Piece};
+use crate::{configure, headers, pass};
+
+/// How long a refused body is still read, and how much of it. A server that closes while the client
+/// writes can destroy the very answer that says why.
+const DISCARD_MS: u64 = 2000;
+const DISCARD_FACTOR: usize = 2;
+
+pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
+    let clock = Clock::start();
+    let seed = (u128::from(random::get_random_u64()) << 64) | u128::from(random::get_random_u64());
+    let config = match configure::read(|name| std::env::var(name).ok()) {
+        Ok(config) => Arc::new(config),
+        Err(reason) => return misconfigured(&reason, seed, out),
+    };
+    let method = method_text(&request.method());
+    let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
+    let exchange = Exchange::new(config, seed, Pings::Sent);
+    let mut live = Live { exchange, clock, passed: None, method, path, began: clock.now() };
+    let head = headers::list(&request.headers());
+    // Declared in this order: the host wants a body's stream to be dropped before the body.
+    let Ok(body) = request.consume() else { return };
+    let Ok(stream) = body.stream() else { return };
+    match live.exchange.handle_request_head(&live.method, &live.path, &head) {
+        RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
+        RequestHead::Translate => translate(&mut live, &stream, out),
+        RequestHead::Reply(reply) => {
+            // A client that waits for `100 Continue` sends nothing once it is refused.
+            if !head.iter().any(|(name, _)| name == "expect") {
+                discard(&live, &stream);
+            }
+            answer::whole(out, &reply.head, &reply.body);
+        }
+    }
+    live.exchange.handle_client_gone(live.clock.now());
+    live.log();
+}
+
+/// The operator reads the reason in the log; a client only that there is one.
+fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
+    eprintln!("error {reason}");
+    let request_id = creole::ids::Ids::new(seed).request();
+    let error = Error::new(
+        Fault::Operator,
+        Kind::Api,
+        "This gateway is not configured correctly; its log says why.",
+    );
+    let mut body = Vec::new();
+    error.write(&mut body, &request_id);
+    let headers = vec![
+        ("content-type".to_owned(), "application/json".to_owned()),
+        ("request-id".to_owned(), request_id),
+    ];
+    answer::whole(out, &Head { status: error.status, headers }, &body);
+}
+
+fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
+    let collected = match collect(live, body) {
+        Ok(collected) => collected,
+        Err(failure) => {
+            discard(live, body);
+            return live.fail(failure, out);
+        }
+    };
+    let translated = live.exchange.handle_request(&collected, live.clock.now());
+    drop(collected);
+    let request = match translated {
+        Ok(request) => request,
+        Err(reply) => return answer::whole(out, &reply.head, &reply.body),
+    };
+    let Some(target) = live.exchange.config().upstreams.get(&request.upstream).cloned() else {
+        return live.fail(Failure::NoRoute, out);
+    };
+    let mut list = request.headers;
+    // Some model servers read no chunked requests.
+    list.push(("content-length".to_owned(), request.body.len().to_string()));
+    let body = Body::Bytes(&request.body);
+    let asked = upstream::ask(live, &target, &Method::Post, &request.path, &list, &body);
+    drop(request.body);
+    match asked {
+        Asked::Answered(response) => respond(live, &response, out),
+        Asked::Failed(failure) => live.fail(failure, out),
+        Asked::GivenUp(head, body) => answer::whole(out, &head, &body),
+    }
+}
+
+fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
+    let settings = &live.exchange.config().settings;
+    let mut collected = Vec::new();
+    loop {
+        match upstream::read(stream) {
+            Piece::Bytes(piece) => {
+                let length = collected.len().saturating_add(piece.len());
+                if length > settings.request_bytes_max {
+                    return Err(Failure::RequestTooLarge);
+                }
+                if length > settings.buffered_bytes_max {
+                    return Err(Failure::Overloaded);
+                }
+                collected.extend_from_slice(&piece);
+            }
+            Piece::NotYet => stream.subscribe().block(),
+            Piece::End(creole::End::Complete) => return Ok(collected),
+            Piece::End(creole::End::Aborted) => return Err(Failure::RequestIncomplete),
+        }
+    }
+}
+
+fn discard(live: &Live, stream: &InputStream) {
+    let max = live.exchange.config().settings.request_bytes_max;
+    let mut left = max.saturating_mul(DISCARD_FACTOR);
+    let until = live.clock.timer(live.clock.now().saturating_add(DISCARD_MS));
+    while left > 0 {
+        match upstream::read(stream) {
+            Piece::Bytes(piece) => left = left.saturating_sub(piece.len()),
+            Piece::NotYet => {
+                if !wasip2::io::poll::poll(&[&stream.subscribe(), &until]).contains(&0) {
+                    return;
+                }
+            }
+            Piece::End(_) => return,
+        }
+    }
+}
+
+/// Translates an answer as it comes.
+fn respond(live: &mut Live, response: &IncomingResponse, out: ResponseOutparam) {
+    let list = headers::list(&response.headers());
+    let now = live.clock.now();
+    live.exchange.handle_response_head(response.status(), &list, now);
+    let body = response.consume();
+    let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
+    let Some(stream) = stream else {
+        return live.fail(Failure::Unreachable("its answer has no body".to_owned()), out);
+    };
+    let mut answer = Answering::Held(out);
+    while !live.exchange.is_ended() {
+        let mut bytes = Vec::new();
+        let head = next(live, &stream, &mut bytes);
+        answer = match answer.take(head, &bytes, live.exchange.is_ended()) {
+            Ok(answer) => answer,
+            Err(answer::Gone) => return,
+        };
+    }
+    // The upstream goes first, so that nothing of it is kept while a slow client reads the end.
+    drop(stream);
+    drop(body);
+    answer.finish();
+}
+
+/// One thing happens: a piece of the upstream, its end, or a timeout.
+fn next(live: &mut Live, stream: &InputStream, out: &mut Vec<u8>) -> Option<Head> {
+    loop {
+        match upstream::read(stream) {
+            Piece::Bytes(piece) => {
+                let now = live.clock.now();
+                return live.exchange.handle_response_body(&piece, now, out);
+            }
+            Piece::End(end) => {
+                return live.exchange.handle_response_end(end, live.clock.now(), out);
+            }
+            Piece::NotYet => {}
+        }
+        if live.wait(&stream.subscribe()) == Woken::Timeout {
+            return live.time(out);
+        }
+    }
+}
+
+/// The head is held until the exchange says what it is.
+enum Answering {
+    Held(ResponseOutparam),
+    Started(Answer),
+    Sent,
+}
+
+impl Answering {
+    fn take(self, head: Option<Head>, bytes: &[u8], ended: bool) -> Result<Self, answer::Gone> {
+        match (self, head) {
+            (Self::Held(out), Some(head)) if ended => {
+                answer::whole(out, &head, bytes);
+                Ok(Self::Sent)
+            }
+            (Self::Held(out), Some(head)) => {
+                let answer = Answer::start(out, &head)?;
+                answer.write(bytes)?;
+                Ok(Self::Started(answer))
+            }
+            (Self::Started(answer), _) => {
+                answer.write(bytes)?;
+                Ok(Self::Started(answer))
+            }
+            (held, _) => Ok(held),
+        }
+    }
+
+    fn finish(self) {
+        match self {
+            Self::Held(out) => answer::whole(out, &answer::no_head(), b""),
+            Self::Started(answer) => answer.finish(),
+            Self::Sent => {}
+        }
+    }
+}
+
+fn method_text(method: &Method) -> String {
+    match method {
+        Method::Get => "GET",
+        Method::Head => "HEAD",
+        Method::Post => "POST",
+        Method::Put => "PUT",
+        Method::Delete => "DELETE",
+        Method::Connect => "CONNECT",
+        Method::Options => "OPTIONS",
+        Method::Trace => "TRACE",
+        Method::Patch => "PATCH",
+        Method::Other(other) => other,
+    }
+    .to_owned()
+}

@@ -1,0 +1,218 @@
+//! Requests to upstreams.
+
+use creole::config::Upstream;
+use creole::{Failure, Head, Header};
+use wasip2::http::outgoing_handler;
+use wasip2::http::types::{
+    ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
+    RequestOptions, Scheme,
+};
+use wasip2::io::streams::{InputStream, OutputStream};
+
+use crate::configure::Address;
+use crate::headers;
+use crate::live::{Live, Woken};
+
+/// An address that does not answer at all. The exchange's own timeout also covers the time until the
+/// model starts to answer and is much longer.
+const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
+
+/// The host has timeouts of its own; they must not come before those of the exchange.
+const LONGER_MS: u64 = 60_000;
+
+const NANOS: u64 = 1_000_000;
+
+/// Most bytes that are read at once.
+const PIECE_BYTES_MAX: u64 = 64 << 10;
+
+/// What came of a request.
+#[derive(Debug)]
+pub(crate) enum Asked {
+    Answered(IncomingResponse),
+    /// No answer: what the client gets.
+    Failed(Failure),
+    /// The exchange gave up.
+    GivenUp(Head, Vec<u8>),
+}
+
+/// The body of a request.
+pub(crate) enum Body<'a> {
+    None,
+    Bytes(&'a [u8]),
+    /// What was read of a stream, and the rest of it.
+    Stream(&'a [u8], &'a InputStream),
+}
+
+/// Sends a request and waits for the head of its answer.
+pub(crate) fn ask(
+    live: &mut Live,
+    upstream: &Upstream,
+    method: &Method,
+    path: &str,
+    list: &[Header],
+    body: &Body<'_>,
+) -> Asked {
+    let Ok(address) = Address::parse(&upstream.url) else { return Asked::Failed(Failure::NoRoute) };
+    let request = OutgoingRequest::new(headers::fields(list));
+    let scheme = if address.tls { Scheme::Https } else { Scheme::Http };
+    let addressed = request.set_method(method).is_ok()
+        && request.set_scheme(Some(&scheme)).is_ok()
+        && request.set_authority(Some(address.authority)).is_ok()
+        && request.set_path_with_query(Some(path)).is_ok();
+    if !addressed {
+        return Asked::Failed(Failure::NoRoute);
+    }
+    let sent = if matches!(body, Body::None) { Err(()) } else { request.body() };
+    let answer = match outgoing_handler::handle(request, Some(options(live))) {
+        Ok(answer) => answer,
+        Err(error) => return Asked::Failed(failure(&error)),
+    };
+    if let Ok(sent) = sent {
+        let written = match sent.write() {
+            Ok(stream) => send(live, &stream, body),
+            Err(()) => Err(None),
+        };
+        match written {
+            Ok(()) => drop(OutgoingBody::finish(sent, None)),
+            Err(Some((head, out))) => return Asked::GivenUp(head, out),
+            // An upstream may refuse a body that it has not read, and its answer says why.
+            Err(None) => drop(sent),
+        }
+    }
+    head(live, &answer)
+}
+
+fn options(live: &Live) -> RequestOptions {
+    let settings = &live.exchange.config().settings;
+    let nanos = |ms: u64| Some(ms.saturating_add(LONGER_MS).saturating_mul(NANOS));
+    let silence = settings.stall_timeout_ms(true).max(settings.no_progress_timeout_ms);
+    let options = RequestOptions::new();
+    // A host that does not know one of them has its own.
+    let _ = options.set_connect_timeout(Some(CONNECT_TIMEOUT_NS));
+    let _ = options.set_first_byte_timeout(nanos(settings.first_byte_timeout_ms(true)));
+    let _ = options.set_between_bytes_timeout(nanos(silence));
+    options
+}
+
+/// Writes a body. The error is what the client gets where the exchange gave up.
+fn send(
+    live: &mut Live,
+    stream: &OutputStream,
+    body: &Body<'_>,
+) -> Result<(), Option<(Head, Vec<u8>)>> {
+    let (mut bytes, rest) = match body {
+        Body::None => (&[][..], None),
+        Body::Bytes(bytes) => (*bytes, None),
+        Body::Stream(first, rest) => (*first, Some(*rest)),
+    };
+    while !bytes.is_empty() {
+        let room = stream.check_write().map_err(|_| None)?;
+        let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+        if room == 0 {
+            if live.wait(&stream.subscribe()) == Woken::Timeout {
+                let mut out = Vec::new();
+                if let Some(head) = live.time(&mut out) {
+                    return Err(Some((head, out)));
+                }
+            }
+            continue;
+        }
+        let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+        stream.write(now).map_err(|_| None)?;
+        bytes = later;
+    }
+    if let Some(rest) = rest {
+        splice(rest, stream).map_err(|_| None)?;
+    }
+    stream.flush().map_err(|_| None)
+}
+
+/// A stream did not end as it should.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken;
+
+/// Moves everything from one stream to another.
+pub(crate) fn splice(from: &InputStream, to: &OutputStream) -> Result<(), Broken> {
+    loop {
+        let piece = match from.blocking_read(PIECE_BYTES_MAX) {
+            Ok(piece) => piece,
+            Err(wasip2::io::streams::StreamError::Closed) => return Ok(()),
+            Err(wasip2::io::streams::StreamError::LastOperationFailed(_)) => return Err(Broken),
+        };
+        let mut bytes = piece.as_slice();
+        while !bytes.is_empty() {
+            let room = to.check_write().map_err(|_| Broken)?;
+            let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
+            if room == 0 {
+                to.subscribe().block();
+                continue;
+            }
+            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+            to.write(now).map_err(|_| Broken)?;
+            bytes = later;
+        }
+    }
+}
+
+/// Waits for the head.
+fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
+    let ready = answer.subscribe();
+    loop {
+        match answer.get() {
+            Some(Ok(Ok(response))) => return Asked::Answered(response),
+            Some(Ok(Err(error))) => return Asked::Failed(failure(&error)),
+            Some(Err(())) => return Asked::Failed(Failure::Timeout),
+            None => {}
+        }
+        if live.wait(&ready) == Woken::Timeout {
+            let mut out = Vec::new();
+            if let Some(head) = live.time(&mut out) {
+                return Asked::GivenUp(head, out);
+            }
+        }
+    }
+}
+
+/// The next piece of a body that has come.
+pub(crate) enum Piece {
+    Bytes(Vec<u8>),
+    NotYet,
+    End(creole::End),
+}
+
+pub(crate) fn read(stream: &InputStream) -> Piece {
+    match stream.read(PIECE_BYTES_MAX) {
+        Ok(bytes) if bytes.is_empty() => Piece::NotYet,
+        Ok(bytes) => Piece::Bytes(bytes),
+        Err(wasip2::io::streams::StreamError::Closed) => Piece::End(creole::End::Complete),
+        Err(wasip2::io::streams::StreamError::LastOperationFailed(_)) => {
+            Piece::End(creole::End::Aborted)
+        }
+    }
+}
+
+/// Why there is no answer, without addresses or names: clients read this.
+fn failure(error: &ErrorCode) -> Failure {
+    let reason = match error {
+        ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => "its name could not be resolved",
+        ErrorCode::ConnectionRefused => "the connection was refused",
+        ErrorCode::ConnectionTimeout => "the connection timed out",
+        ErrorCode::DestinationNotFound
+        | ErrorCode::DestinationUnavailable
+        | ErrorCode::DestinationIpUnroutable => "its host is unreachable",
+        ErrorCode::DestinationIpProhibited | ErrorCode::HttpRequestDenied => {
+            "the component's host does not allow it"
+        }
+        ErrorCode::ConnectionReadTimeout
+        | ErrorCode::ConnectionWriteTimeout
+        | ErrorCode::HttpResponseTimeout => return Failure::Timeout,
+        ErrorCode::TlsCertificateError => "TLS: its certificate is not valid",
+        ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => "TLS: the handshake failed",
+        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
+            "it closed the connection before it answered"
+        }
+        ErrorCode::HttpProtocolError => "it does not speak HTTP, or closed the connection",
+        _ => "no connection",
+    };
+    Failure::Unreachable(reason.to_owned())
+}
