@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
 /// Writes the component that the module at `module` describes to `path`. A component that would ask
@@ -19,11 +20,20 @@ pub(crate) fn encode(module: &Path, path: &Path) -> Result<()> {
 
 /// The name of the first thing that a component asks for.
 fn first_import(component: &[u8]) -> Result<Option<String>> {
-    for payload in wasmparser::Parser::new(0).parse_all(component) {
-        if let wasmparser::Payload::ComponentImportSection(imports) = payload?
-            && let Some(import) = imports.into_iter().next()
-        {
-            return Ok(Some(import?.name.name.to_owned()));
+    // What is inside imports from what is around it; only the outermost level asks the host.
+    let mut inside = 0_usize;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload? {
+            Payload::ComponentSection { .. } | Payload::ModuleSection { .. } => {
+                inside = inside.saturating_add(1);
+            }
+            Payload::End(_) => inside = inside.saturating_sub(1),
+            Payload::ComponentImportSection(imports) if inside == 0 => {
+                if let Some(import) = imports.into_iter().next() {
+                    return Ok(Some(import?.name.name.to_owned()));
+                }
+            }
+            _ => {}
         }
     }
     Ok(None)

@@ -1,0 +1,221 @@
+//! The component in a real `wasmtime serve`, in front of the demo model.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod rig;
+
+use std::time::{Duration, Instant};
+
+use creole_demo::{Answer, Demo, End, Ended, Options, Piece};
+use rig::{Got, Server, connect, messages, read, send};
+
+const QUICK: &str = r#"{"ping_interval_ms": 150, "stall_timeout_ms": 900, "first_byte_timeout_ms": 900,
+    "request_bytes_max": 200000}"#;
+
+fn demo() -> Demo {
+    Demo::start(Options::default()).unwrap()
+}
+
+fn server(demo: &Demo) -> Server {
+    Server::start(&[("UPSTREAM_URL", &format!("{}/v1", demo.url())), ("CREOLE_CONFIG", QUICK)])
+}
+
+fn chunk(text: &str) -> String {
+    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+}
+
+fn ask(server: &Server, stream: bool, prompt: &str) -> Got {
+    send(server, "POST", "/v1/messages", &messages(stream, prompt))
+}
+
+#[test]
+fn answers_are_translated_as_they_come() {
+    let demo = demo();
+    let server = server(&demo);
+
+    let whole = ask(&server, false, "demo:say Hi there");
+    assert_eq!(whole.status, 200, "{whole:?}");
+    assert_eq!(whole.json()["content"][0]["text"], "Hi there");
+    assert_eq!(whole.header("content-length"), whole.body.len().to_string());
+    assert!(whole.header("request-id").starts_with("req_"), "{whole:?}");
+    let asked = demo.requests().pop().unwrap();
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(asked.header("content-length"), Some(asked.bytes.to_string().as_str()));
+    assert_eq!(asked.header("authorization"), Some("Bearer (4 characters)"), "the client's key");
+
+    let late = |text: &str| Piece { delay_ms: 400, data: chunk(text), base64: String::new() };
+    let mut slow = Answer::stream([chunk("One")]);
+    slow.pieces.extend([late("Two"), late("Three"), Piece::text("data: [DONE]\n\n")]);
+    demo.script([slow]);
+    let stream = ask(&server, true, "Hi");
+    assert!(stream.header("content-type").starts_with("text/event-stream"), "{stream:?}");
+    assert!(stream.complete && stream.body.contains("event: message_stop"), "{stream:?}");
+    let between = stream.came("Three").duration_since(stream.came("One"));
+    assert!(between > Duration::from_millis(600), "held back: {between:?}");
+
+    // The lines of the log name what happened, and nothing that was said.
+    let log = server.log_with("stop=end_turn");
+    assert!(log.contains("info POST /v1/messages 200 "), "{log}");
+    assert!(log.contains(whole.header("request-id")), "{log}");
+    assert!(!log.contains("there") && !log.contains("Three"), "{log}");
+}
+
+#[test]
+fn what_is_not_for_an_upstream_is_answered_here() {
+    let demo = demo();
+    let server = server(&demo);
+    let refused = send(&server, "POST", "/v1/messages", "{\"model\": \"m\",");
+    refused.assert_error(400, "invalid_request_error", "not valid JSON");
+    let wrong = messages(true, "Hi").replace("\"max_tokens\":100", "\"max_tokens\":\"x\"");
+    send(&server, "POST", "/v1/messages", &wrong).assert_error(
+        400,
+        "invalid_request_error",
+        "max_tokens: ",
+    );
+    send(&server, "GET", "/v1/messages", "").assert_error(405, "invalid_request_error", "POST");
+    send(&server, "GET", "/elsewhere", "").assert_error(404, "not_found_error", "");
+    send(&server, "POST", "/v2/messages", "{}").assert_error(404, "not_found_error", "");
+    let large = messages(false, &"x".repeat(300_000));
+    send(&server, "POST", "/v1/messages", &large).assert_error(413, "request_too_large", "");
+    rig::send_chunked(&server, "/v1/messages", &large).assert_error(413, "request_too_large", "");
+    assert_eq!(send(&server, "GET", "/", "").status, 200);
+    let head = send(&server, "HEAD", "/api/hello", "");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    let counted = send(&server, "POST", "/v1/messages/count_tokens", &messages(false, "Hi"));
+    assert!(counted.json()["input_tokens"].as_u64().unwrap() > 0, "{counted:?}");
+    assert!(demo.requests().is_empty(), "{:?}", demo.requests());
+}
+
+#[test]
+fn other_paths_below_v1_pass_untouched() {
+    let demo = demo();
+    let upstream = format!("{}/v1", demo.url());
+    let server = Server::start(&[("UPSTREAM_URL", &upstream), ("UPSTREAM_KEY", "gateway-key")]);
+    let mut answer = Answer::json(418, "{\"raw\":  true}");
+    answer.path = "/v1/embeddings".to_owned();
+    answer.headers.push(("x-mine".to_owned(), "1".to_owned()));
+    let mut cut = Answer::json(200, "{\"half\":");
+    cut.path = "/v1/files".to_owned();
+    cut.end = End::Abort;
+    demo.script([answer, cut]);
+    let got = send(&server, "POST", "/v1/embeddings?a=b", "{\"input\":  \"x\"}");
+    assert_eq!((got.status, got.body.as_str()), (418, "{\"raw\":  true}"));
+    assert_eq!(got.header("x-mine"), "1");
+    let asked = demo.requests().pop().unwrap();
+    assert_eq!(
+        (asked.path.as_str(), asked.body.as_str()),
+        ("/v1/embeddings?a=b", "{\"input\":  \"x\"}")
+    );
+    assert_eq!(asked.header("authorization"), Some("Bearer (11 characters)"), "the gateway's key");
+    assert_eq!(asked.header("x-api-key"), None);
+
+    let got = send(&server, "GET", "/v1/files", "");
+    assert!(!got.complete, "what broke off must not look complete: {got:?}");
+    let asked = demo.requests().pop().unwrap();
+    assert_eq!((asked.method.as_str(), asked.bytes), ("GET", 0));
+    assert_eq!(asked.header("transfer-encoding"), None, "a GET stays one without a body");
+    assert!(!server.log_with("passed").contains("gateway-key"));
+}
+
+#[test]
+fn an_upstream_that_fails_is_an_error_that_clients_understand() {
+    let demo = demo();
+    let server = server(&demo);
+    let limited = ask(&server, true, "demo:error 429");
+    limited.assert_error(429, "rate_limit_error", "");
+    assert_eq!(limited.header("retry-after"), "2");
+
+    let cut = ask(&server, true, "demo:cut");
+    assert!(cut.complete, "the client's stream ends well: the error is in it: {cut:?}");
+    assert!(cut.body.contains("event: error\ndata: {\"type\":\"error\""), "{cut:?}");
+    assert!(!cut.body.contains("message_stop"), "{cut:?}");
+    ask(&server, false, "demo:cut").assert_error(502, "api_error", "");
+    let mut nothing = Answer::stream([""; 0]);
+    nothing.end = End::Abort;
+    demo.script([nothing]);
+    ask(&server, true, "Hi").assert_error(502, "api_error", "");
+
+    let nowhere = Server::start(&[("UPSTREAM_URL", "http://127.0.0.1:1/v1")]);
+    ask(&nowhere, true, "Hi").assert_error(502, "api_error", "refused");
+}
+
+#[test]
+fn a_silent_upstream_gives_pings_and_is_given_up() {
+    let demo = demo();
+    let server = server(&demo);
+    let stalled = ask(&server, true, "demo:stall 500");
+    let pings = stalled.body.matches("event: ping\n").count();
+    assert!(pings >= 3 && stalled.body.contains("event: message_stop"), "{stalled:?}");
+
+    let silent = ask(&server, true, "demo:hang");
+    assert!(silent.complete && silent.body.contains("\"timeout_error\""), "{silent:?}");
+    let silent = ask(&server, false, "demo:hang");
+    silent.assert_error(504, "timeout_error", "");
+    let late = ask(&server, true, "demo:late 3000");
+    late.assert_error(504, "timeout_error", "");
+    // Nothing of it is kept: the upstream sees that nobody listens any more.
+    rig::until("the upstream", || demo.requests().iter().all(|asked| asked.ended != Ended::Open));
+}
+
+#[test]
+fn a_client_that_leaves_ends_the_upstreams_answer_with_the_next_ping() {
+    let demo = demo();
+    let server = server(&demo);
+    let mut stream = connect(&server, "POST", "/v1/messages", &messages(true, "demo:stall 800"));
+    rig::read_until(&mut stream, "content_block_delta");
+    drop(stream);
+    rig::until("the upstream", || {
+        demo.requests().iter().any(|asked| asked.ended == Ended::ClientGone)
+    });
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_named_in_the_log() {
+    let server = Server::start(&[("CREOLE_CONFIG", r#"{"strict": "yes", "upstreams": {}}"#)]);
+    ask(&server, true, "Hi").assert_error(500, "api_error", "its log says why");
+    let log = server.log_with("strict");
+    assert!(log.contains("expected"), "{log}");
+}
+
+#[test]
+fn many_streams_with_clients_that_leave_keep_no_instance_busy() {
+    const THREADS: usize = 8;
+    const EACH: usize = 25;
+    let demo = demo();
+    let server = server(&demo);
+    let complete = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let (server, complete) = (&server, &complete);
+            scope.spawn(move || {
+                for nth in 0..EACH {
+                    let body = messages(true, "demo:big 3000 demo:slow 1");
+                    let mut stream = connect(server, "POST", "/v1/messages", &body);
+                    if (thread + nth) % 3 == 0 {
+                        rig::read_until(&mut stream, "content_block_delta");
+                        continue;
+                    }
+                    let got = read(stream);
+                    assert!(got.body.contains("event: message_stop"), "{got:?}");
+                    complete.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    rig::until("the upstream", || demo.requests().iter().all(|asked| asked.ended != Ended::Open));
+    // An instance that spins on a stream that never ends would show here.
+    std::thread::sleep(Duration::from_millis(300));
+    let (since, before) = (Instant::now(), server.cpu());
+    std::thread::sleep(Duration::from_millis(1000));
+    let (Some(before), Some(after)) = (before, server.cpu()) else { return };
+    let share = (after - before).as_secs_f64() / since.elapsed().as_secs_f64();
+    println!("{complete:?} streams read to the end; idle CPU {:.1} %", share * 100.0);
+    assert!(share < 0.2, "idle, and {:.0} % of a CPU", share * 100.0);
+}
