@@ -1,0 +1,173 @@
+//! The answer on its way to the client.
+//!
+//! The client's side pulls: when it can take more, the next piece of the upstream is read, translated
+//! and given away as one write (the runtime's cost is per write). There is no queue between the two
+//! sides, so a slow client slows its upstream, and dropping the answer aborts the upstream's request.
+
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use creole::{End, Failure, Head, Millis};
+use futures_util::Stream;
+use worker::web_sys::{ReadableStream, Response};
+use worker::{AbortController, ByteStream, ResponseBody};
+
+use crate::budget::Held;
+use crate::environment::now;
+use crate::http;
+use crate::live::{self, Live};
+use crate::timer::Timer;
+
+/// How long an upstream that has said everything may take to end its body. One that is cut off
+/// cannot use its connection again; almost all end in the same packet.
+const ENDING_MS: Millis = 100;
+
+pub(crate) struct Answering {
+    live: Live,
+    upstream: Upstream,
+    timer: Timer,
+    /// What it holds while it collects.
+    held: Held,
+    /// The client has no head: what comes is kept, until it is known what the answer is.
+    collects: bool,
+    /// Bytes for the client.
+    out: Vec<u8>,
+    /// Until when the upstream may end by itself, once the exchange is over.
+    ending: Option<Millis>,
+}
+
+/// The upstream's body. Dropped before its end, it aborts the request.
+pub(crate) struct Upstream {
+    /// `None` once it is over.
+    body: Option<ByteStream>,
+    abort: Option<AbortController>,
+}
+
+impl Upstream {
+    pub(crate) fn new(body: Option<ReadableStream>, abort: AbortController) -> Self {
+        Self { body: body.map(ByteStream::from), abort: Some(abort) }
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<worker::Result<Vec<u8>>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let piece = ready!(Pin::new(body).poll_next(context));
+        if !matches!(piece, Some(Ok(_))) {
+            self.body = None;
+            self.abort = None;
+        }
+        Poll::Ready(piece)
+    }
+
+    fn cut(&mut self) {
+        if let Some(abort) = self.abort.take() {
+            abort.abort();
+        }
+        self.body = None;
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        self.cut();
+    }
+}
+
+impl Answering {
+    pub(crate) fn new(live: Live, upstream: Upstream, held: Held) -> Self {
+        Self {
+            live,
+            upstream,
+            timer: Timer::default(),
+            held,
+            collects: true,
+            out: Vec::new(),
+            ending: None,
+        }
+    }
+
+    /// Reads until the exchange says what the head is. The rest follows as the body.
+    pub(crate) async fn respond(mut self) -> Response {
+        let head = loop {
+            if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
+                break head;
+            }
+            if self.live.exchange.is_ended() {
+                break live::no_head();
+            }
+        };
+        self.collects = false;
+        self.held.release();
+        if self.live.exchange.is_ended() && self.upstream.body.is_none() {
+            return http::response(&head, &self.out);
+        }
+        let response = worker::Response::from_stream(self);
+        match response.map(|response| response.body().clone()) {
+            Ok(ResponseBody::Stream(body)) => http::stream(&head, &body),
+            _ => http::response(&live::no_head(), &[]),
+        }
+    }
+
+    /// One thing happens: a piece of the upstream, its end, or a timeout.
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
+        let exchange = &mut self.live.exchange;
+        // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
+        // timer would call it stalled.
+        match self.upstream.poll(context) {
+            Poll::Ready(Some(Ok(piece))) => {
+                let now = now();
+                let max = exchange.config().settings.buffered_bytes_max;
+                if self.collects && !self.held.grow(piece.len(), max, now) {
+                    self.upstream.cut();
+                    let failure = Failure::Overloaded;
+                    return Poll::Ready(exchange.handle_failure(failure, now, &mut self.out));
+                }
+                Poll::Ready(exchange.handle_response_body(&piece, now, &mut self.out))
+            }
+            Poll::Ready(Some(Err(error))) => {
+                worker::console_warn!("the upstream's body broke off: {error}");
+                Poll::Ready(exchange.handle_response_end(End::Aborted, now(), &mut self.out))
+            }
+            Poll::Ready(None) => {
+                Poll::Ready(exchange.handle_response_end(End::Complete, now(), &mut self.out))
+            }
+            Poll::Pending => {
+                ready!(self.timer.poll(exchange.poll_timeout(), context));
+                Poll::Ready(exchange.handle_timeout(now(), &mut self.out))
+            }
+        }
+    }
+
+    /// The exchange is over: lets the upstream end its body, for a moment.
+    fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));
+        while self.upstream.body.is_some() {
+            if self.upstream.poll(context).is_pending() {
+                ready!(self.timer.poll(Some(until), context));
+                self.upstream.cut();
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Stream for Answering {
+    type Item = worker::Result<Vec<u8>>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            #[cfg(feature = "test-hooks")]
+            crate::hooks::panic_in_stream(&this.out);
+            if !this.out.is_empty() {
+                return Poll::Ready(Some(Ok(mem::take(&mut this.out))));
+            }
+            if this.live.exchange.is_ended() {
+                ready!(this.poll_ending(context));
+                return Poll::Ready(None);
+            }
+            // The head is out, so none comes any more.
+            let _ = ready!(this.poll_step(context));
+        }
+    }
+}

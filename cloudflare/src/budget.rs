@@ -1,0 +1,106 @@
+//! How many bytes all requests of an isolate hold together: `buffered_bytes_max`.
+//!
+//! Counted are the clients' bodies while they are read and translated, and answers while they are
+//! collected. A stream that flows holds one piece at a time.
+//!
+//! The runtime may drop a request whose client has gone without telling anybody: what it held would
+//! count for ever. So whatever has not changed for [`FORGOTTEN_MS`] is no longer counted.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use creole::Millis;
+
+/// Longer than any silence that the core allows by default.
+const FORGOTTEN_MS: Millis = 300_000;
+
+/// What every request holds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Budget(Rc<RefCell<Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    last: u64,
+    held: BTreeMap<u64, (usize, Millis)>,
+}
+
+/// What one request holds; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    budget: Budget,
+    number: u64,
+}
+
+impl Budget {
+    pub(crate) fn hold(&self) -> Held {
+        let mut counts = self.0.borrow_mut();
+        counts.last = counts.last.wrapping_add(1);
+        Held { budget: self.clone(), number: counts.last }
+    }
+
+    /// How much is held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.borrow().held.values().fold(0, |sum, (bytes, _)| sum.saturating_add(*bytes))
+    }
+}
+
+impl Held {
+    /// Takes `bytes` more. `false`: all together would hold more than `max`.
+    #[must_use]
+    pub(crate) fn grow(&self, bytes: usize, max: usize, now: Millis) -> bool {
+        let mut held = self.budget.bytes().saturating_add(bytes);
+        let mut counts = self.budget.0.borrow_mut();
+        if held > max {
+            counts.held.retain(|_, (_, at)| now < at.saturating_add(FORGOTTEN_MS));
+            held = counts.held.values().fold(bytes, |sum, (bytes, _)| sum.saturating_add(*bytes));
+        }
+        if held > max {
+            return false;
+        }
+        let (own, at) = counts.held.entry(self.number).or_default();
+        *own = own.saturating_add(bytes);
+        *at = now;
+        true
+    }
+
+    /// Gives everything back.
+    pub(crate) fn release(&self) {
+        self.budget.0.borrow_mut().held.remove(&self.number);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_request_gives_back_another_can_take() {
+        let budget = Budget::default();
+        let first = budget.hold();
+        assert!(first.grow(6, 10, 0) && first.grow(4, 10, 0));
+        let second = budget.hold();
+        assert!(!second.grow(1, 10, 0));
+        drop(first);
+        assert!(second.grow(10, 10, 0) && !second.grow(1, 10, 0));
+        second.release();
+        assert_eq!(budget.bytes(), 0);
+    }
+
+    #[test]
+    fn what_the_runtime_dropped_silently_does_not_count_for_ever() {
+        let budget = Budget::default();
+        let lost = budget.hold();
+        assert!(lost.grow(10, 10, 1000));
+        std::mem::forget(lost);
+        let next = budget.hold();
+        assert!(!next.grow(10, 10, 1000 + FORGOTTEN_MS - 1));
+        assert!(next.grow(10, 10, 1000 + FORGOTTEN_MS));
+    }
+}

@@ -1,0 +1,77 @@
+//! What the isolate gives: variables and secrets, the clock, randomness.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use creole::{Config, Millis};
+use wasm_bindgen::prelude::*;
+use worker::js_sys::{Date, JSON, Reflect};
+
+use crate::budget::Budget;
+use crate::configure;
+
+/// What all requests of the isolate share.
+#[derive(Clone)]
+pub(crate) struct Isolate {
+    pub(crate) config: Arc<Config>,
+    pub(crate) budget: Budget,
+}
+
+thread_local! {
+    static ISOLATE: OnceCell<Result<Isolate, String>> = const { OnceCell::new() };
+}
+
+impl Isolate {
+    /// Reads the configuration at the first request: variables belong to a deployment, and each
+    /// deployment has isolates of its own.
+    pub(crate) fn of(env: &JsValue) -> Result<Self, String> {
+        ISOLATE.with(|isolate| {
+            isolate
+                .get_or_init(|| {
+                    let config = configure::read(|name| variable(env, name));
+                    if let Err(error) = &config {
+                        worker::console_error!("{error}");
+                    }
+                    config.map(|config| Self { config: config.into(), budget: Budget::default() })
+                })
+                .clone()
+        })
+    }
+}
+
+fn variable(env: &JsValue, name: &str) -> Option<String> {
+    let value = Reflect::get(env, &name.into()).ok()?;
+    if value.is_undefined() || value.is_null() {
+        return None;
+    }
+    match value.as_string() {
+        Some(text) => Some(text),
+        None => JSON::stringify(&value).ok().map(String::from),
+    }
+}
+
+/// Unix milliseconds. The clock of a Worker stands still while it computes.
+pub(crate) fn now() -> Millis {
+    Date::now() as Millis
+}
+
+#[wasm_bindgen]
+extern "C" {
+    type Crypto;
+
+    #[wasm_bindgen(thread_local_v2, js_namespace = globalThis, js_name = crypto)]
+    static CRYPTO: Crypto;
+
+    #[wasm_bindgen(method, catch, js_name = getRandomValues)]
+    fn random_values(this: &Crypto, bytes: &mut [u8]) -> Result<JsValue, JsValue>;
+}
+
+/// A seed for an exchange.
+pub(crate) fn seed() -> u128 {
+    let mut bytes = [0; 16];
+    // It has no way to fail for so few bytes. Should it, the clock is better than equal ids.
+    match CRYPTO.with(|crypto| crypto.random_values(&mut bytes)) {
+        Ok(_) => u128::from_be_bytes(bytes),
+        Err(_) => now().into(),
+    }
+}

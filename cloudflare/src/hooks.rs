@@ -1,0 +1,49 @@
+//! For tests only (the feature `test-hooks`): panics on demand, and what is alive.
+
+use std::cell::Cell;
+
+use creole::Head;
+use wasm_bindgen::JsCast as _;
+use worker::js_sys::WebAssembly::Memory;
+use worker::js_sys::{ArrayBuffer, Uint8Array};
+use worker::web_sys::{Request, Response};
+
+use crate::http;
+
+thread_local! {
+    static LIVE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An exchange begins or ends.
+pub(crate) fn count(begins: bool) {
+    let change = if begins { usize::saturating_add } else { usize::saturating_sub };
+    LIVE.set(change(LIVE.get(), 1));
+}
+
+/// What the header `x-test-hook` asks for.
+pub(crate) fn answer(request: &Request) -> Option<Response> {
+    match request.headers().get("x-test-hook").ok()??.as_str() {
+        "panic" => panic_now(),
+        "figures" => {
+            let memory: Memory = wasm_bindgen::memory().unchecked_into();
+            let memory: ArrayBuffer = memory.buffer().unchecked_into();
+            let bytes = Uint8Array::new(&memory).length();
+            let body = format!("{{\"live\":{},\"bytes\":{bytes}}}", LIVE.get());
+            Some(http::response(&Head { status: 200, headers: Vec::new() }, body.as_bytes()))
+        }
+        _ => None,
+    }
+}
+
+/// A stream that carries this text panics.
+pub(crate) fn panic_in_stream(out: &[u8]) {
+    const WORD: &[u8] = b"panic-in-stream";
+    if out.windows(WORD.len()).any(|window| window == WORD) {
+        panic_now();
+    }
+}
+
+#[allow(clippy::panic)] // what this module is for
+fn panic_now() -> ! {
+    panic!("a test asked for this")
+}

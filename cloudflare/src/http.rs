@@ -1,0 +1,101 @@
+//! Between the runtime's requests, responses and headers and those of the exchange.
+
+use creole::{Head, Header};
+use wasm_bindgen::prelude::*;
+use worker::js_sys::{Promise, Uint8Array};
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::{
+    AbortSignal, ReadableStream, Request, RequestInit, RequestRedirect, Response, ResponseInit,
+    WorkerGlobalScope,
+};
+use worker::{Headers, js_sys};
+
+/// With names in lower case: the runtime sees to that.
+pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {
+    Headers(headers).entries().collect()
+}
+
+/// What the runtime does not take as a header is left out.
+pub(crate) fn headers(list: &[Header]) -> Headers {
+    let headers = Headers::new();
+    for (name, value) in list {
+        let _ = headers.append(name, value);
+    }
+    headers
+}
+
+/// The part of a URL behind its authority.
+pub(crate) fn path_and_query(url: &str) -> &str {
+    let host = url.find("://").map_or(0, |at| at.saturating_add(3));
+    let rest = url.get(host..).unwrap_or_default();
+    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+}
+
+/// A request for an upstream, on its way. A redirection is an answer: whatever it points to must not
+/// get the key.
+pub(crate) fn send(
+    method: &str,
+    url: &str,
+    headers: &Headers,
+    body: &JsValue,
+    signal: &AbortSignal,
+) -> Result<JsFuture<Response>, JsValue> {
+    let init = RequestInit::new();
+    init.set_method(method);
+    init.set_headers(headers.0.as_ref());
+    init.set_redirect(RequestRedirect::Manual);
+    init.set_body(body);
+    init.set_signal(Some(signal));
+    let request = Request::new_with_str_and_init(url, &init)?;
+    let global: WorkerGlobalScope = js_sys::global().unchecked_into();
+    let sent: Promise<Response> = global.fetch_with_request(&request).unchecked_into();
+    Ok(JsFuture::from(sent))
+}
+
+/// The answer to the client.
+pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
+    let init = init(head);
+    let body = (!body.is_empty()).then(|| Uint8Array::from(body));
+    let made = match &body {
+        Some(body) => Response::new_with_opt_js_u8_array_and_init(Some(body), &init),
+        None => Response::new_with_opt_str_and_init(None, &init),
+    };
+    made.unwrap_or_else(|_| Response::error())
+}
+
+/// The answer to the client, as a stream.
+pub(crate) fn stream(head: &Head, body: &ReadableStream) -> Response {
+    let made = Response::new_with_opt_readable_stream_and_init(Some(body), &init(head));
+    made.unwrap_or_else(|_| Response::error())
+}
+
+fn init(head: &Head) -> ResponseInit {
+    let init = ResponseInit::new();
+    init.set_status(head.status);
+    init.set_headers(headers(&head.headers).0.as_ref());
+    init
+}
+
+/// Why an upstream could not be reached, without addresses or names: clients read this. The runtime
+/// has only texts for its errors.
+pub(crate) fn reason(error: &JsValue) -> &'static str {
+    let text = describe(error).to_ascii_lowercase();
+    for (words, reason) in [
+        (&["dns", "resolve"][..], "its name could not be resolved"),
+        (&["certificate", "tls", "ssl", "handshake"], "TLS: the connection is not trusted"),
+        (&["refused"], "the connection was refused"),
+        (&["timed out", "timeout"], "the connection timed out"),
+        (&["lost", "disconnect", "reset", "closed"], "it closed the connection before it answered"),
+    ] {
+        if words.iter().any(|word| text.contains(word)) {
+            return reason;
+        }
+    }
+    "no connection"
+}
+
+/// The runtime's text for an error.
+pub(crate) fn describe(error: &JsValue) -> String {
+    let error = error.dyn_ref::<js_sys::Error>();
+    error.map_or_else(String::new, |error| error.message().into())
+}

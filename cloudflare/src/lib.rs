@@ -1,0 +1,40 @@
+//! Creole as a Cloudflare Worker.
+//!
+//! ```text
+//!  client ──▶ workerd ──▶ fetch ──▶ Exchange ──▶ fetch() ──▶ upstream
+//!                ▲                                             │
+//!                └── ReadableStream ◀── Answering ◀── body ◀───┘
+//! ```
+//!
+//! An isolate serves many requests on one thread and can be thrown away at any moment, so nothing is
+//! kept between requests but the configuration, which is read once, and the count of the bytes that
+//! are held. A panic costs every stream of its isolate (`shim.js` starts the module anew for the next
+//! request), so there is none: see the lints of the workspace.
+//!
+//! The modules with I/O exist only for WebAssembly; the others are also tested natively.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
+
+mod budget;
+mod configure;
+mod line;
+
+#[cfg(target_arch = "wasm32")]
+mod answer;
+#[cfg(target_arch = "wasm32")]
+mod environment;
+#[cfg(all(target_arch = "wasm32", feature = "test-hooks"))]
+mod hooks;
+#[cfg(target_arch = "wasm32")]
+mod http;
+#[cfg(target_arch = "wasm32")]
+mod live;
+#[cfg(target_arch = "wasm32")]
+mod pass;
+#[cfg(target_arch = "wasm32")]
+mod serve;
+#[cfg(target_arch = "wasm32")]
+mod timer;
+
+#[cfg(target_arch = "wasm32")]
+pub use serve::fetch;

@@ -1,0 +1,57 @@
+//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
+//! nothing else is served.
+//!
+//! Both bodies stay with the runtime and never enter WebAssembly.
+
+use creole::Failure;
+use creole::config::{Key, Protocol, Upstream};
+use worker::web_sys::{Request, Response};
+use worker::{AbortController, Headers};
+
+use crate::http;
+use crate::live::Live;
+
+pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
+    let url = request.url();
+    // `/v1` is the client's base path; the upstream has its own.
+    let path = http::path_and_query(&url).strip_prefix("/v1");
+    let (Some(rest), Some(upstream)) = (
+        path.filter(|rest| rest.starts_with('/')),
+        live.exchange.config().upstreams.values().next(),
+    ) else {
+        return live.fail(Failure::NoRoute);
+    };
+    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
+    let name = upstream.name.clone();
+    let headers = http::headers(&http::list(request.headers()));
+    let _ = headers.delete("host");
+    set_key(&headers, upstream);
+    // Nothing is cut by hand: the runtime ends both sides together.
+    let signal = AbortController::default().signal();
+    let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
+    let sent = match http::send(&request.method(), &target, &headers, &body, &signal) {
+        Ok(sent) => sent.await,
+        Err(error) => Err(error),
+    };
+    match sent {
+        Ok(response) => {
+            live.request.passed = Some((response.status(), name));
+            response
+        }
+        Err(error) => {
+            worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            live.fail(Failure::Unreachable(http::reason(&error).to_owned()))
+        }
+    }
+}
+
+/// The Worker's own key replaces whatever the client sent; the client's is left as it is.
+fn set_key(headers: &Headers, upstream: &Upstream) {
+    let Key::Secret(secret) = &upstream.key else { return };
+    let _ = headers.delete("authorization");
+    let _ = headers.delete("x-api-key");
+    let _ = match upstream.protocol {
+        Protocol::Openai => headers.set("authorization", &format!("Bearer {secret}")),
+        Protocol::Anthropic => headers.set("x-api-key", secret),
+    };
+}

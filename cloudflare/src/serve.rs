@@ -1,0 +1,153 @@
+//! One request: collected, translated, sent on, and its answer translated on the way back.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use creole::error::{Error, Fault, Kind};
+use creole::ids::Ids;
+use creole::{Failure, Head, RequestHead, UpstreamRequest};
+use futures_util::StreamExt as _;
+use wasm_bindgen::prelude::*;
+use worker::js_sys::{ArrayBuffer, Promise, Uint8Array};
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::{Request, Response};
+use worker::{AbortController, ByteStream};
+
+use crate::answer::{Answering, Upstream};
+use crate::budget::Held;
+use crate::environment::{Isolate, now, seed};
+use crate::http;
+use crate::live::Live;
+use crate::pass;
+use crate::timer::Timer;
+
+/// Called by `shim.js` for every request.
+#[wasm_bindgen(
+    wasm_bindgen_futures = worker::wasm_bindgen_futures,
+    js_sys = worker::js_sys
+)]
+pub async fn fetch(request: Request, env: JsValue) -> Response {
+    #[cfg(feature = "test-hooks")]
+    if let Some(response) = crate::hooks::answer(&request) {
+        return response;
+    }
+    match Isolate::of(&env) {
+        Ok(isolate) => answer(&isolate, request).await,
+        Err(reason) => not_configured(&reason),
+    }
+}
+
+/// A Worker cannot refuse to start, so it refuses every request.
+fn not_configured(reason: &str) -> Response {
+    let id = Ids::new(seed()).request();
+    let mut body = Vec::new();
+    Error::new(Fault::Operator, Kind::Api, reason).write(&mut body, &id);
+    let headers = [("content-type", "application/json"), ("request-id", &id)];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    http::response(&Head { status: 500, headers: headers.into() }, &body)
+}
+
+async fn answer(isolate: &Isolate, request: Request) -> Response {
+    let (method, url) = (request.method(), request.url());
+    let path = http::path_and_query(&url);
+    let mut live = Live::new(isolate, &method, path);
+    match live.exchange.handle_request_head(&method, path, &http::list(request.headers())) {
+        RequestHead::PassThrough => pass::pass(live, &request).await,
+        RequestHead::Reply(reply) => http::response(&reply.head, &reply.body),
+        RequestHead::Translate => translate(isolate, live, &request).await,
+    }
+}
+
+async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
+    let held = isolate.budget.hold();
+    let body = match collect(isolate, request, &held).await {
+        Ok(body) => body,
+        Err(failure) => return live.fail(failure),
+    };
+    let translated = live.exchange.handle_request(&body, now());
+    drop(body);
+    let upstream = match translated {
+        Ok(upstream) => upstream,
+        Err(reply) => return http::response(&reply.head, &reply.body),
+    };
+    let name = upstream.upstream.clone();
+    let abort = AbortController::default();
+    let Some(sent) = send(isolate, upstream, &abort) else { return live.fail(Failure::NoRoute) };
+    // What was collected has become the runtime's.
+    held.release();
+    let mut sent = pin!(sent);
+    let mut timer = Timer::default();
+    let answered = loop {
+        let next = poll_fn(|context| match sent.as_mut().poll(context) {
+            Poll::Ready(answered) => Poll::Ready(Some(answered)),
+            Poll::Pending => timer.poll(live.exchange.poll_timeout(), context).map(|()| None),
+        });
+        match next.await {
+            Some(answered) => break answered,
+            None => {
+                let mut out = Vec::new();
+                if let Some(head) = live.exchange.handle_timeout(now(), &mut out) {
+                    abort.abort();
+                    return http::response(&head, &out);
+                }
+            }
+        }
+    };
+    let response = match answered {
+        Ok(response) => response,
+        Err(error) => {
+            worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            return live.fail(Failure::Unreachable(http::reason(&error).to_owned()));
+        }
+    };
+    let mut headers = http::list(response.headers());
+    // The runtime gives the body as it was before it was compressed, and leaves this header.
+    headers.retain(|(name, value)| {
+        name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
+    });
+    live.exchange.handle_response_head(response.status(), &headers, now());
+    Answering::new(live, Upstream::new(response.body(), abort), held).respond().await
+}
+
+fn send(
+    isolate: &Isolate,
+    request: UpstreamRequest,
+    abort: &AbortController,
+) -> Option<JsFuture<Response>> {
+    let upstream = isolate.config.upstreams.get(&request.upstream)?;
+    let url = format!("{}{}", upstream.url, request.path);
+    let headers = http::headers(&request.headers);
+    let body = Uint8Array::from(request.body.as_slice());
+    http::send("POST", &url, &headers, &body, &abort.signal()).ok()
+}
+
+async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {
+    let settings = &isolate.config.settings;
+    let max = settings.buffered_bytes_max;
+    let length = request.headers().get("content-length").ok().flatten();
+    if let Some(length) = length.and_then(|length| length.parse::<usize>().ok()) {
+        // The exchange has compared it with `request_bytes_max`; the runtime sees that it is true.
+        if !held.grow(length, max, now()) {
+            return Err(Failure::Overloaded);
+        }
+        let whole = request.array_buffer().map_err(|_| Failure::RequestIncomplete)?;
+        let whole: Promise<ArrayBuffer> = whole.unchecked_into();
+        let whole = JsFuture::from(whole).await.map_err(|_| Failure::RequestIncomplete)?;
+        return Ok(Uint8Array::new(&whole).to_vec());
+    }
+    let mut collected = Vec::new();
+    let Some(body) = request.body() else { return Ok(collected) };
+    let mut body = ByteStream::from(body);
+    while let Some(piece) = body.next().await {
+        let Ok(piece) = piece else { return Err(Failure::RequestIncomplete) };
+        if collected.len().saturating_add(piece.len()) > settings.request_bytes_max {
+            return Err(Failure::RequestTooLarge);
+        }
+        if !held.grow(piece.len(), max, now()) {
+            return Err(Failure::Overloaded);
+        }
+        collected.extend_from_slice(&piece);
+    }
+    Ok(collected)
+}
