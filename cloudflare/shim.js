@@ -1,40 +1,61 @@
 // The entry point of the Worker, around what wasm-bindgen writes.
 //
-// After a panic or a trap, WebAssembly's memory cannot be trusted. The request that caused it gets an
-// error, and the module is started anew before the next request, in the same isolate.
+// After a panic or a trap, WebAssembly's memory cannot be trusted, and nothing that waits for it will
+// ever be called again. Requests without an answer get an error, and the module is started anew for
+// the next request, in the same isolate.
 import * as creole from "./index.js";
-
-// The crate `worker` sets `criticalError` in its panic hook.
-const state = creole.__worker_init_state();
-
-function notice(error) {
-  if (error instanceof WebAssembly.RuntimeError) {
-    state.criticalError = true;
-  }
-}
-
-// Streams go on after the handler has returned.
-addEventListener("error", (event) => notice(event.error));
-addEventListener("unhandledrejection", (event) => notice(event.reason));
 
 const broken = {
   type: "error",
   error: { type: "api_error", message: "This gateway failed. Try again." },
 };
 
+// What ends the requests that have no answer yet.
+const waiting = new Set();
+let failed = false;
+
+function fail(error) {
+  console.error(`the module failed: ${error}`);
+  failed = true;
+  for (const giveUp of waiting) {
+    giveUp();
+  }
+}
+
+// The crate `worker` sets `criticalError` in its panic hook; a trap without a panic is an exception.
+Object.defineProperty(creole.__worker_init_state(), "criticalError", {
+  get: () => failed,
+  set: (value) => value && fail("panic"),
+});
+
+function notice(error) {
+  if (error instanceof WebAssembly.RuntimeError && !failed) {
+    fail(error);
+  }
+}
+
+addEventListener("error", (event) => notice(event.error));
+addEventListener("unhandledrejection", (event) => notice(event.reason));
+
 export default {
   async fetch(request, env) {
-    if (state.criticalError) {
+    if (failed) {
       console.error("starting the module anew");
       creole.__wbg_reset_state();
-      state.criticalError = false;
+      failed = false;
     }
+    let giveUp;
+    const failure = new Promise((_, reject) => {
+      giveUp = () => reject(new Error("the module failed"));
+      waiting.add(giveUp);
+    });
     try {
-      return await creole.fetch(request, env);
+      return await Promise.race([creole.fetch(request, env), failure]);
     } catch (error) {
       notice(error);
-      console.error(`failed: ${error}`);
       return Response.json(broken, { status: 500 });
+    } finally {
+      waiting.delete(giveUp);
     }
   },
 };

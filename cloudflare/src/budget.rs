@@ -7,7 +7,6 @@
 //! count for ever. So whatever has not changed for [`FORGOTTEN_MS`] is no longer counted.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use creole::Millis;
@@ -22,7 +21,15 @@ pub(crate) struct Budget(Rc<RefCell<Counts>>);
 #[derive(Debug, Default)]
 struct Counts {
     last: u64,
-    held: BTreeMap<u64, (usize, Millis)>,
+    held: Vec<Holding>,
+}
+
+/// What is counted for one request.
+#[derive(Debug)]
+struct Holding {
+    number: u64,
+    bytes: usize,
+    at: Millis,
 }
 
 /// What one request holds; given back when it is dropped.
@@ -40,8 +47,8 @@ impl Budget {
     }
 
     /// How much is held.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.borrow().held.values().fold(0, |sum, (bytes, _)| sum.saturating_add(*bytes))
+    fn bytes(&self) -> usize {
+        self.0.borrow().held.iter().fold(0, |sum, holding| sum.saturating_add(holding.bytes))
     }
 }
 
@@ -49,24 +56,28 @@ impl Held {
     /// Takes `bytes` more. `false`: all together would hold more than `max`.
     #[must_use]
     pub(crate) fn grow(&self, bytes: usize, max: usize, now: Millis) -> bool {
-        let mut held = self.budget.bytes().saturating_add(bytes);
-        let mut counts = self.budget.0.borrow_mut();
-        if held > max {
-            counts.held.retain(|_, (_, at)| now < at.saturating_add(FORGOTTEN_MS));
-            held = counts.held.values().fold(bytes, |sum, (bytes, _)| sum.saturating_add(*bytes));
+        let fits = || self.budget.bytes().saturating_add(bytes) <= max;
+        if !fits() {
+            let mut counts = self.budget.0.borrow_mut();
+            counts.held.retain(|holding| now < holding.at.saturating_add(FORGOTTEN_MS));
         }
-        if held > max {
+        if !fits() {
             return false;
         }
-        let (own, at) = counts.held.entry(self.number).or_default();
-        *own = own.saturating_add(bytes);
-        *at = now;
+        let held = &mut self.budget.0.borrow_mut().held;
+        match held.iter_mut().find(|holding| holding.number == self.number) {
+            Some(holding) => {
+                holding.bytes = holding.bytes.saturating_add(bytes);
+                holding.at = now;
+            }
+            None => held.push(Holding { number: self.number, bytes, at: now }),
+        }
         true
     }
 
     /// Gives everything back.
     pub(crate) fn release(&self) {
-        self.budget.0.borrow_mut().held.remove(&self.number);
+        self.budget.0.borrow_mut().held.retain(|holding| holding.number != self.number);
     }
 }
 

@@ -1,16 +1,16 @@
 //! The configuration, from the Worker's variables and secrets.
 //!
-//! `CREOLE_CONFIG` is the document that every host reads. Where it has no `upstreams`, three short
-//! variables describe one: `UPSTREAM_URL`, `UPSTREAM_KEY` (a secret) and `CREOLE_PROFILE`.
+//! `CREOLE_CONFIG` is the document that every host reads. Three short variables complete or replace it
+//! where there is one upstream: `UPSTREAM_URL`, `UPSTREAM_KEY` (a secret) and `CREOLE_PROFILE`.
 //!
 //! An isolate has 128 MB for everything. Limits that would be too large for it are lowered here, not
 //! refused: the same document serves on all hosts.
 
 use creole::Config;
-use creole::config::Settings;
-use serde_json::{Map, Value, json};
+use creole::config::{Key, Settings, Upstream};
+use creole::profile::{PRESETS, Profile};
 
-pub(crate) const CONFIG: &str = "CREOLE_CONFIG";
+const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";
 const KEY: &str = "UPSTREAM_KEY";
 const PROFILE: &str = "CREOLE_PROFILE";
@@ -31,25 +31,50 @@ const BUFFERED_BYTES_MAX: usize = 16 << 20;
 /// The text says what is wrong, and where.
 pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
     let given = |name| variable(name).filter(|text| !text.is_empty());
-    let text = given(CONFIG);
-    let with_upstream = match given(URL) {
-        Some(url) => Some(complete(text.as_deref(), &url, given(KEY).is_some(), given(PROFILE))?),
-        None => None,
-    };
-    let text = with_upstream.as_deref().or(text.as_deref());
-    let Some(text) = text else {
+    let (text, url) = (given(CONFIG), given(URL));
+    if text.is_none() && url.is_none() {
         return Err(format!(
             "configuration: expected the variable {CONFIG} or {URL}, but found neither"
         ));
+    }
+    let mut config = match text {
+        Some(text) => Config::from_json(&text, &variable).map_err(|error| error.to_string())?,
+        None => Config::default(),
     };
-    let mut config = Config::from_json(text, &variable).map_err(|error| error.to_string())?;
+    if let Some(url) = url {
+        let (origin, path) = split(&url);
+        let upstream = only_upstream(&mut config, URL)?;
+        upstream.url = origin.to_owned();
+        if !path.is_empty() {
+            upstream.base_path = path.to_owned();
+        }
+    }
+    if let Some(key) = given(KEY) {
+        only_upstream(&mut config, KEY)?.key = Key::Secret(key);
+    }
+    if let Some(name) = given(PROFILE) {
+        let Some(profile) = Profile::preset(&name) else {
+            let known = PRESETS.join(", ");
+            return Err(format!("{PROFILE}: expected one of {known}, but found {name:?}"));
+        };
+        only_upstream(&mut config, PROFILE)?.profile = profile;
+    }
     for upstream in config.upstreams.values() {
-        check_url(&upstream.url).map_err(|reason| {
-            format!("configuration: upstreams.{}.url: {reason}", upstream.name)
-        })?;
+        if let Err(reason) = check_url(&upstream.url) {
+            return Err(format!("configuration: upstreams.{}.url: {reason}", upstream.name));
+        }
     }
     lower(&mut config.settings);
     Ok(config)
+}
+
+/// The short variables describe one upstream. With several it would be anybody's guess which one.
+fn only_upstream<'a>(config: &'a mut Config, name: &str) -> Result<&'a mut Upstream, String> {
+    let several = config.upstreams.len() > 1;
+    match config.upstreams.values_mut().next() {
+        Some(upstream) if !several => Ok(upstream),
+        _ => Err(format!("{name}: {CONFIG} has several upstreams; set it there")),
+    }
 }
 
 fn lower(settings: &mut Settings) {
@@ -64,42 +89,6 @@ fn lower(settings: &mut Settings) {
     }
 }
 
-/// The document with the upstream that the short variables describe.
-fn complete(
-    document: Option<&str>,
-    url: &str,
-    key: bool,
-    profile: Option<String>,
-) -> Result<String, String> {
-    let mut document: Map<String, Value> = match document {
-        // What is not an object is refused by the core, which names the place.
-        Some(text) => match serde_json::from_str(text) {
-            Ok(document) => document,
-            Err(_) => return Ok(text.to_owned()),
-        },
-        None => Map::new(),
-    };
-    if document.contains_key("upstreams") {
-        return Err(format!(
-            "configuration: upstreams: expected none beside the variable {URL}; remove one of them"
-        ));
-    }
-    let (origin, path) = split(url);
-    let mut upstream = Map::new();
-    upstream.insert("url".to_owned(), origin.into());
-    if !path.is_empty() {
-        upstream.insert("base_path".to_owned(), path.into());
-    }
-    if key {
-        upstream.insert("key".to_owned(), json!({"secret": KEY}));
-    }
-    if let Some(profile) = profile {
-        upstream.insert("profile".to_owned(), profile.into());
-    }
-    document.insert("upstreams".to_owned(), json!({"default": upstream}));
-    Ok(Value::Object(document).to_string())
-}
-
 /// `https://api.example.com/v1` is where clients of Chat Completions would be pointed: origin and
 /// base path in one.
 fn split(url: &str) -> (&str, &str) {
@@ -110,10 +99,12 @@ fn split(url: &str) -> (&str, &str) {
     path.unwrap_or((url, ""))
 }
 
-/// Checks that there is a scheme, a host and perhaps a port. The core has looked at the scheme.
+/// Checks that there is a scheme, a host and perhaps a port.
 fn check_url(url: &str) -> Result<(), &'static str> {
-    let Some((_, authority)) = url.split_once("://") else {
-        return Err("expected a URL such as https://api.example.com, but found none");
+    let authority = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+    let Some(authority) = authority.filter(|it| it.bytes().all(|byte| byte.is_ascii_graphic()))
+    else {
+        return Err("expected a URL such as https://api.example.com");
     };
     if authority.is_empty() {
         return Err("expected a host after ://, but found none");
@@ -166,13 +157,13 @@ mod tests {
         for (variables, expected) in [
             (&[][..], "configuration: expected the variable CREOLE_CONFIG or UPSTREAM_URL"),
             (&[("CREOLE_CONFIG", "{}")], "configuration: upstreams.default.url: expected a URL"),
-            (&[("CREOLE_CONFIG", "{"), url], "configuration: EOF"),
-            (&[("CREOLE_CONFIG", "[]"), url], "configuration: invalid type: sequence"),
-            (&[("CREOLE_CONFIG", r#"{"strikt":1}"#), url], "configuration: strikt: unknown field"),
+            (&[("CREOLE_CONFIG", "{"), url], "configuration: "),
+            (&[("CREOLE_CONFIG", r#"{"strikt":1}"#), url], "configuration: strikt: unknown key"),
             (
-                &[("CREOLE_CONFIG", r#"{"upstreams":{}}"#), url],
-                "configuration: upstreams: expected none beside",
+                &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{},"b":{}}}"#), url],
+                "UPSTREAM_URL: CREOLE_CONFIG has several upstreams",
             ),
+            (&[url, ("CREOLE_PROFILE", "no")], "CREOLE_PROFILE: expected one of default, "),
             (&[("UPSTREAM_URL", "a.example")], "configuration: upstreams.default.url: expected"),
             (&[("UPSTREAM_URL", "https://")], "configuration: upstreams.default.url: expected"),
             (&[("UPSTREAM_URL", "https://u@a")], "configuration: upstreams.default.url: expected"),

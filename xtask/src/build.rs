@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use crate::workspace::{self, step};
-use crate::{component, setup};
+use crate::{component, setup, worker};
 
 /// One file in `dist/`.
 pub(crate) struct Artefact {
@@ -62,8 +62,12 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
 pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
 /// Builds every artefact.
-pub(crate) fn all() -> Result<Vec<PathBuf>> {
-    ARTEFACTS.iter().map(one).collect()
+pub(crate) fn all() -> Result<()> {
+    for artefact in ARTEFACTS {
+        one(artefact)?;
+    }
+    worker::shipped()?;
+    Ok(())
 }
 
 /// Builds one artefact and gives its path.

@@ -13,6 +13,7 @@ mod sdk;
 mod setup;
 mod size;
 mod test;
+mod worker;
 mod workspace;
 
 use std::process::ExitCode;

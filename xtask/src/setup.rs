@@ -11,6 +11,9 @@ use crate::workspace::{own, step};
 /// The release that the filter is tested with.
 const ENVOY_VERSION: &str = "1.40.0";
 
+/// The runtime that the Worker is tested with.
+const WORKERD_VERSION: &str = "1.20261117.1";
+
 /// A program that this project cannot install by itself.
 pub(crate) struct Tool {
     name: &'static str,
@@ -28,6 +31,8 @@ pub(crate) const NODE: Tool = Tool {
     name: "node",
     install: "apt install nodejs npm (Debian, Ubuntu), brew install node (macOS)",
 };
+const NPM: Tool =
+    Tool { name: "npm", install: "apt install npm (Debian, Ubuntu), brew install node (macOS)" };
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
 
@@ -36,9 +41,11 @@ pub(crate) fn all() -> Result<()> {
     for artefact in crate::build::ARTEFACTS {
         target(artefact.target)?;
     }
-    let envoy = envoy()?;
-    let wasmtime = wasmtime()?;
-    eprintln!("ready; Envoy is {}, Wasmtime is {}", envoy.display(), wasmtime.display());
+    target(crate::worker::TARGET)?;
+    let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
+    for program in [envoy, workerd, wasmtime] {
+        eprintln!("ready: {}", program.display());
+    }
     Ok(())
 }
 
@@ -116,6 +123,37 @@ fn installed(python: &Path, package: &str, version: &str, file: &str) -> Option<
         let binary = packages.join(file);
         (known && binary.is_file()).then_some(binary)
     })
+}
+
+/// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed from
+/// npm when it is missing. It needs no Node to run.
+pub(crate) fn workerd() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CREOLE_WORKERD") {
+        return Ok(chosen.into());
+    }
+    let folder = own().join("npm").join(format!("workerd-{WORKERD_VERSION}"));
+    if let Some(workerd) = installed_workerd(&folder) {
+        return Ok(workerd);
+    }
+    need(&NPM)?;
+    std::fs::create_dir_all(&folder)?;
+    step(&format!("installing workerd {WORKERD_VERSION} from npm into .creole/npm"), || {
+        run(Command::new("npm")
+            // Its script would only look for the binary, which is in a package for each platform.
+            .args(["install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"])
+            .args(["--silent", "--prefix"])
+            .arg(&folder)
+            .arg(format!("workerd@{WORKERD_VERSION}")))
+    })?;
+    match installed_workerd(&folder) {
+        Some(workerd) => Ok(workerd),
+        None => bail!("the package workerd has no binary for this machine"),
+    }
+}
+
+fn installed_workerd(folder: &Path) -> Option<PathBuf> {
+    let platforms = std::fs::read_dir(folder.join("node_modules/@cloudflare")).ok()?;
+    platforms.flatten().map(|platform| platform.path().join("bin/workerd")).find(|it| it.is_file())
 }
 
 /// Fails with the command that installs a tool, if it is missing.

@@ -4,49 +4,69 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-use crate::build;
+use crate::{build, worker};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 15;
 
+/// What was promised for the Worker.
+const WORKER_GZIPPED_MAX: usize = 200_000;
+
 /// Builds and prints.
 pub(crate) fn print() -> Result<()> {
-    for path in build::all()? {
-        let bytes = fs::read(&path)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let parts = Parts::read(largest_module(&bytes)?)?;
-        let named = parts.sections.get("name").copied().unwrap_or(0);
-        println!("{name}");
-        println!("  {:>9} bytes raw", bytes.len());
-        println!(
-            "  {:>9} bytes raw, without the names of functions",
-            bytes.len().saturating_sub(named)
-        );
-        println!("  {:>9} bytes gzipped (level 9)", gzipped(&bytes)?);
-        println!("sections");
-        let mut sections: Vec<_> = parts.sections.iter().collect();
-        sections.sort_by(|a, b| b.1.cmp(a.1));
-        for (section, size) in sections {
-            println!("  {size:>9} {section}");
-        }
-        if named == 0 {
-            continue;
-        }
-        println!("code by module");
-        let mut modules: Vec<_> = parts.modules().into_iter().collect();
-        modules.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
-        for (module, size) in modules.iter().take(FUNCTIONS) {
-            println!("  {size:>9} {module}");
-        }
-        println!("largest functions");
-        for (function, size) in parts.functions.iter().take(FUNCTIONS) {
-            println!("  {size:>9} {function}");
-        }
+    for artefact in build::ARTEFACTS {
+        let bytes = fs::read(build::one(artefact)?)?;
+        print_one(artefact.name, &bytes)?;
+    }
+    let worker = worker::shipped()?;
+    print_one("the Worker, as the compiler leaves it", &fs::read(&worker.module)?)?;
+    println!("dist/worker");
+    let mut sums = (0_usize, 0_usize);
+    for (name, bytes) in worker::modules(&worker.folder)? {
+        let (raw, small) = (bytes.len(), gzipped(&bytes)?);
+        println!("  {raw:>9} bytes raw, {small:>7} gzipped: {name}");
+        sums = (sums.0.saturating_add(raw), sums.1.saturating_add(small));
+    }
+    println!("  {:>9} bytes raw, {:>7} gzipped: all", sums.0, sums.1);
+    if sums.1 > WORKER_GZIPPED_MAX {
+        bail!("the Worker is larger than {WORKER_GZIPPED_MAX} bytes gzipped");
+    }
+    Ok(())
+}
+
+fn print_one(name: &str, bytes: &[u8]) -> Result<()> {
+    let parts = Parts::read(largest_module(bytes)?)?;
+    let named = parts.sections.get("name").copied().unwrap_or(0);
+    println!("{name}");
+    println!("  {:>9} bytes raw", bytes.len());
+    println!(
+        "  {:>9} bytes raw, without the names of functions",
+        bytes.len().saturating_sub(named)
+    );
+    println!("  {:>9} bytes gzipped (level 9)", gzipped(bytes)?);
+    println!("sections");
+    let mut sections: Vec<_> = parts.sections.iter().collect();
+    sections.sort_by(|a, b| b.1.cmp(a.1));
+    for (section, size) in sections {
+        println!("  {size:>9} {section}");
+    }
+    if named == 0 {
+        return Ok(());
+    }
+    println!("code by module");
+    let mut modules: Vec<_> = parts.modules().into_iter().collect();
+    modules.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    for (module, size) in modules.iter().take(FUNCTIONS) {
+        println!("  {size:>9} {module}");
+    }
+    println!("largest functions");
+    for (function, size) in parts.functions.iter().take(FUNCTIONS) {
+        println!("  {size:>9} {function}");
     }
     Ok(())
 }

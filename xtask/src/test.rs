@@ -11,8 +11,8 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::hosts::Host;
-use crate::{build, sdk, setup, workspace};
+use crate::hosts::{Host, gateway};
+use crate::{build, sdk, setup, worker, workspace};
 
 /// What can be chosen.
 #[derive(Args)]
@@ -62,10 +62,38 @@ fn stages() -> Vec<Stage> {
         ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
         ("gateway", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway"])),
+        (
+            "lints of Worker",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "-p",
+                "creole-cloudflare",
+                "--target",
+                worker::TARGET,
+                "--features",
+                "test-hooks",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        (
+            "parts of Worker",
+            Work::Cargo(&[
+                "test",
+                "--no-fail-fast",
+                "-p",
+                "creole-cloudflare",
+                "-p",
+                "xtask-worker",
+            ]),
+        ),
         ("artefacts", Work::Artefacts),
         ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
         ("sdks, envoy", Work::Sdks(Host::Envoy)),
         ("sdks, gateway", Work::Sdks(Host::Gateway)),
+        ("sdks, worker", Work::Sdks(Host::Worker)),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -81,6 +109,10 @@ fn stages() -> Vec<Stage> {
             ]),
         ),
         ("wasi:http", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wasi-http"])),
+        (
+            "Worker in workerd",
+            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-worker-tests"]),
+        ),
     ];
     rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
 }
@@ -163,22 +195,30 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
 }
 
 /// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`
-/// (the demo model's binary), `CREOLE_COMPONENT` (the component to embed), `CREOLE_WASI_HTTP` (the one
-/// for servers) and `CREOLE_WASMTIME` (the binary).
+/// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to embed), `CREOLE_WASI_HTTP` (the one
+/// for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the Worker's modules),
+/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand).
 fn artefacts() -> Result<Variables> {
     let envoy = setup::envoy()?;
     let wasmtime = setup::wasmtime()?;
     let filter = build::one(&build::FILTER)?;
     let component = build::one(&build::COMPONENT)?;
     let wasi_http = build::one(&build::WASI_HTTP)?;
+    let (workerd, modules) = (setup::workerd()?, worker::shipped()?);
+    let with_hooks = worker::with_hooks()?;
+    let gateway = gateway::binary()?;
     let demo = workspace::build("creole-demo", &["--bin", "creole-demo"], "")?;
     Ok(vec![
         ("CREOLE_ENVOY", envoy.into()),
         ("CREOLE_WASM", filter.into()),
         ("CREOLE_DEMO", demo.into()),
+        ("CREOLE_GATEWAY", gateway.into()),
         ("CREOLE_COMPONENT", component.into()),
         ("CREOLE_WASI_HTTP", wasi_http.into()),
         ("CREOLE_WASMTIME", wasmtime.into()),
+        ("CREOLE_WORKERD", workerd.into()),
+        ("CREOLE_WORKER_DIR", modules.folder.into()),
+        ("CREOLE_WORKER_HOOKS_DIR", with_hooks.folder.into()),
     ])
 }
 

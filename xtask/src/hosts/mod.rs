@@ -3,6 +3,7 @@
 mod component;
 mod envoy;
 pub(crate) mod gateway;
+mod worker;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -22,6 +23,8 @@ pub(crate) enum Host {
     Gateway,
     /// The `wasi:http` component in `wasmtime serve`.
     Component,
+    /// The Worker in workerd, Cloudflare's runtime.
+    Worker,
 }
 
 /// What a host is to serve.
@@ -51,6 +54,7 @@ impl Host {
             Self::Envoy => envoy::prepare().map(Prepared::Envoy),
             Self::Gateway => gateway::prepare().map(Prepared::Gateway),
             Self::Component => component::prepare().map(Prepared::Component),
+            Self::Worker => worker::prepare().map(Prepared::Worker),
         }
     }
 }
@@ -60,6 +64,7 @@ pub(crate) enum Prepared {
     Envoy(envoy::Envoy),
     Gateway(gateway::Gateway),
     Component(component::Component),
+    Worker(worker::Worker),
 }
 
 impl Prepared {
@@ -69,6 +74,7 @@ impl Prepared {
             Self::Envoy(envoy) => envoy.start(plan, children),
             Self::Gateway(gateway) => gateway.start(plan, children),
             Self::Component(component) => component.start(plan, children),
+            Self::Worker(worker) => worker.start(plan, children),
         }
     }
 }

@@ -1,0 +1,193 @@
+//! workerd with the Worker in it.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The date whose behaviour of the runtime is asked for: that of `cloudflare/wrangler.toml`.
+fn compatibility_date() -> String {
+    let wrangler = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cloudflare/wrangler.toml");
+    let text = std::fs::read_to_string(wrangler).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("compatibility_date = "));
+    line.expect("a compatibility date").trim_matches('"').to_owned()
+}
+
+/// A running Worker. It is killed when this is dropped.
+pub struct Worker {
+    pub address: SocketAddr,
+    /// From the start of the process until it listened.
+    pub started: Duration,
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Worker {
+    /// In front of `upstream`, with `config` (one JSON document without `upstreams`).
+    #[must_use]
+    pub fn start(upstream: &str, config: &str) -> Self {
+        Self::start_with(&[("UPSTREAM_URL", upstream), ("CREOLE_CONFIG", config)])
+    }
+
+    /// With these variables.
+    #[must_use]
+    pub fn start_with(variables: &[(&str, &str)]) -> Self {
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(name, value)| (*name, format!("text = {}", quote(value))))
+            .collect();
+        Self::run("CREOLE_WORKER_DIR", &variables)
+    }
+
+    /// With a variable that is a JSON object.
+    #[must_use]
+    pub fn start_with_json(name: &str, json: &str) -> Self {
+        Self::run("CREOLE_WORKER_DIR", &[(name, format!("json = {}", quote(json)))])
+    }
+
+    /// The Worker that can be asked to panic, and for its figures.
+    #[must_use]
+    pub fn start_with_hooks(upstream: &str, config: &str) -> Self {
+        let variables = [("UPSTREAM_URL", upstream), ("CREOLE_CONFIG", config)];
+        let variables = variables.map(|(name, value)| (name, format!("text = {}", quote(value))));
+        Self::run("CREOLE_WORKER_HOOKS_DIR", &variables)
+    }
+
+    fn run(folder: &str, variables: &[(&str, String)]) -> Self {
+        let began = Instant::now();
+        let mut child = Command::new(path("CREOLE_WORKERD"))
+            .args(["serve", "--control-fd=1", "--import-path"])
+            .arg(path(folder))
+            .arg(file(&configuration(variables)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("CREOLE_WORKERD: workerd does not start");
+        let log = Arc::new(Mutex::new(String::new()));
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        // With the control channel on standard output, its first line says where workerd listens.
+        out.read_line(&mut line).unwrap();
+        let port = serde_json::from_str::<Value>(&line).ok().and_then(|it| it["port"].as_u64());
+        let streams: [Box<dyn std::io::Read + Send>; 2] =
+            [Box::new(out), Box::new(child.stderr.take().unwrap())];
+        let readers = streams.map(|mut stream| {
+            let written = Arc::clone(&log);
+            std::thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(length @ 1..) = stream.read(&mut piece) {
+                    written.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+                }
+            })
+        });
+        let Some(port) = port else {
+            let _ = child.kill();
+            for reader in readers {
+                let _ = reader.join();
+            }
+            panic!("workerd did not start: {line}{}", log.lock().unwrap());
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).unwrap()));
+        Self { address, started: began.elapsed(), child, log }
+    }
+
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// The lines of the log that are about requests, with this member.
+    #[must_use]
+    pub fn lines(&self, key: &str, value: &str) -> Vec<Value> {
+        let log = self.log();
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        lines.filter(|line| line[key] == value).collect()
+    }
+
+    /// Resident bytes, open descriptors and processor time of workerd; `None` where there is no `/proc`.
+    #[must_use]
+    pub fn figures(&self) -> Option<Figures> {
+        let id = self.child.id();
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        let resident = status.lines().find(|line| line.starts_with("VmRSS"))?;
+        let kib: u64 = resident.split_whitespace().nth(1)?.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+        let after: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks = after[11].parse::<u64>().ok()? + after[12].parse::<u64>().ok()?;
+        let descriptors = std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count();
+        // A tick is a hundredth of a second on every Linux that this runs on.
+        Some(Figures { resident: kib * 1024, descriptors, cpu: Duration::from_millis(ticks * 10) })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Figures {
+    pub resident: u64,
+    pub descriptors: usize,
+    pub cpu: Duration,
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn path(variable: &str) -> PathBuf {
+    let Some(value) = std::env::var_os(variable) else {
+        panic!(
+            "{variable} is not set; `cargo xtask test worker` builds what these tests need and sets it"
+        );
+    };
+    let path = PathBuf::from(value);
+    assert!(path.exists(), "{variable}: {} does not exist", path.display());
+    path
+}
+
+fn configuration(variables: &[(&str, String)]) -> String {
+    let mut bindings = String::new();
+    for (name, value) in variables {
+        writeln!(bindings, "    (name = {}, {value}),", quote(name)).unwrap();
+    }
+    let date = compatibility_date();
+    format!(
+        r#"using Workerd = import "/workerd/workerd.capnp";
+using Modules = import "/modules.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "creole", worker = .creole),
+    (name = "internet", network = (allow = ["public", "private", "local"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "creole")],
+);
+const creole :Workerd.Worker = (
+  modules = Modules.modules,
+  compatibilityDate = "{date}",
+  bindings = [
+{bindings}  ],
+);
+"#
+    )
+}
+
+/// A text as Cap'n Proto writes it.
+fn quote(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
+}
+
+fn file(text: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("creole-worker-tests-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{number}.capnp"));
+    std::fs::write(&path, text).unwrap();
+    path
+}

@@ -1,0 +1,183 @@
+//! A scripted upstream over HTTP/1.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use http_body_util::channel::{Channel, Sender};
+use hyper::body::{Body, Frame, Incoming};
+use hyper::header::HeaderMap;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpListener, TcpStream};
+
+/// What the upstream was sent.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+/// A body of the upstream, which a test writes into. Dropping it ends the body well.
+pub type Out = Sender<Bytes, Box<dyn Error + Send + Sync>>;
+
+/// Counts the bodies that are being sent.
+pub struct Counted {
+    body: Channel<Bytes, Box<dyn Error + Send + Sync>>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Body for Counted {
+    type Data = Bytes;
+    type Error = Box<dyn Error + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+}
+
+/// A scripted upstream.
+#[derive(Clone)]
+pub struct Upstream {
+    pub address: SocketAddr,
+    pub asked: Arc<Mutex<Vec<Asked>>>,
+    /// Bodies that are being sent.
+    pub open: Arc<AtomicUsize>,
+    /// The most of them at once.
+    pub peak: Arc<AtomicUsize>,
+    /// Connections that were accepted.
+    pub connections: Arc<AtomicUsize>,
+}
+
+type Script = dyn Fn(Asked, Out) -> (u16, HeaderMap) + Send + Sync;
+
+impl Upstream {
+    /// `script` gets each request and a body to write into, and says status and content type.
+    pub async fn start<F>(script: F) -> Self
+    where
+        F: Fn(Asked, Out) -> (u16, &'static str) + Send + Sync + 'static,
+    {
+        Self::start_with(move |asked, out| {
+            let (status, kind) = script(asked, out);
+            (status, HeaderMap::from_iter([(hyper::header::CONTENT_TYPE, kind.parse().unwrap())]))
+        })
+        .await
+    }
+
+    pub async fn start_with<F>(script: F) -> Self
+    where
+        F: Fn(Asked, Out) -> (u16, HeaderMap) + Send + Sync + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstream = Self {
+            address: listener.local_addr().unwrap(),
+            asked: Arc::default(),
+            open: Arc::default(),
+            peak: Arc::default(),
+            connections: Arc::default(),
+        };
+        let (serving, script) = (upstream.clone(), Arc::new(script));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                serving.connections.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serving.clone().serve(stream, script.clone()));
+            }
+        });
+        upstream
+    }
+
+    async fn serve(self, stream: TcpStream, script: Arc<Script>) {
+        let _ = stream.set_nodelay(true);
+        let service = service_fn(|request: Request<Incoming>| {
+            let (upstream, script) = (self.clone(), Arc::clone(&script));
+            async move { Ok::<_, Infallible>(upstream.answer(request, &script).await) }
+        });
+        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>, script: &Arc<Script>) -> Response<Counted> {
+        let (head, body) = request.into_parts();
+        let Ok(body) = body.collect().await else { return Response::new(self.body().1) };
+        let asked = Asked {
+            method: head.method.to_string(),
+            path: head.uri.path_and_query().unwrap().as_str().to_owned(),
+            headers: head.headers,
+            body: String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+        };
+        self.asked.lock().unwrap().push(asked.clone());
+        let (out, body) = self.body();
+        self.peak.fetch_max(self.open.load(Ordering::SeqCst), Ordering::SeqCst);
+        let (status, headers) = script(asked, out);
+        let mut response = Response::new(body);
+        *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap();
+        *response.headers_mut() = headers;
+        response.headers_mut().insert("x-request-id", "up-1".parse().unwrap());
+        response
+    }
+
+    fn body(&self) -> (Out, Counted) {
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let (out, body) = Channel::new(1);
+        (out, Counted { body, open: Arc::clone(&self.open) })
+    }
+
+    /// One that answers every request with the same whole body.
+    pub async fn answering(status: u16, kind: &'static str, body: &'static str) -> Self {
+        Self::start(move |_, mut out| {
+            tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
+            (status, kind)
+        })
+        .await
+    }
+
+    /// One whose bodies the test writes.
+    pub async fn written() -> (Self, tokio::sync::mpsc::UnboundedReceiver<Out>) {
+        let (outs, received) = tokio::sync::mpsc::unbounded_channel();
+        let upstream = Self::start(move |_, out| {
+            outs.send(out).unwrap();
+            (200, crate::EVENT_STREAM)
+        })
+        .await;
+        (upstream, received)
+    }
+
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    #[must_use]
+    pub fn last(&self) -> Asked {
+        self.asked.lock().unwrap().last().unwrap().clone()
+    }
+
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.open.load(Ordering::SeqCst) == 0
+    }
+}
+
+/// An address where nobody listens.
+pub async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}/v1", listener.local_addr().unwrap())
+}

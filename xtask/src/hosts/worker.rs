@@ -1,0 +1,135 @@
+//! The Worker in workerd, the runtime of Cloudflare.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::{Plan, Started};
+use crate::children::Children;
+use crate::{setup, worker, workspace};
+
+/// The files that are needed.
+pub(crate) struct Worker {
+    binary: PathBuf,
+    modules: PathBuf,
+}
+
+pub(super) fn prepare() -> Result<Worker> {
+    let binary = setup::workerd()?;
+    let modules = worker::shipped()?.folder;
+    Ok(Worker { binary, modules })
+}
+
+impl Worker {
+    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+        let wrangler = workspace::root().join("cloudflare/wrangler.toml");
+        let wrangler =
+            fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;
+        // As other programs read it: an authority of one's own, such as a company's proxy.
+        let authorities = match std::env::var_os("SSL_CERT_FILE") {
+            Some(path) => fs::read_to_string(&path)
+                .with_context(|| format!("SSL_CERT_FILE: {}", path.to_string_lossy()))?,
+            None => String::new(),
+        };
+        let rendered = plan.folder.join("workerd.capnp");
+        fs::write(&rendered, configuration(plan, &date(&wrangler)?, &authorities)?)?;
+        let log = plan.folder.join("workerd.log");
+        let mut command = Command::new(&self.binary);
+        command.args(["serve", "--import-path"]).arg(&self.modules).arg(&rendered);
+        children.start("workerd", &mut command, &log)?;
+        let notes = vec![format!("workerd's configuration: {}", rendered.display())];
+        Ok(Started { log, notes })
+    }
+}
+
+/// The date whose behaviour of the runtime is asked for: the same as when it is deployed.
+fn date(wrangler: &str) -> Result<String> {
+    let line = wrangler.lines().find_map(|line| line.strip_prefix("compatibility_date = "));
+    Ok(line.context("cloudflare/wrangler.toml has no compatibility_date")?.trim_matches('"').into())
+}
+
+fn configuration(plan: &Plan, date: &str, authorities: &str) -> Result<String> {
+    let mut bindings = format!("(name = \"CREOLE_CONFIG\", text = {})", quote(&plan.config));
+    for name in &plan.secrets {
+        let name = quote(name);
+        write!(bindings, ",\n    (name = {name}, fromEnvironment = {name})")?;
+    }
+    const END: &str = "-----END CERTIFICATE-----";
+    let authorities: Vec<String> = authorities
+        .split_inclusive(END)
+        .filter(|part| part.ends_with(END))
+        .map(|part| quote(part.trim_start()))
+        .collect();
+    Ok(format!(
+        r#"# Made by `cargo xtask run`.
+using Workerd = import "/workerd/workerd.capnp";
+using Modules = import "/modules.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "creole", worker = .creole),
+    (name = "internet", network = (
+      allow = ["public", "private", "local"],
+      tlsOptions = (trustBrowserCas = true, trustedCertificates = [{authorities}]),
+    )),
+  ],
+  sockets = [(name = "http", address = "{listen}", http = (), service = "creole")],
+);
+
+const creole :Workerd.Worker = (
+  modules = Modules.modules,
+  compatibilityDate = "{date}",
+  bindings = [
+    {bindings},
+  ],
+);
+"#,
+        authorities = authorities.join(", "),
+        listen = plan.listen,
+    ))
+}
+
+/// A text as Cap'n Proto writes it.
+fn quote(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('\n', "\\n").replace('\r', "\\r"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::Url;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn texts_are_quoted_and_secrets_stay_in_the_environment() {
+        let plan = Plan {
+            listen: (Ipv4Addr::LOCALHOST, 8787).into(),
+            upstream: Url::parse("http://localhost:1/v1").unwrap(),
+            config: r#"{"a":"\n"}"#.to_owned(),
+            secrets: vec!["KEY".to_owned()],
+            folder: PathBuf::new(),
+        };
+        let pem = "-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n";
+        let made = configuration(&plan, "2026-01-01", &pem.repeat(2)).unwrap();
+        for part in [
+            r#"text = "{\"a\":\"\\n\"}""#,
+            r#"(name = "KEY", fromEnvironment = "KEY")"#,
+            r#"address = "127.0.0.1:8787""#,
+            r#"compatibilityDate = "2026-01-01""#,
+        ] {
+            assert!(made.contains(part), "{part}: {made}");
+        }
+        assert_eq!(made.matches(r"-----BEGIN CERTIFICATE-----\nA\n").count(), 2, "{made}");
+    }
+
+    #[test]
+    fn the_date_is_that_of_the_deployment() {
+        let wrangler = workspace::root().join("cloudflare/wrangler.toml");
+        let date = date(&fs::read_to_string(wrangler).unwrap()).unwrap();
+        assert_eq!(date.len(), "2026-01-01".len(), "{date}");
+    }
+}
