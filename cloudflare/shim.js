@@ -1,9 +1,10 @@
 // The entry point of the Worker, around what wasm-bindgen writes.
 //
 // After a panic or a trap, WebAssembly's memory cannot be trusted, and nothing that waits for it will
-// ever be called again. Requests without an answer get an error, and the module is started anew for
-// the next request, in the same isolate.
+// ever be called again. Requests without an answer get an error, streams are broken off, and the module
+// is started anew for the next request, in the same isolate.
 import * as creole from "./index.js";
+import { breakOff } from "./stream.js";
 
 const broken = {
   type: "error",
@@ -20,6 +21,7 @@ function fail(error) {
   for (const giveUp of waiting) {
     giveUp();
   }
+  breakOff(new Error("the module failed"));
 }
 
 // The crate `worker` sets `criticalError` in its panic hook; a trap without a panic is an exception.

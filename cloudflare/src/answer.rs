@@ -9,14 +9,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use creole::{End, Failure, Head, Millis};
-use futures_util::Stream;
+use futures_util::Stream as _;
 use worker::web_sys::{ReadableStream, Response};
-use worker::{AbortController, ByteStream, ResponseBody};
+use worker::{AbortController, ByteStream};
 
 use crate::budget::Held;
 use crate::environment::now;
 use crate::http;
 use crate::live::{self, Live};
+use crate::source;
 use crate::timer::Timer;
 
 /// How long an upstream that has said everything may take to end its body. One that is cut off
@@ -101,11 +102,7 @@ impl Answering {
         if self.live.exchange.is_ended() && self.upstream.body.is_none() {
             return http::response(&head, &self.out);
         }
-        let response = worker::Response::from_stream(self);
-        match response.map(|response| response.body().clone()) {
-            Ok(ResponseBody::Stream(body)) => http::stream(&head, &body),
-            _ => http::response(&live::no_head(), &[]),
-        }
+        http::stream(&head, &source::stream(self))
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
@@ -138,6 +135,23 @@ impl Answering {
         }
     }
 
+    /// The next bytes for the client, or `None` when it has everything.
+    pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        loop {
+            #[cfg(feature = "test-hooks")]
+            crate::hooks::panic_in_stream(&self.out);
+            if !self.out.is_empty() {
+                return Poll::Ready(Some(mem::take(&mut self.out)));
+            }
+            if self.live.exchange.is_ended() {
+                ready!(self.poll_ending(context));
+                return Poll::Ready(None);
+            }
+            // The head is out, so none comes any more.
+            let _ = ready!(self.poll_step(context));
+        }
+    }
+
     /// The exchange is over: lets the upstream end its body, for a moment.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));
@@ -148,26 +162,5 @@ impl Answering {
             }
         }
         Poll::Ready(())
-    }
-}
-
-impl Stream for Answering {
-    type Item = worker::Result<Vec<u8>>;
-
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = self.get_mut();
-        loop {
-            #[cfg(feature = "test-hooks")]
-            crate::hooks::panic_in_stream(&this.out);
-            if !this.out.is_empty() {
-                return Poll::Ready(Some(Ok(mem::take(&mut this.out))));
-            }
-            if this.live.exchange.is_ended() {
-                ready!(this.poll_ending(context));
-                return Poll::Ready(None);
-            }
-            // The head is out, so none comes any more.
-            let _ = ready!(this.poll_step(context));
-        }
     }
 }

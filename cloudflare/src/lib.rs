@@ -34,7 +34,9 @@ mod pass;
 #[cfg(target_arch = "wasm32")]
 mod serve;
 #[cfg(target_arch = "wasm32")]
+mod source;
+#[cfg(target_arch = "wasm32")]
 mod timer;
 
 #[cfg(target_arch = "wasm32")]
-pub use serve::fetch;
+pub use {serve::fetch, source::Source};

@@ -112,7 +112,7 @@ mod tests {
             began: 1000,
             passed: None,
         };
-        let mut report = creole::report::Report { status: 504, ..Default::default() };
+        let mut report = Report { status: 504, ..Default::default() };
         report.outcome = Outcome::Failed(Kind::Timeout, Fault::Upstream);
         report.model = "é".repeat(200);
         let line = line(&request, &report, 1250);

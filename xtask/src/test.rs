@@ -69,6 +69,7 @@ fn stages() -> Vec<Stage> {
                 "--quiet",
                 "-p",
                 "creole-cloudflare",
+                "--no-deps",
                 "--target",
                 worker::TARGET,
                 "--features",

@@ -1,7 +1,8 @@
 //! `xtask-worker MODULE.wasm FOLDER`: the modules that the runtime loads, in `FOLDER`.
 //!
 //! ```text
-//!  shim.js        the entry point; from cloudflare/
+//!  shim.js        the entry point, and
+//!  stream.js      the clients' streams; both from cloudflare/
 //!  index.js       what wasm-bindgen writes around the WebAssembly
 //!  index_bg.wasm  the WebAssembly
 //!  snippets/…     JavaScript that crates bring along
@@ -22,7 +23,10 @@ use wasm_bindgen_cli_support::Bindgen;
 
 /// The name that everything else is derived from.
 const NAME: &str = "index";
-const SHIM: &str = include_str!("../../../cloudflare/shim.js");
+const SCRIPTS: [(&str, &str); 2] = [
+    ("shim.js", include_str!("../../../cloudflare/shim.js")),
+    ("stream.js", include_str!("../../../cloudflare/stream.js")),
+];
 
 fn main() -> Result<()> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -47,7 +51,9 @@ fn package(module: &Path, folder: &Path) -> Result<()> {
     let index = folder.join(NAME).with_extension("js");
     let script = fs::read_to_string(&index)?;
     fs::write(&index, without_source_phase(&script)?)?;
-    fs::write(folder.join("shim.js"), SHIM)?;
+    for (name, script) in SCRIPTS {
+        fs::write(folder.join(name), script)?;
+    }
     let files = files(folder, Path::new(""))?;
     fs::write(folder.join("modules.capnp"), modules(&files)?)?;
     Ok(())

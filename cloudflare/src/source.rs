@@ -1,0 +1,76 @@
+//! An answer as JavaScript reads it: see `stream.js`.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use wasm_bindgen::prelude::*;
+use worker::js_sys::{Promise, Uint8Array};
+use worker::wasm_bindgen_futures::future_to_promise;
+use worker::web_sys::ReadableStream;
+
+use crate::answer::Answering;
+
+#[wasm_bindgen(raw_module = "./stream.js")]
+extern "C" {
+    #[wasm_bindgen(js_name = streamOf)]
+    fn stream_of(source: Source) -> ReadableStream;
+}
+
+/// The stream for the client.
+pub(crate) fn stream(answer: Answering) -> ReadableStream {
+    stream_of(Source(Rc::new(RefCell::new(State { answer: Some(answer), pulling: None }))))
+}
+
+/// What `stream.js` pulls.
+#[wasm_bindgen]
+pub struct Source(Rc<RefCell<State>>);
+
+struct State {
+    /// `None` once it is over, or given up.
+    answer: Option<Answering>,
+    /// Who waits for a piece.
+    pulling: Option<Waker>,
+}
+
+impl State {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        let Some(answer) = &mut self.answer else { return Poll::Ready(None) };
+        let piece = answer.poll_piece(context);
+        match &piece {
+            Poll::Pending => self.pulling = Some(context.waker().clone()),
+            Poll::Ready(Some(_)) => {}
+            Poll::Ready(None) => self.answer = None,
+        }
+        piece
+    }
+}
+
+#[wasm_bindgen]
+impl Source {
+    /// Promises the next piece, or `undefined` at the end.
+    pub fn pull(&self) -> Promise {
+        let state = Rc::clone(&self.0);
+        future_to_promise(async move {
+            // Nothing that a poll calls comes back in here; should it, the stream waits.
+            let poll = |context: &mut Context<'_>| {
+                state.try_borrow_mut().map_or(Poll::Pending, |mut state| state.poll(context))
+            };
+            let piece = poll_fn(poll).await;
+            Ok(piece.map_or(JsValue::UNDEFINED, |piece| Uint8Array::from(piece.as_slice()).into()))
+        })
+    }
+
+    /// The client has gone.
+    pub fn cancel(&self) {
+        let Ok(mut state) = self.0.try_borrow_mut() else { return };
+        let (answer, pulling) = (state.answer.take(), state.pulling.take());
+        drop(state);
+        drop(answer);
+        // A pull that nobody wakes would be kept for ever.
+        if let Some(pulling) = pulling {
+            pulling.wake();
+        }
+    }
+}
