@@ -3,8 +3,7 @@
 //! Written by `translate` while it reads the request, read by `stream` and by `translate` again
 //! while they read the answer. It owns its texts: the request body is gone by then.
 
-use std::collections::BTreeSet;
-
+use crate::names::NameSet;
 use crate::profile::Profile;
 
 /// What an answer must know about its request.
@@ -32,7 +31,7 @@ pub struct Asked {
     /// The tools that a guard withheld, which the model may call all the same.
     pub withheld: Withheld,
     /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
-    pub ids_used: BTreeSet<String>,
+    pub ids_used: NameSet<'static>,
     /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
     pub input_tokens: u64,
     /// The final assistant text, where the profile says that the upstream repeats it.

@@ -5,6 +5,7 @@
 //! says where the bad value is and what was expected there, never what a prompt or a credential says.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 use crate::json::{self, Writer};
 
@@ -97,8 +98,14 @@ impl Fault {
 }
 
 /// An answer that is an error.
+///
+/// It is one pointer, because nearly all functions can return one and nearly none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Said>);
+
+/// What an [`Error`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
     /// Whose problem it is.
     pub fault: Fault,
     /// The `error.type`.
@@ -117,8 +124,14 @@ impl Error {
     /// An error with the status of its kind.
     #[must_use]
     pub fn new(fault: Fault, kind: Kind, message: impl Into<String>) -> Self {
+        Self::with_message(fault, kind, message.into())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn with_message(fault: Fault, kind: Kind, message: String) -> Self {
         let status = kind.status();
-        Self { fault, kind, status, message: message.into(), code: None, should_retry: None }
+        Self(Box::new(Said { fault, kind, status, message, code: None, should_retry: None }))
     }
 
     /// A request that cannot be served; `message` begins with the path where there is one.
@@ -173,6 +186,20 @@ impl Error {
         json.end_object();
         json.key("request_id").text(request_id);
         json.end_object();
+    }
+}
+
+impl Deref for Error {
+    type Target = Said;
+
+    fn deref(&self) -> &Said {
+        &self.0
+    }
+}
+
+impl DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Said {
+        &mut self.0
     }
 }
 

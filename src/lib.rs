@@ -10,6 +10,7 @@ pub mod error;
 mod exchange;
 pub mod ids;
 pub mod json;
+pub mod names;
 pub mod openai;
 pub mod profile;
 pub mod report;

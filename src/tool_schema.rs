@@ -15,10 +15,10 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::json::{self, Kind, Reader, Str};
+use crate::names::Names;
 
 /// Most bytes that are looked at in one check, those of each schema and of each part of the input
 /// counted whenever one is applied to the other.
@@ -255,7 +255,7 @@ impl<'s> Check<'s> {
         let missing: Vec<String> = elements(keywords.required)
             .filter_map(|name| Reader::new(name, 1).string().ok())
             .map(|name| name.decode())
-            .filter(|name| !members.contains_key(name))
+            .filter(|name| !members.contains(name))
             .map(Cow::into_owned)
             .collect();
         if !missing.is_empty() {
@@ -264,7 +264,7 @@ impl<'s> Check<'s> {
             return Err(Violation { missing, reason, ..Violation::default() });
         }
         let schemas = keywords.properties.map(self::members).unwrap_or_default();
-        for (key, value) in &members {
+        for (key, value) in members.iter() {
             let schema = match schemas.get(key) {
                 Some(schema) => *schema,
                 None if keywords.patterned => continue,
@@ -448,8 +448,8 @@ fn elements(array: Option<&str>) -> impl Iterator<Item = &str> {
 
 /// The members of an object; none for anything else. Of several with one name the last one counts,
 /// as for most readers of JSON.
-fn members(object: &str) -> BTreeMap<Cow<'_, str>, &str> {
-    let mut members = BTreeMap::new();
+fn members(object: &str) -> Names<'_, &str> {
+    let mut members = Names::default();
     let mut reader = Reader::new(object, DEPTH_MAX);
     if reader.begin_object().is_err() {
         return members;
@@ -462,7 +462,16 @@ fn members(object: &str) -> BTreeMap<Cow<'_, str>, &str> {
 }
 
 fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
-    members(object).remove(name)
+    let mut reader = Reader::new(object, DEPTH_MAX);
+    reader.begin_object().ok()?;
+    let mut found = None;
+    while let Ok(Some(key)) = reader.next_key() {
+        let Ok(value) = reader.skip() else { break };
+        if key == name {
+            found = Some(value);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ pub fn run(request: &Value, way: &Way) -> Run {
         Ok((exchange, upstream)) => {
             let sent: Value = serde_json::from_slice(&upstream.body)
                 .unwrap_or_else(|error| panic!("{error} in the body sent for {body}"));
-            let target = &config.upstreams["default"].profile;
+            let target = &config.upstreams.get("default").unwrap().profile;
             let rules =
                 chat::Rules { name_chars_max: target.max_tool_name, ..chat::Rules::default() };
             if let Err(error) = chat::check(&sent, rules) {

@@ -237,7 +237,7 @@ fn one_request(fixture: &Fixture, variant: &Value) -> Result<(), String> {
             if variant.get("error").is_some() {
                 return Err(format!("expected {}, but sent {body}", variant["error"]));
             }
-            let target = &config.upstreams["default"].profile;
+            let target = &config.upstreams.get("default").unwrap().profile;
             let rules = chat::Rules {
                 name_chars_max: target.max_tool_name,
                 id_chars_max: target.max_id_length,

@@ -14,7 +14,6 @@
 
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 
 use creole::{Header, Millis};
@@ -257,7 +256,7 @@ fn write_pairs(headers: &[Header]) -> Vec<u8> {
 struct Vm {
     filter: RefCell<Filter>,
     /// Defining a counter again would give it a second id.
-    counters: RefCell<BTreeMap<&'static str, u32>>,
+    counters: RefCell<Vec<(&'static str, u32)>>,
     /// A keyed hash: the entropy of this VM, drawn once.
     entropy: RandomState,
     streams: Cell<u64>,
@@ -290,7 +289,10 @@ fn seed(id: ContextId) -> u128 {
 }
 
 fn count(name: &'static str, by: u64) -> Result<(), Status> {
-    let known = VM.with(|vm| vm.counters.try_borrow().ok()?.get(name).copied());
+    let known = VM.with(|vm| {
+        let counters = vm.counters.try_borrow().ok()?;
+        counters.iter().find(|known| known.0 == name).map(|known| known.1)
+    });
     let id = match known {
         Some(id) => id,
         None => {
@@ -301,7 +303,7 @@ fn count(name: &'static str, by: u64) -> Result<(), Status> {
             })?;
             VM.with(|vm| {
                 if let Ok(mut counters) = vm.counters.try_borrow_mut() {
-                    counters.insert(name, id);
+                    counters.push((name, id));
                 }
             });
             id

@@ -4,7 +4,6 @@
 //! entered again while it runs; what they decide is done after they have returned. Envoy may then
 //! call back (a stream can end inside of a hostcall) and finds everything in order.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use creole::config::Config;
@@ -12,6 +11,7 @@ use creole::translate::headers::is_value;
 use creole::{Header, Millis};
 
 use crate::action::{Action, Decision, Side};
+use crate::contexts::Contexts;
 use crate::heads;
 use crate::stream::Stream;
 
@@ -25,8 +25,8 @@ pub type ContextId = u32;
 /// All that one VM knows.
 #[derive(Debug, Default)]
 pub struct Filter {
-    plugins: BTreeMap<ContextId, Option<Arc<Config>>>,
-    streams: BTreeMap<ContextId, Entry>,
+    plugins: Contexts<Option<Arc<Config>>>,
+    streams: Contexts<Entry>,
     /// What all streams together hold.
     held_bytes: usize,
 }
@@ -89,7 +89,7 @@ impl Filter {
     /// Whether a context is there: after some hostcalls it is not any more.
     #[must_use]
     pub fn has(&self, id: ContextId) -> bool {
-        self.streams.contains_key(&id)
+        self.streams.get(id).is_some()
     }
 
     /// Whether the callbacks of this side need the head or piece that they are about.
@@ -107,8 +107,8 @@ impl Filter {
         seed: u128,
         now: Millis,
     ) -> Decision {
-        let Some(entry) = self.streams.get_mut(&id) else { return Decision::pass() };
-        let Some(Some(config)) = self.plugins.get(&entry.plugin) else { return Decision::pass() };
+        let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
+        let Some(Some(config)) = self.plugins.get(entry.plugin) else { return Decision::pass() };
         let stream = entry.stream.insert(Stream::new(Arc::clone(config), seed));
         stream.on_request_headers(head, end_of_stream, now)
     }
@@ -161,7 +161,7 @@ impl Filter {
     pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
         let mut all = Vec::new();
         let mut released = 0_usize;
-        for (id, entry) in &mut self.streams {
+        for (id, entry) in self.streams.iter_mut() {
             let Some(stream) = entry.stream.as_mut().filter(|_| entry.plugin == plugin) else {
                 continue;
             };
@@ -169,7 +169,7 @@ impl Filter {
             let actions = stream.on_tick(now);
             released = released.saturating_add(before.saturating_sub(stream.held_bytes()));
             if !actions.is_empty() {
-                all.push((*id, actions));
+                all.push((id, actions));
             }
         }
         self.held_bytes = self.held_bytes.saturating_sub(released);
@@ -178,7 +178,7 @@ impl Filter {
 
     /// A stream is over.
     pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
-        match self.streams.get_mut(&id).and_then(|entry| entry.stream.as_mut()) {
+        match self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
             Some(stream) => stream.on_log(details, now),
             None => Vec::new(),
         }
@@ -186,10 +186,10 @@ impl Filter {
 
     /// A context is forgotten.
     pub fn on_delete(&mut self, id: ContextId) {
-        self.plugins.remove(&id);
+        self.plugins.remove(id);
         let held = self.stream(id).map_or(0, Stream::held_bytes);
         self.held_bytes = self.held_bytes.saturating_sub(held);
-        self.streams.remove(&id);
+        self.streams.remove(id);
     }
 
     /// What all streams together hold.
@@ -199,7 +199,7 @@ impl Filter {
     }
 
     fn stream(&self, id: ContextId) -> Option<&Stream> {
-        self.streams.get(&id).and_then(|entry| entry.stream.as_ref())
+        self.streams.get(id).and_then(|entry| entry.stream.as_ref())
     }
 
     /// Calls with the stream and with the bytes that it may hold.
@@ -208,9 +208,9 @@ impl Filter {
         id: ContextId,
         call: impl FnOnce(&mut Stream, usize) -> Decision,
     ) -> Decision {
-        let Some(entry) = self.streams.get_mut(&id) else { return Decision::pass() };
+        let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
         let Some(stream) = entry.stream.as_mut() else { return Decision::pass() };
-        let limit = match self.plugins.get(&entry.plugin) {
+        let limit = match self.plugins.get(entry.plugin) {
             Some(Some(config)) => config.settings.buffered_bytes_max,
             _ => usize::MAX,
         };

@@ -30,6 +30,7 @@
 #[cfg(target_arch = "wasm32")]
 mod abi;
 pub mod action;
+mod contexts;
 pub mod details;
 pub mod filter;
 pub mod heads;

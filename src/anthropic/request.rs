@@ -371,7 +371,7 @@ mod tests {
 
     fn error(body: &str) -> String {
         let mut warnings = Warnings::new(false);
-        Request::read(body, 128, false, &mut warnings).unwrap_err().message
+        Request::read(body, 128, false, &mut warnings).unwrap_err().message.clone()
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl<'a> Source<'a, '_> {
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
     ) -> Read<()> {
+        self.members(&mut member)
+    }
+
+    /// Not generic: there are some forty kinds of objects.
+    fn members(&mut self, member: &mut dyn FnMut(&mut Self, &str) -> Read<bool>) -> Read<()> {
         self.reader.kind()?;
         let start = self.reader.offset();
         self.reader.begin_object()?;
@@ -100,6 +105,10 @@ impl<'a> Source<'a, '_> {
 
     /// Reads an array, calling `element` for each.
     pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        self.elements(&mut element)
+    }
+
+    fn elements(&mut self, element: &mut dyn FnMut(&mut Self) -> Read<()>) -> Read<()> {
         self.reader.begin_array()?;
         while self.reader.next_element()? {
             element(self)?;

@@ -415,7 +415,7 @@ mod tests {
     fn tool(text: &str) -> Result<ToolDefinition<'_>, String> {
         let mut warnings = Warnings::new(true);
         ToolDefinition::read(&mut Reader::new(text, 128), "tools[3]", &mut warnings)
-            .map_err(|error| error.message)
+            .map_err(|error| error.message.clone())
     }
 
     #[test]
@@ -499,7 +499,7 @@ mod tests {
 
     fn choice(text: &str) -> Result<ToolChoice<'_>, String> {
         ToolChoice::read(&mut Reader::new(text, 128), &mut Warnings::new(true))
-            .map_err(|error| error.message)
+            .map_err(|error| error.message.clone())
     }
 
     #[test]
@@ -535,7 +535,7 @@ mod tests {
             "messages[1].content[0].tool",
             &mut Warnings::new(true),
         )
-        .map_err(|error| error.message)
+        .map_err(|error| error.message.clone())
     }
 
     #[test]

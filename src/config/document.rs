@@ -1,12 +1,12 @@
 //! Reads and checks the document.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use super::{
     Config, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
 };
 use crate::json::{Error, Kind, Reader};
+use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{self, Setting};
 
@@ -126,15 +126,17 @@ impl Setting for Target {
 fn named<'a, T>(
     reader: &mut Reader<'a>,
     read: impl Fn(&mut Reader<'a>) -> Result<T, Error>,
-) -> Result<BTreeMap<String, T>, Error> {
-    let mut all = BTreeMap::new();
+) -> Result<Vec<(String, T)>, Error> {
+    let mut all = Vec::new();
+    let mut names = NameSet::default();
     reader.begin_object()?;
     while let Some(name) = reader.next_key()? {
         let name = name.decode().into_owned();
         let value = read(reader).map_err(|error| error.in_key(&name))?;
-        if all.insert(name.clone(), value).is_some() {
+        if !names.add(name.clone()) {
             return Err(Error::value("expected each name once").in_key(&name));
         }
+        all.push((name, value));
     }
     Ok(all)
 }
@@ -159,8 +161,8 @@ impl Config {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let mut upstreams = BTreeMap::new();
-        let mut models = BTreeMap::new();
+        let mut upstreams = Vec::new();
+        let mut models = Vec::new();
         let mut settings = Settings::default();
         let mut reader = Reader::new(text, 64);
         reader.begin_object()?;
@@ -263,8 +265,8 @@ fn is_visible_ascii(byte: u8) -> bool {
 
 impl ModelMap {
     fn check(
-        document: BTreeMap<String, Target>,
-        upstreams: &BTreeMap<String, Upstream>,
+        document: Vec<(String, Target)>,
+        upstreams: &Names<'static, Upstream>,
     ) -> Result<Self, ConfigError> {
         let mut map = Self::default();
         for (name, target) in document {
@@ -272,7 +274,7 @@ impl ModelMap {
             if target.upstream.is_empty() && upstreams.len() > 1 {
                 return refuse(path, "expected the name of an upstream, because there are several");
             }
-            if !target.upstream.is_empty() && !upstreams.contains_key(&target.upstream) {
+            if !target.upstream.is_empty() && !upstreams.contains(&target.upstream) {
                 return refuse(
                     path,
                     format!("expected a name in upstreams, but found {:?}", target.upstream),
@@ -280,13 +282,16 @@ impl ModelMap {
             }
             match name.strip_suffix('*') {
                 Some("") => map.any = Some(target),
-                Some(prefix) => map.prefixes.push((prefix.to_owned(), target)),
+                Some(prefix) => {
+                    let longer = |(known, _): &(String, Target)| known.len() >= prefix.len();
+                    let place = map.prefixes.partition_point(longer);
+                    map.prefixes.insert(place, (prefix.to_owned(), target));
+                }
                 None => {
                     map.exact.insert(name, target);
                 }
             }
         }
-        map.prefixes.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
         Ok(map)
     }
 }
@@ -406,7 +411,7 @@ mod tests {
     #[test]
     fn secrets_are_found_and_never_printed() {
         let config = config(r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#).unwrap();
-        assert_eq!(config.upstreams["a"].key, Key::Secret("sk-canary".to_owned()));
+        assert_eq!(config.upstreams.get("a").unwrap().key, Key::Secret("sk-canary".to_owned()));
         assert!(!format!("{config:?}").contains("canary"));
     }
 
@@ -428,8 +433,8 @@ mod tests {
         assert_eq!(route("claude-y"), ("b".into(), "m2".into()));
         assert_eq!(route("claude-haiku-9"), ("b".into(), "m3".into()));
         assert_eq!(route("qwen"), ("a".into(), "qwen".into()));
-        assert_eq!(config.upstreams["b"].profile.max_stop, 2);
-        assert_eq!(config.upstreams["b"].profile.max_tools, 128);
+        assert_eq!(config.upstreams.get("b").unwrap().profile.max_stop, 2);
+        assert_eq!(config.upstreams.get("b").unwrap().profile.max_tools, 128);
     }
 
     #[test]

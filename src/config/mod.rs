@@ -5,9 +5,9 @@
 
 mod document;
 
-use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::names::Names;
 use crate::profile::Profile;
 use crate::setting::{keys, words};
 pub use document::ConfigError;
@@ -16,7 +16,7 @@ pub use document::ConfigError;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Where requests can go, by name.
-    pub upstreams: BTreeMap<String, Upstream>,
+    pub upstreams: Names<'static, Upstream>,
     /// Which model of which upstream serves which model of the client.
     pub models: ModelMap,
     /// What every exchange obeys.
@@ -244,7 +244,7 @@ impl fmt::Debug for Key {
 /// Which model of which upstream serves which model of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelMap {
-    exact: BTreeMap<String, Target>,
+    exact: Names<'static, Target>,
     /// Longest first.
     prefixes: Vec<(String, Target)>,
     any: Option<Target>,
@@ -262,12 +262,9 @@ pub struct Target {
 impl Default for Config {
     /// One upstream called `default`, with the profile `default` and the client's key.
     fn default() -> Self {
-        let upstream = Upstream::named("default");
-        Self {
-            upstreams: BTreeMap::from([(upstream.name.clone(), upstream)]),
-            models: ModelMap::default(),
-            settings: Settings::default(),
-        }
+        let mut upstreams = Names::default();
+        upstreams.insert("default", Upstream::named("default"));
+        Self { upstreams, models: ModelMap::default(), settings: Settings::default() }
     }
 }
 
@@ -316,7 +313,7 @@ impl ModelMap {
 
     /// The names that stand in the map in full, for `/v1/models`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.exact.keys().map(String::as_str)
+        self.exact.keys()
     }
 
     fn target(&self, model: &str) -> Option<&Target> {

@@ -16,12 +16,12 @@
 //! real API's words, which clients match on.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, Message, Role, Text, ToolResult};
 use crate::error::Error;
 use crate::json::Str;
+use crate::names::{NameSet, Names};
 use crate::warning::Warnings;
 
 /// What a model is told about a call whose result is not in the history.
@@ -41,19 +41,20 @@ struct Found<'a> {
 /// Makes every call have its one result. See the module's documentation.
 #[must_use]
 pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
-    let mut found: BTreeMap<Cow<'a, str>, Found<'a>> = BTreeMap::new();
+    let mut found: Names<'a, Found<'a>> = Names::default();
     for (at, turn) in turns.iter_mut().enumerate() {
         match turn {
             Turn::User(user) => {
                 for result in std::mem::take(&mut user.results) {
-                    let known = found.entry(result.id.decode()).or_default();
-                    known.results.push((at, Some(result)));
+                    found.update(result.id.decode(), |known| {
+                        known.results.push((at, Some(result)));
+                    });
                 }
             }
             Turn::Assistant(blocks) => {
                 drop_repeated_calls(blocks, warnings);
                 for call in calls(blocks) {
-                    found.entry(call.id.decode()).or_default().callers.push(at);
+                    found.update(call.id.decode(), |known| known.callers.push(at));
                 }
             }
             Turn::System(_) => {}
@@ -75,11 +76,12 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
         }
         answers.push(results);
     }
-    let mut orphans: BTreeMap<usize, Vec<Item<'a>>> = BTreeMap::new();
-    for (at, result) in found.into_values().flat_map(|found| found.results) {
-        if let Some(result) = result {
+    // Those of each turn.
+    let mut orphans: Vec<Vec<Item<'a>>> = turns.iter().map(|_| Vec::new()).collect();
+    for (at, result) in found.take_values().flat_map(|found| found.results) {
+        if let (Some(result), Some(orphans)) = (result, orphans.get_mut(at)) {
             warnings.add("tool_result_orphan");
-            orphans.entry(at).or_default().push(Item::Orphan(result));
+            orphans.push(Item::Orphan(result));
         }
     }
     assemble(turns, answers, orphans)
@@ -89,9 +91,9 @@ fn drop_repeated_calls(blocks: &mut Vec<Block<'_>>, warnings: &mut Warnings) {
     if calls(blocks).nth(1).is_none() {
         return;
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = NameSet::default();
     blocks.retain(|block| match block {
-        Block::ToolUse(call) if !seen.insert(call.id.decode()) => {
+        Block::ToolUse(call) if !seen.add(call.id.decode()) => {
             warnings.add("tool_use_duplicate");
             false
         }
@@ -162,18 +164,17 @@ impl<'a> Found<'a> {
 fn assemble<'a>(
     turns: Vec<Turn<'a>>,
     answers: Vec<Vec<ToolResult<'a>>>,
-    mut orphans: BTreeMap<usize, Vec<Item<'a>>>,
+    orphans: Vec<Vec<Item<'a>>>,
 ) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
     // Results that wait for their turn, and system messages that must not stand before them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
-    for ((at, turn), results) in turns.into_iter().enumerate().zip(answers) {
+    for ((turn, results), mut orphans) in turns.into_iter().zip(answers).zip(orphans) {
         match turn {
             Turn::User(User { items, .. }) => {
-                let mut all = orphans.remove(&at).unwrap_or_default();
-                all.extend(items);
-                let user = User { results: std::mem::take(&mut waiting), items: all };
+                orphans.extend(items);
+                let user = User { results: std::mem::take(&mut waiting), items: orphans };
                 if !(user.results.is_empty() && user.items.is_empty()) {
                     whole.push(Turn::User(user));
                 }
@@ -211,20 +212,30 @@ fn flush<'a>(
 /// Puts results into the order of the calls, which is what templates render. Clients give them in
 /// the order in which the tools were done.
 pub fn order(turns: &mut [Turn<'_>]) {
-    let mut position: BTreeMap<Cow<'_, str>, usize> = BTreeMap::new();
+    let mut position: Names<'_, usize> = Names::default();
+    let mut calls_of_turn = 0;
     for turn in turns {
         match turn {
             Turn::Assistant(blocks) => {
                 position.clear();
+                calls_of_turn = calls(blocks).count();
                 for (at, call) in calls(blocks).enumerate() {
-                    position.entry(call.id.decode()).or_insert(at);
+                    let id = call.id.decode();
+                    if !position.contains(&id) {
+                        position.insert(id, at);
+                    }
                 }
             }
             Turn::User(user) if user.results.len() > 1 => {
-                let last = usize::MAX;
-                user.results.sort_by_key(|result| {
-                    position.get(&result.id.decode()).copied().unwrap_or(last)
-                });
+                // One place for each call, and one for results of other calls.
+                let mut places: Vec<Vec<_>> = (0..=calls_of_turn).map(|_| Vec::new()).collect();
+                for result in user.results.drain(..) {
+                    let place = position.get(&result.id.decode()).copied();
+                    if let Some(place) = places.get_mut(place.unwrap_or(calls_of_turn)) {
+                        place.push(result);
+                    }
+                }
+                user.results.extend(places.into_iter().flatten());
             }
             Turn::User(_) | Turn::System(_) => {}
         }
@@ -236,11 +247,11 @@ pub fn order(turns: &mut [Turn<'_>]) {
 /// # Errors
 /// In the real API's words.
 pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
-    let mut ids = BTreeSet::new();
+    let mut ids = NameSet::default();
     // The calls that the user's next blocks must answer, and the message they are in.
     let mut open: Vec<Cow<'_, str>> = Vec::new();
-    let mut known: BTreeSet<Cow<'_, str>> = BTreeSet::new();
-    let mut answered: BTreeSet<Cow<'_, str>> = BTreeSet::new();
+    let mut known = NameSet::default();
+    let mut answered = NameSet::default();
     let mut caller = 0usize;
     // Whether results may still come: they are the first blocks of the user's turn.
     let mut answering = false;
@@ -264,11 +275,11 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
             match block {
                 Block::ToolUse(call) => {
                     let id = call.id.decode();
-                    if !ids.insert(id.clone()) {
+                    if !ids.add(id.clone()) {
                         let rule = "`tool_use` ids must be unique";
                         return Err(Error::invalid(format!("{}: {rule}", path())));
                     }
-                    known.insert(id.clone());
+                    known.add(id.clone());
                     open.push(id);
                     caller = at;
                 }
@@ -290,7 +301,7 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
                         )));
                     }
                     if answering {
-                        answered.insert(id);
+                        answered.add(id);
                     }
                 }
                 _ if message.role == Role::User => answering = false,
@@ -304,10 +315,9 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
 fn check_answered(
     caller: usize,
     open: &[Cow<'_, str>],
-    answered: &BTreeSet<Cow<'_, str>>,
+    answered: &NameSet<'_>,
 ) -> Result<(), Error> {
-    let ids: Vec<&str> =
-        open.iter().filter(|id| !answered.contains(*id)).map(Cow::as_ref).collect();
+    let ids: Vec<&str> = open.iter().filter(|id| !answered.contains(id)).map(Cow::as_ref).collect();
     if ids.is_empty() {
         return Ok(());
     }

@@ -17,7 +17,7 @@
 //! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state; only the
 //! functions of `pump` change these. Which call a fragment belongs to is decided in `call`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::call::Call;
 use super::sink::Sink;
@@ -28,6 +28,7 @@ use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, Str};
+use crate::names::NameSet;
 use crate::openai::{Chunk, Delta, Part, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
@@ -59,7 +60,7 @@ pub(super) struct Machine {
     pub(super) blocks: u64,
     pub(super) calls: Vec<Call>,
     /// The client's ids in the history and in this answer.
-    pub(super) ids_used: BTreeSet<String>,
+    pub(super) ids_used: NameSet<'static>,
     /// Reasoning that is not shown and must come back with the next call.
     pub(super) hidden: Option<Thinking>,
     /// White space before the first reasoning, escaped.

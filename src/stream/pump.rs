@@ -16,6 +16,7 @@ use super::tool_input::Input;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
 use crate::json::{self, Reader};
+use crate::names::NameSet;
 use crate::profile::EmptyContent;
 use crate::tool_schema;
 use crate::translate::response::Stop;
@@ -175,7 +176,7 @@ impl Machine {
         }
         call.state = CallState::Open;
         let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
-        self.ids_used.insert(id.clone());
+        self.ids_used.add(id.clone());
         let (name, toolset) = match self.asked.tools.meant_by(&call.name) {
             Some(tool) => {
                 if tool.outgoing != call.name {
@@ -370,11 +371,7 @@ fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &crate::ids::Ids) -> &
 
 /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
 /// and models imitate it. `None` where there is nothing to repair.
-fn without_id_echo(
-    object: &str,
-    schema: Option<&str>,
-    ids_used: &std::collections::BTreeSet<String>,
-) -> Option<String> {
+fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -> Option<String> {
     if schema.is_some_and(|schema| has_property(schema, "id")) {
         return None;
     }

@@ -316,7 +316,6 @@ fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
             }
         }
     }
-    words.sort_by_key(|(position, _)| *position);
     let inside = |value: &str| value.trim_matches('"').to_owned();
     match kind {
         Some(kind) if !is_tab => {
@@ -325,7 +324,8 @@ fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
         }
         _ => out.push(b'*'),
     }
-    for (_, value) in words {
+    let in_order = (0..ORDER.len()).flat_map(|at| words.iter().filter(move |word| word.0 == at));
+    for (_, value) in in_order {
         // Strings and numbers only; anything else is not a word.
         let mut reader = Reader::new(value, 1);
         let Ok(word) = reader.string().map(|text| text.raw()).or_else(|_| reader.number()) else {

@@ -20,9 +20,9 @@
 //! [`Outgoing`] adds what an upstream wants of ids that it did not issue itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::base62_of_hash;
+use crate::names::{NameSet, Names};
 use crate::profile::IdStyle;
 
 /// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
@@ -34,7 +34,7 @@ const HASH_DIGITS: usize = 22;
 /// The client's id for an upstream's id. `used` holds the client's ids that other calls of this
 /// conversation or of this answer have. `upstream_id` must not be empty.
 #[must_use]
-pub fn encode(upstream_id: &str, used: &BTreeSet<String>) -> String {
+pub fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
     let mut id = format!("toolu_{tag}{body}");
     let mut number = 2u64;
@@ -161,9 +161,9 @@ pub struct Outgoing {
     /// 0 is no limit.
     max_length: usize,
     /// What each id of the client became.
-    given: BTreeMap<String, String>,
+    given: Names<'static, String>,
     /// The ids given so far, and whether the upstream issued them.
-    taken: BTreeMap<String, bool>,
+    taken: Names<'static, bool>,
     /// The number of the next call (Kimi).
     calls: u64,
 }
@@ -172,7 +172,7 @@ impl Outgoing {
     /// For one request. `max_length` 0 is no limit.
     #[must_use]
     pub fn new(style: IdStyle, max_length: usize) -> Self {
-        Self { style, max_length, given: BTreeMap::new(), taken: BTreeMap::new(), calls: 0 }
+        Self { style, max_length, given: Names::default(), taken: Names::default(), calls: 0 }
     }
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
@@ -217,7 +217,7 @@ impl Outgoing {
                 },
                 IdStyle::Kimi | IdStyle::Any => self.any(client_id, attempt),
             };
-            if !self.taken.contains_key(&id) {
+            if !self.taken.contains(&id) {
                 return id;
             }
             attempt = attempt.saturating_add(1);
@@ -261,7 +261,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn encoded(id: &str) -> String {
-        encode(id, &BTreeSet::new())
+        encode(id, &NameSet::default())
     }
 
     #[test]
@@ -293,13 +293,15 @@ mod tests {
 
     #[test]
     fn an_id_that_comes_again_is_numbered_and_decodes_to_the_same() {
-        let mut used = BTreeSet::new();
+        let mut used = NameSet::default();
         for client in ["toolu_0", "toolu_u2_0", "toolu_u3_0"] {
             assert_eq!(encode("call_0", &used), client);
             assert_eq!(decode(client).unwrap(), "call_0");
-            used.insert(client.to_owned());
+            used.add(client.to_owned());
         }
-        used.remove("toolu_u2_0");
+        let mut used = NameSet::default();
+        used.add("toolu_0");
+        used.add("toolu_u3_0");
         assert_eq!(encode("call_0", &used), "toolu_u2_0");
         assert_eq!(decode("toolu_u12345678901234567890123_0").unwrap(), "call_0");
     }
@@ -353,18 +355,18 @@ mod tests {
 
         #[test]
         fn every_id_comes_back_exactly(id in upstream_ids()) {
-            let mut used = BTreeSet::new();
+            let mut used = NameSet::default();
             for _ in 0..3 {
                 let client = encode(&id, &used);
                 prop_assert!(is_safe(&client));
                 prop_assert_eq!(decode(&client), Some(id.clone()));
-                prop_assert!(used.insert(client));
+                prop_assert!(used.add(client));
             }
         }
 
         #[test]
         fn different_ids_stay_different(ids in prop::collection::btree_set(upstream_ids(), 2..40)) {
-            let clients: BTreeSet<String> = ids.iter().map(|id| encoded(id)).collect();
+            let clients: std::collections::BTreeSet<String> = ids.iter().map(|id| encoded(id)).collect();
             prop_assert_eq!(clients.len(), ids.len());
         }
 
@@ -393,7 +395,7 @@ mod tests {
         ) {
             for style in [IdStyle::Any, IdStyle::Mistral9, IdStyle::Kimi] {
                 let mut outgoing = Outgoing::new(style, max);
-                let mut seen = BTreeMap::<String, String>::new();
+                let mut seen = Names::<String>::default();
                 for client in &clients {
                     let id = outgoing.id(client, "read");
                     prop_assert_eq!(&outgoing.id(client, "other"), &id);

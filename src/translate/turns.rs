@@ -1,15 +1,13 @@
 //! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
 //! where the upstream can take them (mapping A.4, steps 1 and 2).
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, VecDeque};
-
 use super::{server_history, thinking};
 use crate::anthropic::tool::ToolChange;
 use crate::anthropic::{Block, DocumentSource, Message, Role, Text};
 use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
+use crate::names::NameSet;
 use crate::profile::{MidSystem, Profile, ServerHistory};
 use crate::warning::Warnings;
 
@@ -22,11 +20,11 @@ pub(super) struct History<'a> {
     /// What became of the tools, in order.
     pub(super) changes: Vec<ToolChange<'a>>,
     /// Tools that a search found.
-    pub(super) activated: BTreeSet<Cow<'a, str>>,
+    pub(super) activated: NameSet<'a>,
     /// The effort that the last system message with one asks for.
     pub(super) effort: Option<Str<'a>>,
     /// The ids of all calls.
-    pub(super) ids: BTreeSet<String>,
+    pub(super) ids: NameSet<'static>,
 }
 
 pub(super) struct Reading<'p, 'w, 'a> {
@@ -154,7 +152,7 @@ impl<'a> Reading<'_, '_, 'a> {
     fn assistant(&mut self, block: Block<'a>) -> Result<(), Refused> {
         match block {
             Block::ToolUse(call) => {
-                self.history.ids.insert(call.id.decode().into_owned());
+                self.history.ids.add(call.id.decode().into_owned());
                 self.turns.block(Block::ToolUse(call));
             }
             Block::Thinking { thinking, signature } => {
@@ -165,7 +163,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {
                 if let Block::ServerToolResult { content, tool_search: true } = block {
                     server_history::tool_names(content, |name| {
-                        self.history.activated.insert(name.decode());
+                        self.history.activated.add(name.decode());
                     });
                 }
                 if self.profile.server_history == ServerHistory::Text {
@@ -199,10 +197,10 @@ impl<'a> Reading<'_, '_, 'a> {
 
     fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {
         self.history.effort = message.effort.or(self.history.effort);
-        let mut texts = VecDeque::new();
+        let mut texts = Vec::new();
         for (number, block) in message.content.into_iter().enumerate() {
             match block {
-                Block::Text(text) => texts.push_back(text),
+                Block::Text(text) => texts.push(text),
                 Block::ToolChange(change) => self.history.changes.push(*change),
                 Block::Unknown(tag) => {
                     return Err(Refused::Tag(shown(tag)).at(at, number, false));
@@ -242,7 +240,7 @@ impl<'a> Reading<'_, '_, 'a> {
     fn activate(&mut self, blocks: &[Block<'a>]) {
         for block in blocks {
             if let Block::ToolReference(name) = block {
-                self.history.activated.insert(name.decode());
+                self.history.activated.add(name.decode());
             }
         }
     }

@@ -221,7 +221,7 @@ fn strict_mode_knows_what_the_newest_version_has_no_longer() {
         let headers = [("anthropic-version".to_owned(), version.to_owned())];
         let mut warnings = Warnings::new(true);
         let result = translate::request(&whole(request), &strict, &headers, &mut warnings);
-        result.err().map(|error| error.message)
+        result.err().map(|error| error.message.clone())
     };
     let warm = json!({"temperature": 0.5});
     let expected = "temperature: Extra inputs are not permitted";

@@ -81,12 +81,12 @@ fn warned(request: Value) -> String {
 }
 
 fn refused(request: Value) -> String {
-    try_with(&Config::default(), &whole(request)).0.unwrap_err().message
+    try_with(&Config::default(), &whole(request)).0.unwrap_err().message.clone()
 }
 
 fn refused_strictly(request: Value) -> String {
     let config = config("default", json!({}), json!({"strict": true}));
-    try_with(&config, &whole(request)).0.unwrap_err().message
+    try_with(&config, &whole(request)).0.unwrap_err().message.clone()
 }
 
 fn user(content: impl Into<Value>) -> Value {

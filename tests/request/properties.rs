@@ -97,7 +97,7 @@ proptest! {
         let (outcome, _) = try_with(&config, &body);
         match outcome {
             Ok((sent, _)) => prop_assert_eq!(check_pairs(&sent["messages"]), Ok(()), "{}", sent),
-            Err(error) => prop_assert_eq!(error.message, "messages: text content blocks must be non-empty"),
+            Err(error) => prop_assert_eq!(&error.message, "messages: text content blocks must be non-empty"),
         }
     }
 

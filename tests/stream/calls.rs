@@ -74,7 +74,7 @@ fn fragments_find_their_call() {
 #[test]
 fn ids_are_unique_in_the_conversation_and_in_the_answer() {
     let c = case().with(|asked, _| {
-        asked.ids_used.insert("toolu_a".to_owned());
+        asked.ids_used.add("toolu_a".to_owned());
     });
     c.gives(
         &done(&[call(0, "call_a", "w", "{}"), call(1, "call_a", "w", "{}")]),

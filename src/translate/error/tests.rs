@@ -13,7 +13,7 @@ fn refused(status: u16, body: &str) -> Error {
 }
 
 fn message(body: &str) -> String {
-    refused(500, body).message
+    refused(500, body).message.clone()
 }
 
 /// The message for a 400 with this text.
@@ -21,7 +21,7 @@ fn rewritten(text: &str) -> String {
     let body = serde_json::json!({"error": {"message": text, "type": "BadRequestError"}});
     let error = refused(400, &body.to_string());
     assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
-    error.message
+    error.message.clone()
 }
 
 #[test]

@@ -21,7 +21,6 @@ mod typed;
 mod tests;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 pub use schema::{meets_strict_subset, write_schema};
 
@@ -29,6 +28,7 @@ use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition}
 use crate::asked;
 use crate::error::Error;
 use crate::json::Writer;
+use crate::names::{NameSet, Names};
 use crate::profile::{Profile, ToolSchema, WebSearch};
 use crate::warning::Warnings;
 use choice::Sent;
@@ -41,7 +41,7 @@ pub struct ToolSet<'a> {
     functions: Vec<Function<'a>>,
     /// Those of them that are no members of toolsets, by the client's name: a long history asks for
     /// each of its calls.
-    by_name: BTreeMap<Cow<'a, str>, usize>,
+    by_name: Names<'a, usize>,
     choice: Sent,
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
@@ -64,7 +64,7 @@ impl<'a> ToolSet<'a> {
     pub fn new(
         definitions: Vec<ToolDefinition<'a>>,
         changes: Vec<ToolChange<'a>>,
-        activated: &BTreeSet<Cow<'a, str>>,
+        activated: &NameSet<'a>,
         choice: Option<ToolChoice<'a>>,
         history_has_calls: bool,
         profile: &Profile,
@@ -117,17 +117,18 @@ impl<'a> ToolSet<'a> {
                 profile.max_tools
             )));
         }
+        let mut by_name = Names::default();
+        for (index, function) in functions.iter().enumerate() {
+            if function.toolset.is_none() {
+                by_name.insert(function.name.clone(), index);
+            }
+        }
         let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
         Ok(Self {
             not_parallel: one_tool_call
                 && profile.parallel_tool_calls
                 && mode != Some(&ChoiceMode::None),
-            by_name: functions
-                .iter()
-                .enumerate()
-                .filter(|(_, function)| function.toolset.is_none())
-                .map(|(index, function)| (function.name.clone(), index))
-                .collect(),
+            by_name,
             functions,
             choice: sent,
             one_tool_call,

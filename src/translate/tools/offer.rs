@@ -12,7 +12,6 @@
 //! of them are offered.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
 
 use super::function::{Function, member_name};
 use super::names;
@@ -21,6 +20,7 @@ use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::error::Error;
 use crate::json::{self, Kind as ValueKind, Reader};
+use crate::names::{NameSet, Names};
 use crate::profile::{Profile, ToolSchema};
 use crate::warning::Warnings;
 
@@ -68,7 +68,7 @@ pub(super) struct Server<'a> {
 pub(super) struct Offers<'a> {
     pub(super) candidates: Vec<Candidate<'a>>,
     /// By outgoing name.
-    by_name: BTreeMap<Cow<'a, str>, usize>,
+    by_name: Names<'a, usize>,
     /// The candidates that are members of toolsets; few, since names are unique.
     members: Vec<usize>,
     name_length_max: usize,
@@ -264,13 +264,13 @@ impl<'a> Offers<'a> {
     /// Offers the deferred tools that `activated` and `forced` name, or all of them.
     pub(super) fn load(
         &mut self,
-        activated: &BTreeSet<Cow<'a, str>>,
+        activated: &NameSet<'a>,
         forced: Option<&str>,
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let all = self.searched_by_server() || !(added || self.can_load(activated));
-        for name in activated.iter().map(AsRef::as_ref).chain(forced) {
+        for name in activated.keys().chain(forced) {
             let found = self.find(name);
             if found.is_empty() && forced != Some(name) {
                 // The tool may be gone since its server was disconnected: the turn can go on.
@@ -303,7 +303,7 @@ impl<'a> Offers<'a> {
 
     /// Whether something on the client's side loads deferred tools: it did already, it is Claude
     /// Code, or one of its tools looks as if it searched for tools.
-    fn can_load(&self, activated: &BTreeSet<Cow<'a, str>>) -> bool {
+    fn can_load(&self, activated: &NameSet<'a>) -> bool {
         !activated.is_empty()
             || self.candidates.iter().any(|one| match &one.what {
                 What::Function(function) => {

@@ -6,9 +6,8 @@
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
-use std::collections::BTreeSet;
-
 use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::names::NameSet;
 use crate::profile::ToolSchema;
 
 const DEPTH_MAX: u32 = 128;
@@ -373,8 +372,8 @@ pub fn meets_strict_subset(schema: &str) -> bool {
 fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
     let mut object = root;
     let mut closed = false;
-    let mut names = BTreeSet::new();
-    let mut required = BTreeSet::new();
+    let mut names = NameSet::default();
+    let mut required = NameSet::default();
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         match key.decode().as_ref() {
@@ -387,14 +386,14 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                 object = true;
                 reader.begin_object().ok()?;
                 while let Some(name) = reader.next_key().ok()? {
-                    names.insert(name.decode());
+                    names.add(name.decode());
                     strict(reader, false)?;
                 }
             }
             "required" => {
                 reader.begin_array().ok()?;
                 while reader.next_element().ok()? {
-                    required.insert(reader.string().ok()?.decode());
+                    required.add(reader.string().ok()?.decode());
                 }
             }
             "additionalProperties" => closed = !reader.bool().ok()?,
@@ -417,7 +416,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
             _ => return None,
         }
     }
-    (!object || (closed && names.is_subset(&required))).then_some(())
+    (!object || (closed && names.keys().all(|name| required.contains(name)))).then_some(())
 }
 
 #[cfg(test)]

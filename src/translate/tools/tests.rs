@@ -71,7 +71,10 @@ impl Given {
             "null" => None,
             text => Some(ToolChoice::read(&mut Reader::new(text, 128), &mut warnings)?),
         };
-        let activated = self.activated.iter().map(|name| Cow::Borrowed(*name)).collect();
+        let mut activated = NameSet::default();
+        for name in &self.activated {
+            activated.add(*name);
+        }
         let set = ToolSet::new(
             definitions,
             read,

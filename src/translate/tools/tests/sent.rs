@@ -82,7 +82,7 @@ fn a_chat_completions_tool_is_passed_through() {
 fn too_many_tools_are_rejected_with_the_limit() {
     let tools: Vec<Value> = (0..129).map(|number| tool(&format!("t{number}"))).collect();
     let given = Given::tools(json!(tools)).profile(|profile| profile.max_tools = 128);
-    let message = given.error().message;
+    let message = &given.error().message;
     assert!(message.contains("129") && message.contains("128"), "{message}");
     let tools: Vec<Value> = (0..128).map(|number| tool(&format!("t{number}"))).collect();
     let given = Given::tools(json!(tools)).profile(|profile| profile.max_tools = 128);

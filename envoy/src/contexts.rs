@@ -1,0 +1,72 @@
+//! What belongs to each context of the host, in the order of their numbers.
+//!
+//! The host counts upwards, so a new context nearly always goes to the end of the vector. A tree
+//! would be six kilobytes of code.
+
+use crate::filter::ContextId;
+
+/// What belongs to each context.
+#[derive(Debug)]
+pub(crate) struct Contexts<T>(Vec<(ContextId, Box<T>)>);
+
+impl<T> Default for Contexts<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Contexts<T> {
+    /// Adds a context, in place of one with the same number.
+    pub(crate) fn insert(&mut self, id: ContextId, value: T) {
+        let value = Box::new(value);
+        match self.place(id) {
+            Ok(place) => {
+                if let Some(known) = self.0.get_mut(place) {
+                    known.1 = value;
+                }
+            }
+            Err(place) => self.0.insert(place, (id, value)),
+        }
+    }
+
+    pub(crate) fn get(&self, id: ContextId) -> Option<&T> {
+        Some(&self.0.get(self.place(id).ok()?)?.1)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: ContextId) -> Option<&mut T> {
+        let place = self.place(id).ok()?;
+        Some(&mut self.0.get_mut(place)?.1)
+    }
+
+    pub(crate) fn remove(&mut self, id: ContextId) {
+        if let Ok(place) = self.place(id) {
+            self.0.remove(place);
+        }
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ContextId, &mut T)> {
+        self.0.iter_mut().map(|(id, value)| (*id, &mut **value))
+    }
+
+    fn place(&self, id: ContextId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&id, |(id, _)| *id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_are_found_by_their_numbers_in_any_order() {
+        let mut contexts = Contexts::default();
+        for id in [3, 1, 2, 1] {
+            contexts.insert(id, id * 10);
+        }
+        *contexts.get_mut(2).unwrap() += 1;
+        contexts.remove(3);
+        contexts.remove(9);
+        assert_eq!((contexts.get(2), contexts.get(3)), (Some(&21), None));
+        assert_eq!(contexts.iter_mut().map(|(id, _)| id).collect::<Vec<_>>(), [1, 2]);
+    }
+}

@@ -1,0 +1,164 @@
+//! Names and what is known about each: the only tree of this crate.
+//!
+//! Every instance of `BTreeMap` for other types is six kilobytes of the filter. All of ours have
+//! texts as their keys, so there is one tree, from texts to places in a vector. It stays fast for
+//! names that a hostile client chose, which is why it is no hash table.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// What is known about each name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Names<'a, T> {
+    places: Places<'a>,
+    values: Vec<T>,
+}
+
+/// A set of names.
+pub type NameSet<'a> = Names<'a, ()>;
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Places<'a>(BTreeMap<Cow<'a, str>, usize>);
+
+impl<'a> Places<'a> {
+    #[inline(never)]
+    fn of(&self, name: &str) -> Option<usize> {
+        self.0.get(name).copied()
+    }
+
+    /// The place of `name`, which is `free` if it had none.
+    #[inline(never)]
+    fn of_or(&mut self, name: Cow<'a, str>, free: usize) -> usize {
+        *self.0.entry(name).or_insert(free)
+    }
+}
+
+impl<T> Default for Names<'_, T> {
+    fn default() -> Self {
+        Self { places: Places::default(), values: Vec::new() }
+    }
+}
+
+impl<'a, T> Names<'a, T> {
+    /// What is known about `name`.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.values.get(self.places.of(name)?)
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
+        self.values.get_mut(self.places.of(name)?)
+    }
+
+    /// Whether the name is there.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.places.of(name).is_some()
+    }
+
+    /// Sets what is known about `name`, and gives what was known before.
+    pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
+        let place = self.places.of_or(name.into(), self.values.len());
+        match self.values.get_mut(place) {
+            Some(known) => Some(std::mem::replace(known, value)),
+            None => {
+                self.values.push(value);
+                None
+            }
+        }
+    }
+
+    /// Changes what is known about `name`; a new name begins with the default.
+    pub fn update(&mut self, name: impl Into<Cow<'a, str>>, change: impl FnOnce(&mut T))
+    where
+        T: Default,
+    {
+        let place = self.places.of_or(name.into(), self.values.len());
+        if place == self.values.len() {
+            self.values.push(T::default());
+        }
+        if let Some(value) = self.values.get_mut(place) {
+            change(value);
+        }
+    }
+
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Forgets all names.
+    pub fn clear(&mut self) {
+        self.places.0.clear();
+        self.values.clear();
+    }
+
+    /// The names, in their alphabetical order.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.places.0.keys().map(AsRef::as_ref)
+    }
+
+    /// What is known, in the order of the names.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.places.0.values().filter_map(|place| self.values.get(*place))
+    }
+
+    /// What is known, in the order in which the names were added.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut()
+    }
+
+    /// Names and what is known about them, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.places
+            .0
+            .iter()
+            .filter_map(|(name, place)| Some((name.as_ref(), self.values.get(*place)?)))
+    }
+
+    /// What is known, in the order of the names, to be taken.
+    pub fn take_values(&mut self) -> impl Iterator<Item = T>
+    where
+        T: Default,
+    {
+        let values = &mut self.values;
+        self.places.0.values().filter_map(|place| values.get_mut(*place).map(std::mem::take))
+    }
+}
+
+impl<'a> NameSet<'a> {
+    /// Adds a name, and says whether it is new.
+    pub fn add(&mut self, name: impl Into<Cow<'a, str>>) -> bool {
+        self.insert(name, ()).is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_once_and_listed_in_their_order() {
+        let mut names = Names::default();
+        assert_eq!(names.insert("b", 1), None);
+        assert_eq!(names.insert("a".to_owned(), 2), None);
+        assert_eq!(names.insert("b", 3), Some(1));
+        names.update("c", |value| *value = 9);
+        names.update("a", |value| *value += 5);
+        assert_eq!(names.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(names.values().copied().collect::<Vec<_>>(), [7, 3, 9]);
+        assert_eq!(names.iter().last(), Some(("c", &9)));
+        assert_eq!((names.get("b"), names.get("x"), names.len()), (Some(&3), None, 3));
+        assert_eq!(names.take_values().collect::<Vec<_>>(), [7, 3, 9]);
+        names.clear();
+        assert!(names.is_empty() && !names.contains("a"));
+    }
+}
