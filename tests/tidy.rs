@@ -27,7 +27,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("tool_schema", &["json", "names"]),
     ("openai", &["json"]),
     ("anthropic", &["error", "json", "warning"]),
-    ("conversation", &["anthropic", "config", "error", "ids", "json", "names", "profile", "warning"]),
+    (
+        "conversation",
+        &["anthropic", "config", "error", "ids", "json", "names", "profile", "warning"],
+    ),
     (
         "translate",
         &[

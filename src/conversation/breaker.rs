@@ -14,13 +14,13 @@
 //! to the same verdict, and text that was added to a result is added again in the next request.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
 use super::failure::is_failure;
 use super::same::{of_call, same_result};
 use super::{Turn, calls};
 use crate::anthropic::{ToolResult, ToolUse};
+use crate::names::Names;
 
 /// Why a tool is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ struct Pair<'t, 'a> {
     /// Where the result is.
     at: usize,
     /// What the call is known by, unless it failed.
-    succeeded_as: Option<u64>,
+    succeeded_as: Option<String>,
 }
 
 /// Looks at the turns from `from` on. `fits` tells whether a call's input fits its tool's schema.
@@ -111,8 +111,8 @@ pub fn inspect<'a>(
     fits: impl Fn(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
     let mut verdict = Verdict::default();
-    let mut failing: BTreeMap<Tool<'a>, Count> = BTreeMap::new();
-    let mut done: BTreeMap<u64, (&ToolUse<'a>, &ToolResult<'a>, Count)> = BTreeMap::new();
+    let mut failing: Names<'_, (Tool<'a>, Count)> = Names::default();
+    let mut done: Names<'_, Option<(&ToolUse<'a>, &ToolResult<'a>, Count)>> = Names::default();
     let mut pairs = Vec::new();
     for (turn, answered) in turns.iter().enumerate().skip(from) {
         let Turn::Assistant(blocks) = answered else { continue };
@@ -120,8 +120,9 @@ pub fn inspect<'a>(
         pairs.clear();
         pair(calls(blocks), results, &fits, &mut pairs);
         let is_new = |pair: &Pair<'_, 'a>| {
-            pair.succeeded_as.is_some_and(|key| {
-                done.get(&key).is_none_or(|(_, known, _)| !same_result(known, pair.result))
+            pair.succeeded_as.as_ref().is_some_and(|key| match done.get(key) {
+                Some(Some((_, known, _))) => !same_result(known, pair.result),
+                _ => true,
             })
         };
         if pairs.iter().any(is_new) {
@@ -130,21 +131,32 @@ pub fn inspect<'a>(
             verdict.notes.clear();
         }
         for pair in &pairs {
-            let (tool, why, count) = match pair.succeeded_as {
+            let mut count = 0;
+            let (tool, why) = match &pair.succeeded_as {
                 None => {
                     let tool = name(pair.call);
-                    let count = failing.entry(tool.clone()).or_default();
-                    count.add(turn);
-                    (tool, Why::Failing, count.count)
+                    let key = match &tool {
+                        (name, None) => name.clone().into_owned(),
+                        (name, Some(toolset)) => format!("{name}\0{toolset}"),
+                    };
+                    failing.update(key, |known| {
+                        known.1.add(turn);
+                        count = known.1.count;
+                        known.0 = tool.clone();
+                    });
+                    (tool, Why::Failing)
                 }
                 Some(key) => {
                     let start = (pair.call, pair.result, Count::default());
-                    let (_, _, count) = done.entry(key).or_insert(start);
-                    count.add(turn);
-                    if count.count < failures_max {
+                    done.update(key.clone(), |known| {
+                        let known = &mut known.get_or_insert(start).2;
+                        known.add(turn);
+                        count = known.count;
+                    });
+                    if count < failures_max {
                         continue;
                     }
-                    (name(pair.call), Why::Repeating, count.count)
+                    (name(pair.call), Why::Repeating)
                 }
             };
             if count >= failures_max {
@@ -154,8 +166,9 @@ pub fn inspect<'a>(
             }
         }
     }
-    let failing = failing.into_iter().map(|(tool, count)| (tool, Why::Failing, count.count));
-    let done = done.into_values().map(|(call, _, count)| (name(call), Why::Repeating, count.count));
+    let failing = failing.take_values().map(|(tool, count)| (tool, Why::Failing, count.count));
+    let done = done.take_values().flatten();
+    let done = done.map(|(call, _, count)| (name(call), Why::Repeating, count.count));
     for ((name, toolset), why, count) in failing.chain(done) {
         if count >= failures_max {
             verdict.stuck.push(Stuck { name, toolset, why, count });
@@ -194,7 +207,7 @@ fn pair<'t, 'a: 't>(
             continue;
         };
         let failed = is_failure(result, || fits(call));
-        let succeeded_as = (!failed).then(|| of_call(call));
+        let succeeded_as = (!failed).then(|| format!("{:020}", of_call(call)));
         pairs.push(Pair { call, result, at, succeeded_as });
     }
 }

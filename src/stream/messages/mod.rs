@@ -22,12 +22,13 @@ mod fold;
 mod member;
 mod whole;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use super::machine::{INVALID_RESPONSE, Machine, Phase};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
+use crate::names::NameSet;
 use crate::translate::error;
 use block::{Block, Delta, DeltaKind};
 use fold::Fold;
@@ -72,9 +73,9 @@ pub(super) struct Messages {
     /// Bytes of deltas and starts of the others.
     waiting_bytes: usize,
     /// Indices of the upstream whose blocks were closed before the upstream stopped them.
-    closed_early: BTreeSet<u64>,
+    closed_early: Indices,
     /// Ids of the calls so far.
-    ids: BTreeSet<String>,
+    ids: NameSet<'static>,
     id_bytes: usize,
     has_call: bool,
     /// Content inside of `message_start`, which counts when no block comes.
@@ -258,11 +259,11 @@ impl Messages {
         let said = member(data, "content_block").unwrap_or("{}");
         let (ids, known) = (machine.ids, &mut self.ids);
         let mint = |id: &str| {
-            if !id.is_empty() && known.insert(id.to_owned()) {
+            if !id.is_empty() && known.add(id.to_owned()) {
                 return None;
             }
             let minted = minted_id(ids, known);
-            known.insert(minted.clone());
+            known.add(minted.clone());
             Some(minted)
         };
         let block = Block::start(data, mint);
@@ -275,7 +276,7 @@ impl Messages {
             machine.report.tool_calls = machine.report.tool_calls.saturating_add(1);
         }
         if let Some(index) = block.index {
-            self.closed_early.remove(&index);
+            self.closed_early.remove(index);
         }
         machine.report.progress = machine.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(said.len() as u64);
@@ -299,7 +300,7 @@ impl Messages {
         machine.report.progress = machine.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
         let Some(at) = self.find(&delta) else {
-            let late = delta.index.is_some_and(|index| self.closed_early.contains(&index));
+            let late = delta.index.is_some_and(|index| self.closed_early.contains(index));
             match delta.kind {
                 DeltaKind::Input if !(late || delta.is_blank()) => {
                     // A call of which nobody said what it calls.
@@ -328,7 +329,7 @@ impl Messages {
             if let Some(at) = self.blocks.iter().rposition(named) {
                 return Some(at);
             }
-            if self.closed_early.contains(&index) && delta.kind == DeltaKind::Input {
+            if self.closed_early.contains(index) && delta.kind == DeltaKind::Input {
                 return None;
             }
         }
@@ -364,7 +365,7 @@ impl Messages {
         };
         match found.and_then(|at| self.blocks.get_mut(at)) {
             Some(block) => block.stop = Some(data.to_owned()),
-            None if index.is_some_and(|index| self.closed_early.remove(&index)) => {}
+            None if index.is_some_and(|index| self.closed_early.remove(index)) => {}
             None => repaired(machine, "content_block_stop"),
         }
         self.pump(machine, false, out);
@@ -386,7 +387,9 @@ impl Messages {
             }
             if early {
                 repaired(machine, "content_block_stop");
-                self.closed_early.extend(block.index);
+                if let Some(index) = block.index {
+                    self.closed_early.add(index);
+                }
             }
             if block.close(self.index, &mut to) {
                 machine.warnings.add("tool_input_conflict");
@@ -416,8 +419,34 @@ fn repaired(machine: &mut Machine, what: &str) {
     machine.warnings.add_named("repaired", what);
 }
 
+/// The upstream's numbers of blocks, rising.
+#[derive(Debug, Default)]
+struct Indices(Vec<u64>);
+
+impl Indices {
+    fn add(&mut self, index: u64) {
+        if let Err(place) = self.0.binary_search(&index) {
+            self.0.insert(place, index);
+        }
+    }
+
+    fn contains(&self, index: u64) -> bool {
+        self.0.binary_search(&index).is_ok()
+    }
+
+    /// Says whether it was there.
+    fn remove(&mut self, index: u64) -> bool {
+        let place = self.0.binary_search(&index);
+        place.is_ok_and(|place| self.0.remove(place) == index)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
 /// An id for a call that has none, or one that another call has.
-fn minted_id(ids: Ids, known: &BTreeSet<String>) -> String {
+fn minted_id(ids: Ids, known: &NameSet<'_>) -> String {
     let mut position = u32::try_from(known.len()).unwrap_or(u32::MAX);
     loop {
         let id = ids.call(position).replacen("call_", "toolu_", 1);

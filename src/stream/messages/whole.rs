@@ -1,12 +1,11 @@
 //! A whole message: passed on as it is where nothing is wrong with it and the client wants it so,
 //! else read as the events that it stands for.
 
-use std::collections::BTreeSet;
-
 use super::member::{copy, count, elements, has, kind, member, string, text};
 use super::{Messages, ending};
 use crate::error::Error;
 use crate::json::{Kind, Writer};
+use crate::names::NameSet;
 use crate::stream::machine::{Machine, Phase};
 
 /// What a message says only at its end.
@@ -56,7 +55,7 @@ fn is_right(body: &str, machine: &mut Machine) -> bool {
     let Some(content) = member(body, "content").filter(|it| kind(it) == Some(Kind::Array)) else {
         return false;
     };
-    let mut ids = BTreeSet::new();
+    let mut ids = NameSet::default();
     let blocks = elements(content);
     let mut right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
@@ -65,7 +64,7 @@ fn is_right(body: &str, machine: &mut Machine) -> bool {
             let id = text(block, "id").unwrap_or_default().decode();
             let named = text(block, "name").is_some_and(|name| !name.is_blank());
             let object = member(block, "input").and_then(kind) == Some(Kind::Object);
-            named && object && !id.is_empty() && ids.insert(id.into_owned())
+            named && object && !id.is_empty() && ids.add(id.into_owned())
         }
         named => named.is_some(),
     };

@@ -4,8 +4,6 @@
 //! is the block's own text. Afterwards, a turn that consists of whole messages of the client is
 //! written as these, any other one block by block.
 
-use std::collections::BTreeMap;
-
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
 use crate::config::{Config, Pairing};
 use crate::conversation::{Item, Turn, Turns, pairs};
@@ -13,6 +11,9 @@ use crate::error::Error;
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::translate::signature;
 use crate::warning::Warnings;
+
+/// Where blocks stand in the body, rising, and the messages that they are of.
+type Owners = Vec<(usize, usize)>;
 
 /// The messages of a request, each with its text.
 pub(super) struct History<'a> {
@@ -259,12 +260,18 @@ impl<'a> History<'a> {
         (part.as_ptr() as usize).wrapping_sub(self.body.as_ptr() as usize)
     }
 
+    /// The message of which a part of the body is a block.
+    fn owner(&self, part: &str, owners: &Owners) -> Option<usize> {
+        let place = owners.binary_search_by_key(&self.offset(part), |(offset, _)| *offset).ok()?;
+        owners.get(place).map(|(_, message)| *message)
+    }
+
     /// The repaired history, if it is not what it was.
     fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
-        let mut owners: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut owners: Owners = Vec::new();
         for (at, said) in self.said.iter().enumerate() {
             for part in &said.blocks {
-                owners.insert(self.offset(part.raw), at);
+                owners.push((self.offset(part.raw), at));
             }
         }
         let mut out = Vec::new();
@@ -306,10 +313,10 @@ impl<'a> History<'a> {
                 None => {
                     same = false;
                     let owner = entries.iter().find_map(|entry| match entry {
-                        Entry::Raw(raw) => owners.get(&self.offset(raw)),
+                        Entry::Raw(raw) => self.owner(raw, &owners),
                         _ => None,
                     });
-                    let owner = owner.and_then(|at| self.said.get(*at));
+                    let owner = owner.and_then(|at| self.said.get(at));
                     write_message(
                         owner.filter(|said| said.role == role),
                         role,
@@ -325,16 +332,11 @@ impl<'a> History<'a> {
     }
 
     /// The messages that these entries are, one after the other and nothing else.
-    fn originals(
-        &self,
-        entries: &[Entry<'a>],
-        role: Role,
-        owners: &BTreeMap<usize, usize>,
-    ) -> Option<Vec<usize>> {
+    fn originals(&self, entries: &[Entry<'a>], role: Role, owners: &Owners) -> Option<Vec<usize>> {
         let mut found = Vec::new();
         let mut rest = entries;
         while let Some(Entry::Raw(first)) = rest.first() {
-            let at = *owners.get(&self.offset(first))?;
+            let at = self.owner(first, owners)?;
             let said = self.said.get(at).filter(|said| said.role == role)?;
             let (mine, others) = rest.split_at_checked(said.blocks.len())?;
             let mut pairs = said.blocks.iter().zip(mine);

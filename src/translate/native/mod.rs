@@ -13,7 +13,6 @@
 mod history;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use super::{count, effort};
 use crate::anthropic::Request;
@@ -22,6 +21,7 @@ use crate::config::{Config, Protocol, Upstream};
 use crate::conversation::rules;
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
+use crate::names::NameSet;
 use crate::warning::Warnings;
 use history::History;
 
@@ -62,12 +62,14 @@ pub(super) fn translate<'c>(
         let Member { start, end, .. } = envelope.model;
         edits.push((start, end, quoted(&outgoing)));
     }
-    let mut ids_used = BTreeSet::new();
+    let mut ids_used = NameSet::default();
     let mut repaired = false;
     if let Some(Member { text, start, end }) = envelope.messages
         && let Ok(history) = History::read(body, text, depth_max, warnings)
     {
-        ids_used = history.ids().iter().map(|id| id.decode().into_owned()).collect();
+        for id in history.ids() {
+            ids_used.add(id.decode().into_owned());
+        }
         let written = history.repair(config, warnings, &mut repaired)?;
         if let Some(messages) = written {
             edits.push((start, end, messages));
