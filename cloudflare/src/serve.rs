@@ -22,6 +22,9 @@ use crate::live::Live;
 use crate::pass;
 use crate::timer::Timer;
 
+/// Up to which multiple of `request_bytes_max` a refused body is still read.
+const DISCARD_FACTOR: usize = 2;
+
 /// Called by `shim.js` for every request.
 #[wasm_bindgen(
     wasm_bindgen_futures = worker::wasm_bindgen_futures,
@@ -54,7 +57,10 @@ async fn answer(isolate: &Isolate, request: Request) -> Response {
     let mut live = Live::new(isolate, &method, path);
     match live.exchange.handle_request_head(&method, path, &http::list(request.headers())) {
         RequestHead::PassThrough => pass::pass(live, &request).await,
-        RequestHead::Reply(reply) => http::response(&reply.head, &reply.body),
+        RequestHead::Reply(reply) => {
+            discard(isolate, &request).await;
+            http::response(&reply.head, &reply.body)
+        }
         RequestHead::Translate => translate(isolate, live, &request).await,
     }
 }
@@ -129,6 +135,7 @@ async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Ve
     if let Some(length) = length.and_then(|length| length.parse::<usize>().ok()) {
         // The exchange has compared it with `request_bytes_max`; the runtime sees that it is true.
         if !held.grow(length, max, now()) {
+            discard(isolate, request).await;
             return Err(Failure::Overloaded);
         }
         let whole = request.array_buffer().map_err(|_| Failure::RequestIncomplete)?;
@@ -141,13 +148,35 @@ async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Ve
     let mut body = ByteStream::from(body);
     while let Some(piece) = body.next().await {
         let Ok(piece) = piece else { return Err(Failure::RequestIncomplete) };
-        if collected.len().saturating_add(piece.len()) > settings.request_bytes_max {
-            return Err(Failure::RequestTooLarge);
-        }
-        if !held.grow(piece.len(), max, now()) {
-            return Err(Failure::Overloaded);
-        }
-        collected.extend_from_slice(&piece);
+        let refused = if collected.len().saturating_add(piece.len()) > settings.request_bytes_max {
+            Failure::RequestTooLarge
+        } else if held.grow(piece.len(), max, now()) {
+            collected.extend_from_slice(&piece);
+            continue;
+        } else {
+            Failure::Overloaded
+        };
+        read_out(isolate, body).await;
+        return Err(refused);
     }
     Ok(collected)
+}
+
+/// Reads a refused body, up to a limit. A server that closes while the client writes can destroy the
+/// very answer that says why.
+async fn discard(isolate: &Isolate, request: &Request) {
+    if let Some(body) = request.body() {
+        read_out(isolate, ByteStream::from(body)).await;
+    }
+}
+
+async fn read_out(isolate: &Isolate, mut body: ByteStream) {
+    let most = isolate.config.settings.request_bytes_max.saturating_mul(DISCARD_FACTOR);
+    let mut read = 0_usize;
+    while let Some(Ok(piece)) = body.next().await {
+        read = read.saturating_add(piece.len());
+        if read > most {
+            break;
+        }
+    }
 }

@@ -129,7 +129,25 @@ async fn a_body_that_is_not_json_is_refused_before_the_upstream() {
     assert!(upstream.asked.lock().unwrap().is_empty());
 }
 
-/// The client of these tests writes all of it before it reads; the answer must survive that.
+#[tokio::test]
+async fn a_client_that_writes_everything_before_it_reads_can_read_why_it_is_refused() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let worker = Worker::start(&nobody().await, r#"{"request_bytes_max": 3000000}"#);
+    let body = vec![b'x'; 5_000_000];
+    let chunked = [b"4c4b40\r\n".as_slice(), &body, b"\r\n0\r\n\r\n"].concat();
+    for (length, body) in
+        [("content-length: 5000000", body), ("transfer-encoding: chunked", chunked)]
+    {
+        let mut stream = tokio::net::TcpStream::connect(worker.address).await.unwrap();
+        let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\n{length}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        soon("the upload", stream.write_all(&body)).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let length = soon("the answer", stream.read(&mut answer)).await.unwrap();
+        assert!(answer[..length].starts_with(b"HTTP/1.1 413 "));
+    }
+}
+
 #[tokio::test]
 async fn a_body_above_the_limit_is_refused_and_the_client_can_read_why() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
