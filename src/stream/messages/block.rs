@@ -137,6 +137,11 @@ impl<'a> Delta<'a> {
         }
     }
 
+    /// It neither has a type nor anything by which one could be known.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.kind == DeltaKind::Other && !self.whole
+    }
+
     pub(super) fn is_blank(&self) -> bool {
         self.text.is_blank() && self.json.is_none()
     }
@@ -274,7 +279,7 @@ impl Block {
     /// Sends the start, and the deltas that wait.
     pub(super) fn open(&mut self, index: u64, out: &mut Out<'_>) {
         self.is_open = true;
-        out.indexed("content_block_start", &self.start, self.index, index);
+        out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
         match &self.content {
             Content::Text(said) => out.text(DeltaKind::Text, &said.start, index),
             Content::Thinking { said, .. } => out.text(DeltaKind::Thinking, &said.start, index),

@@ -104,9 +104,10 @@ impl Block {
             // A call that nobody can run.
             return;
         }
-        let field = if has(&self.start, "thinking") { "thinking" } else { "text" };
+        let thinks = text(&self.start, "type").is_some_and(|kind| kind == "thinking");
+        let field = if thinks { "thinking" } else { "text" };
         let replaced = |key: &str| match key {
-            "text" | "thinking" => !self.text.is_empty(),
+            _ if key == field => !self.text.is_empty(),
             "signature" => !self.signature.is_empty(),
             "input" => !self.input.is_empty(),
             "citations" => !self.citations.is_empty(),

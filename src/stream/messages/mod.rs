@@ -324,6 +324,9 @@ impl Messages {
     /// The block that a delta extends: the last one of its index, else the last one that it fits.
     fn find(&self, delta: &Delta<'_>) -> Option<usize> {
         let fits = |block: &Block| block.fits(delta.kind) && block.stop.is_none();
+        if delta.says_nothing() {
+            return None;
+        }
         if let Some(index) = delta.index {
             let named = |block: &Block| block.index == Some(index) && fits(block);
             if let Some(at) = self.blocks.iter().rposition(named) {

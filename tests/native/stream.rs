@@ -1,0 +1,406 @@
+//! What is repaired in streams.
+
+use creole::End;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The contents of a message, and what was repaired.
+#[track_caller]
+fn content(events: &[Value]) -> (Value, Vec<String>) {
+    let (message, repaired) = message_of(&sse(events));
+    (message["content"].clone(), repaired)
+}
+
+fn call(id: &str, input: &Value) -> Value {
+    json!({"type": "tool_use", "id": id, "name": "w", "input": input})
+}
+
+#[test]
+fn an_input_that_comes_twice_is_sent_once() {
+    let whole = json!({"a": 1});
+    for (said, deltas, expected) in [
+        // The deltas win when any came.
+        (&whole, vec!["{\"a\"", ":1}"], &whole),
+        (&whole, vec!["{\"a\":1}"], &whole),
+        (&json!({"a": 2, "b": [3]}), vec!["", "{\"a\":", "1}"], &whole),
+        // Else the start's.
+        (&whole, vec![], &whole),
+        (&whole, vec![""], &whole),
+        (&whole, vec!["{}"], &whole),
+        (&json!("{\"a\":1}"), vec![], &whole),
+        // A placeholder is none.
+        (&json!({}), vec!["{}", "{\"a\":1}"], &whole),
+        (&json!(""), vec!["{\"a\":1}"], &whole),
+        (&json!(null), vec!["{\"a\"", ":1}"], &whole),
+        // And what repeats itself in the deltas.
+        (&json!({}), vec!["{\"a\"", ":1}", "{\"a\":1}"], &whole),
+        (&json!({}), vec!["{\"a\":", "{\"a\":1}"], &whole),
+        (&json!({}), vec![], &json!({})),
+        (&json!({}), vec![""], &json!({})),
+    ] {
+        let mut events = vec![start(), open_call(0, "call_w:0", said)];
+        events.extend(deltas.iter().map(|delta| input(0, delta)));
+        events.extend([stop(0), ending("tool_use"), end()]);
+        let (content, _) = content(&events);
+        assert_eq!(content, json!([call("call_w:0", expected)]), "{said} and {deltas:?}");
+    }
+}
+
+#[test]
+fn a_text_at_the_start_of_its_block_is_said_once() {
+    for (said, deltas, expected) in [
+        ("Hello you", vec!["Hel", "lo", " you"], "Hello you"),
+        ("Hello", vec!["Hel", "lo", " you"], "Hello you"),
+        ("Hello", vec!["Hello you"], "Hello you"),
+        ("Hello", vec![], "Hello"),
+        ("I", vec![" am", " here"], "I am here"),
+        ("Hello", vec!["Help"], "HelloHelp"),
+        ("Hello", vec!["He"], "HelloHe"),
+        ("é\n\"x\"", vec!["é\n", "\"x\""], "é\n\"x\""),
+    ] {
+        for kind in ["text", "thinking"] {
+            let mut events = vec![start(), open(0, &json!({"type": kind, (kind): said}))];
+            for delta in &deltas {
+                let delta = json!({"type": format!("{kind}_delta"), (kind): delta});
+                events.push(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+            }
+            events.extend([stop(0), ending("end_turn"), end()]);
+            let (content, _) = content(&events);
+            assert_eq!(content[0][kind], expected, "{said:?} and {deltas:?}");
+        }
+    }
+}
+
+#[test]
+fn a_signature_at_the_start_of_its_block_is_kept_once() {
+    let block = json!({"type": "thinking", "thinking": "", "signature": "s1"});
+    let signature = |text: &str| {
+        let delta = json!({"type": "signature_delta", "signature": text});
+        json!({"type": "content_block_delta", "index": 0, "delta": delta})
+    };
+    let thought = {
+        let delta = json!({"type": "thinking_delta", "thinking": "hm"});
+        json!({"type": "content_block_delta", "index": 0, "delta": delta})
+    };
+    for (more, expected) in [(None, "s1"), (Some(signature("s2")), "s2")] {
+        let mut events = vec![start(), open(0, &block), thought.clone()];
+        events.extend(more);
+        events.extend([stop(0), ending("end_turn"), end()]);
+        let (content, _) = content(&events);
+        let expected = json!([{"type": "thinking", "thinking": "hm", "signature": expected}]);
+        assert_eq!(content, expected);
+    }
+}
+
+#[test]
+fn missing_events_are_added_where_the_answer_is_complete() {
+    let full = [
+        start(),
+        open_text(0),
+        text(0, "Hi"),
+        stop(0),
+        open_call(1, "toolu_1", &json!({})),
+        input(1, "{\"a\":1}"),
+        stop(1),
+        ending("tool_use"),
+        end(),
+    ];
+    let expected = json!([{"type": "text", "text": "Hi"}, call("toolu_1", &json!({"a": 1}))]);
+    for (without, repaired) in [
+        (vec![0], "repaired:message_start"),
+        (vec![1], "repaired:content_block_start"),
+        (vec![3], "repaired:content_block_stop"),
+        (vec![6], "repaired:content_block_stop"),
+        (vec![3, 6], "repaired:content_block_stop"),
+        (vec![7], "repaired:message_delta"),
+        (vec![8], "repaired:message_stop"),
+        (vec![0, 1, 3, 6, 8], "repaired:message_stop"),
+    ] {
+        let rest = full.iter().enumerate().filter(|(at, _)| !without.contains(at));
+        let events: Vec<Value> = rest.map(|(_, event)| event.clone()).collect();
+        let (content, found) = content(&events);
+        assert_eq!(content, expected, "without {without:?}");
+        assert!(found.iter().any(|code| code == repaired), "without {without:?}: {found:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_broke_off_is_an_error() {
+    let full = [start(), open_text(0), text(0, "Hi"), stop(0), ending("end_turn"), end()];
+    for length in 0..4 {
+        let (streamed, _) = both(&sse(&full[..=length]));
+        let text = String::from_utf8(streamed.body).unwrap();
+        assert!(text.contains("event: error\n"), "{text}");
+        assert!(text.contains("Upstream stream ended before completion."), "{text}");
+        assert!(!text.contains("message_stop"), "{text}");
+    }
+    // An open call is not closed: Claude Code would run it.
+    let events = [start(), open_call(0, "toolu_1", &json!({})), input(0, "{\"a\"")];
+    let (streamed, _) = both(&sse(&events));
+    assert!(!String::from_utf8(streamed.body).unwrap().contains("content_block_stop"));
+    // Nor does a connection that broke make a difference where the answer is complete.
+    let bytes = sse(&full[..5]);
+    let kind = (200, "text/event-stream");
+    let cut = answered(&config(), true, kind, [bytes.as_bytes()], End::Aborted);
+    grammar::fold(&String::from_utf8(cut.body).unwrap()).unwrap();
+}
+
+#[test]
+fn indices_are_counted_anew() {
+    let number = |index: Option<u64>, mut event: Value| {
+        match index {
+            Some(index) => event["index"] = index.into(),
+            None => drop(event.as_object_mut().unwrap().remove("index")),
+        }
+        event
+    };
+    for (first, second) in
+        [(Some(0), Some(0)), (None, None), (Some(3), Some(7)), (Some(1), Some(0))]
+    {
+        let events = [
+            start(),
+            number(first, open_text(0)),
+            number(first, text(0, "a")),
+            number(first, text(0, "b")),
+            number(first, stop(0)),
+            number(second, open_call(0, "x", &json!({}))),
+            number(second, input(0, "{\"a\":")),
+            number(second, input(0, "1}")),
+            number(second, stop(0)),
+            ending("tool_use"),
+            end(),
+        ];
+        let (content, _) = content(&events);
+        let expected = json!([{"type": "text", "text": "ab"}, call("x", &json!({"a": 1}))]);
+        assert_eq!(content, expected, "{first:?} and {second:?}");
+    }
+    // Deltas and stops may be numbered unlike the starts.
+    let events = [
+        start(),
+        open_text(0),
+        text(0, "a"),
+        stop(0),
+        open_call(1, "x", &json!({})),
+        input(0, "{\"a\":1}"),
+        stop(0),
+        open_call(2, "y", &json!({})),
+        input(0, "{\"b\":2}"),
+        stop(0),
+        ending("tool_use"),
+        end(),
+    ];
+    let (content, _) = content(&events);
+    let calls = [call("x", &json!({"a": 1})), call("y", &json!({"b": 2}))];
+    assert_eq!(content, json!([{"type": "text", "text": "a"}, calls[0], calls[1]]));
+}
+
+#[test]
+fn interleaved_blocks_become_one_after_another() {
+    let events = [
+        start(),
+        open_call(0, "x", &json!({})),
+        open_call(1, "y", &json!({})),
+        input(1, "{\"b\":"),
+        input(0, "{\"a\":"),
+        open_text(2),
+        text(2, "later"),
+        input(0, "1}"),
+        stop(0),
+        input(1, "2}"),
+        stop(1),
+        text(2, "!"),
+        stop(2),
+        ending("tool_use"),
+        end(),
+    ];
+    let (content, _) = content(&events);
+    let calls = [call("x", &json!({"a": 1})), call("y", &json!({"b": 2}))];
+    assert_eq!(content, json!([calls[0], calls[1], {"type": "text", "text": "later!"}]));
+    // A text that goes on after the next block began is not lost.
+    let events = [
+        start(),
+        open_text(0),
+        text(0, "a"),
+        open_call(1, "x", &json!({})),
+        text(0, "b"),
+        input(1, "{}"),
+    ];
+    let events: Vec<Value> =
+        events.into_iter().chain([stop(0), stop(1), ending("tool_use"), end()]).collect();
+    let (content, _) = content_of(&events);
+    let texts = [json!({"type": "text", "text": "a"}), json!({"type": "text", "text": "b"})];
+    assert_eq!(content, json!([texts[0], call("x", &json!({})), texts[1]]));
+}
+
+#[track_caller]
+fn content_of(events: &[Value]) -> (Value, Vec<String>) {
+    content(events)
+}
+
+#[test]
+fn a_closed_call_takes_no_late_fragments() {
+    let events = [
+        start(),
+        open_call(0, "x", &json!({})),
+        input(0, "{\"a\":1}"),
+        open_call(1, "y", &json!({})),
+        input(0, "{\"a\":1}"),
+        input(1, "{\"b\":2}"),
+        ending("tool_use"),
+        end(),
+    ];
+    let (content, repaired) = content(&events);
+    assert_eq!(content, json!([call("x", &json!({"a": 1})), call("y", &json!({"b": 2}))]));
+    assert!(repaired.contains(&"repaired:late_delta".to_owned()), "{repaired:?}");
+}
+
+#[test]
+fn ids_counts_and_models_are_made_up_where_there_are_none() {
+    let events = [
+        json!({"type": "message_start", "message": {"role": "assistant", "extra": [1.10]}}),
+        open(0, &json!({"type": "tool_use", "name": "w", "input": {}, "more": 1})),
+        open_call(1, "twice", &json!({"a": 1})),
+        stop(1),
+        open_call(2, "twice", &json!({"a": 2})),
+        stop(2),
+        json!({"type": "message_delta", "delta": {}}),
+        end(),
+    ];
+    let (message, repaired) = message_of(&sse(&events));
+    assert_eq!(message["model"], "claude");
+    assert_eq!(message["extra"], json!([1.10]));
+    assert!(message["id"].as_str().unwrap().starts_with("msg_"));
+    assert_eq!(message["content"][0]["more"], 1);
+    let ids: Vec<&str> = (0..3).map(|at| message["content"][at]["id"].as_str().unwrap()).collect();
+    assert!(ids[0].starts_with("toolu_") && ids[1] == "twice" && ids[2].starts_with("toolu_"));
+    assert_ne!(ids[0], ids[2]);
+    assert_eq!(message["stop_reason"], "tool_use");
+    assert!(message["usage"]["output_tokens"].as_u64().unwrap() > 0, "{message}");
+    assert!(repaired.contains(&"usage_estimated:".to_owned()), "{repaired:?}");
+    // Counts in the words of Chat Completions count.
+    let mut last = ending("end_turn");
+    last["usage"] = json!({"prompt_tokens": 3, "completion_tokens": 4});
+    let (message, _) =
+        message_of(&sse(&[start(), open_text(0), text(0, "x"), stop(0), last, end()]));
+    assert_eq!(message["usage"]["output_tokens"], 4);
+}
+
+#[test]
+fn the_reason_to_stop_fits_the_blocks() {
+    let with_call = |reason: Value| {
+        let mut last = ending("");
+        last["delta"]["stop_reason"] = reason;
+        let events = [start(), open_call(0, "x", &json!({"a": 1})), stop(0), last, end()];
+        message_of(&sse(&events)).0["stop_reason"].clone()
+    };
+    let with_text = |reason: &str| {
+        let events = [start(), open_text(0), text(0, "x"), stop(0), ending(reason), end()];
+        message_of(&sse(&events)).0["stop_reason"].clone()
+    };
+    for reason in ["end_turn", "tool_use", "tool_calls", "stop"] {
+        assert_eq!(with_call(reason.into()), "tool_use");
+        assert_eq!(with_text(reason), "end_turn");
+    }
+    assert_eq!(with_call(Value::Null), "tool_use");
+    assert_eq!(with_call("max_tokens".into()), "max_tokens");
+    assert_eq!(with_text("length"), "max_tokens");
+    for newer in ["pause_turn", "stop_sequence", "refusal", "some_day"] {
+        assert_eq!(with_text(newer), newer);
+    }
+}
+
+#[test]
+fn other_events_are_dropped_and_counted() {
+    let done = "data: [DONE]\n\n";
+    let mut events = sse(&[start(), json!({"type": "vendor_note", "x": 1}), open_text(0)]);
+    events.push_str(": comment\n\ndata: {\"choices\":[]}\n\n");
+    events.push_str(&sse(&[text(0, "x"), stop(0), ending("end_turn")]));
+    for tail in [done.to_owned(), sse(&[end()]) + done] {
+        let (message, repaired) = message_of(&(events.clone() + &tail));
+        assert_eq!(message["content"], json!([{"type": "text", "text": "x"}]));
+        assert!(repaired.contains(&"repaired:unknown_event".to_owned()), "{repaired:?}");
+    }
+    // `[DONE]` ends nothing that is not complete.
+    let events = [start(), open_text(0), text(0, "x")];
+    let (streamed, _) = both(&(sse(&events) + done));
+    assert!(String::from_utf8(streamed.body).unwrap().contains("event: error"));
+}
+
+#[test]
+fn one_of_the_two_names_of_an_event_is_enough() {
+    let events = [start(), open_text(0), text(0, "x"), stop(0), ending("end_turn"), end()];
+    let expected = message_of(&sse(&events)).0;
+    let unnamed: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    assert_eq!(message_of(&unnamed).0, expected);
+    let untyped: String = events
+        .iter()
+        .map(|event| {
+            let mut data = event.clone();
+            data.as_object_mut().unwrap().remove("type");
+            format!("event: {}\r\ndata: {data}\r\n\r\n", event["type"].as_str().unwrap())
+        })
+        .collect();
+    assert_eq!(message_of(&untyped).0, expected);
+}
+
+#[test]
+fn several_ends_are_one_and_a_content_in_the_start_counts_if_no_block_comes() {
+    let mut usage = ending("");
+    usage["delta"] = json!({"stop_reason": null});
+    usage["usage"] = json!({"output_tokens": 3, "input_tokens": 11});
+    let events =
+        [start(), start(), open_text(0), text(0, "x"), stop(0), usage, ending("end_turn"), end()];
+    let (message, _) = message_of(&sse(&events));
+    assert_eq!(message["usage"], json!({"input_tokens": 11, "output_tokens": 7}));
+    assert_eq!(message["stop_reason"], "end_turn");
+
+    let mut whole = start();
+    whole["message"]["content"] =
+        json!([{"type": "text", "text": "x"}, call("c", &json!({"a": 1}))]);
+    let (message, _) = message_of(&sse(&[whole.clone(), ending("tool_use"), end()]));
+    assert_eq!(message["content"], whole["message"]["content"]);
+    let events = [whole, open_text(0), text(0, "x"), stop(0), ending("end_turn"), end()];
+    let (message, _) = message_of(&sse(&events));
+    assert_eq!(message["content"], json!([{"type": "text", "text": "x"}]));
+}
+
+#[test]
+fn a_call_without_a_name_is_an_error_and_one_that_is_not_json_is_visible() {
+    let nameless = open(0, &json!({"type": "tool_use", "id": "x", "input": {}}));
+    let (streamed, _) = both(&sse(&[start(), nameless, stop(0), ending("tool_use"), end()]));
+    assert!(String::from_utf8(streamed.body).unwrap().contains("without a name"));
+    for (reason, expected) in [
+        ("tool_use", json!([call("x", &json!({"INVALID_JSON": "{\"a\":oops"}))])),
+        ("max_tokens", json!([])),
+    ] {
+        let events = [
+            start(),
+            open_call(0, "x", &json!({})),
+            input(0, "{\"a\":oops"),
+            stop(0),
+            ending(reason),
+            end(),
+        ];
+        let (streamed, whole) = both(&sse(&events));
+        assert_eq!(String::from_utf8(streamed.body).unwrap(), sse(&events));
+        let message: Value = serde_json::from_slice(&whole.body).unwrap();
+        assert_eq!(message["content"], expected);
+    }
+}
+
+#[test]
+fn limits_hold() {
+    let config = config_with(None, r#","waiting_bytes_max":4096,"response_bytes_max":4096"#);
+    let long = "x".repeat(100);
+    let mut waits = vec![start(), open_call(0, "x", &json!({})), open_text(1)];
+    waits.extend((0..100).map(|_| text(1, &long)));
+    let calls = (0..100).map(|at| open_call(at, &format!("{long}{at}"), &json!({})));
+    for events in [waits, [start()].into_iter().chain(calls).collect()] {
+        let bytes = sse(&events);
+        let kind = (200, "text/event-stream");
+        let answer = answered(&config, true, kind, bytes.as_bytes().chunks(64), End::Complete);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("too large"), "{text}");
+    }
+}

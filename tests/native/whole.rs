@@ -1,0 +1,111 @@
+//! Whole messages.
+
+use creole::End;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// What a client gets that wants no stream, and what one gets that does.
+#[track_caller]
+fn answers(body: &str) -> (String, Value) {
+    let config = config();
+    let kind = (200, "application/json");
+    let whole = answered(&config, false, kind, [body.as_bytes()], End::Complete);
+    let streamed = answered(&config, true, kind, body.as_bytes().chunks(3), End::Complete);
+    let text = String::from_utf8(streamed.body).unwrap();
+    let folded = grammar::fold(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    (String::from_utf8(whole.body).unwrap(), folded)
+}
+
+fn message() -> Value {
+    json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "kimi",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "sig"},
+            {"type": "text", "text": "Hi", "citations": [{"type": "char_location"}]},
+            {"type": "tool_use", "id": "functions.w:0", "name": "w", "input": {"a": 1}},
+            {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+        ],
+        "stop_reason": "tool_use", "stop_sequence": null,
+        "usage": {"input_tokens": 3, "output_tokens": 4, "vendor": {"x": 1}}, "vendor": [1],
+    })
+}
+
+/// Without the members that are null.
+fn comparable(mut message: Value) -> Value {
+    message.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+    message
+}
+
+#[test]
+fn a_right_message_is_passed_on_byte_for_byte() {
+    let body = serde_json::to_string_pretty(&message()).unwrap();
+    let (whole, folded) = answers(&body);
+    assert_eq!(whole, body);
+    assert_eq!(comparable(folded), comparable(message()));
+}
+
+#[test]
+fn what_is_wrong_in_a_message_is_repaired() {
+    type Change = fn(&mut Value);
+    let cases: &[(Change, &str, Value)] = &[
+        (|m| m["stop_reason"] = "end_turn".into(), "/stop_reason", json!("tool_use")),
+        (|m| m["stop_reason"] = Value::Null, "/stop_reason", json!("tool_use")),
+        (|m| m["stop_reason"] = "length".into(), "/stop_reason", json!("max_tokens")),
+        (|m| m["role"] = Value::Null, "/role", json!("assistant")),
+        (|m| m["model"] = Value::Null, "/model", json!("claude")),
+        (
+            |m| m["usage"] = json!({"prompt_tokens": 1, "completion_tokens": 8}),
+            "/usage/output_tokens",
+            json!(8),
+        ),
+        (|m| m["content"][2]["input"] = json!("{\"a\":2}"), "/content/2/input", json!({"a": 2})),
+        (|m| m["content"][2]["input"] = Value::Null, "/content/2/input", json!({})),
+        (|m| m["content"] = "plain".into(), "/content/0/text", json!("plain")),
+        (|m| m["content"][1] = json!({"text": "untyped"}), "/content/1/type", json!("text")),
+        (|m| m["id"] = Value::Null, "/type", json!("message")),
+    ];
+    for (number, (change, path, expected)) in cases.iter().enumerate() {
+        let mut body = message();
+        change(&mut body);
+        let (whole, folded) = answers(&body.to_string());
+        let whole: Value = serde_json::from_str(&whole).unwrap();
+        assert_eq!(whole.pointer(path), Some(expected), "case {number}: {whole}");
+        assert_eq!(comparable(folded), comparable(whole.clone()), "case {number}");
+        assert!(whole["usage"]["input_tokens"].is_u64(), "{whole}");
+        assert_eq!(whole["vendor"], json!([1]));
+    }
+    let mut body = message();
+    let call = body["content"][2].clone();
+    body["content"].as_array_mut().unwrap().push(call);
+    let whole: Value = serde_json::from_str(&answers(&body.to_string()).0).unwrap();
+    assert_eq!(whole["content"][2]["id"], "functions.w:0");
+    assert_ne!(whole["content"][4]["id"], "functions.w:0");
+}
+
+#[test]
+fn the_client_sees_the_model_that_it_asked_for() {
+    let body = message().to_string();
+    let config = config_with(Some("kimi-k2"), "");
+    let kind = (200, "application/json");
+    let whole = answered(&config, false, kind, [body.as_bytes()], End::Complete);
+    let whole: Value = serde_json::from_slice(&whole.body).unwrap();
+    assert_eq!(whole["model"], "claude");
+    assert_eq!(whole["content"], message()["content"]);
+}
+
+#[test]
+fn a_message_in_an_event_is_a_message() {
+    let (streamed, whole) = both(&format!("data: {}\n\n", message()));
+    let folded = grammar::fold(&String::from_utf8(streamed.body).unwrap()).unwrap();
+    assert_eq!(comparable(folded), comparable(message()));
+    assert_eq!(serde_json::from_slice::<Value>(&whole.body).unwrap(), message());
+}
+
+#[test]
+fn an_answer_in_the_other_protocol_is_translated() {
+    let body = json!({"id": "1", "object": "chat.completion", "model": "kimi", "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi"}}]});
+    let whole: Value = serde_json::from_str(&answers(&body.to_string()).0).unwrap();
+    assert_eq!(whole["content"], json!([{"type": "text", "text": "Hi"}]));
+}
