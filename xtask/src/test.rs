@@ -109,6 +109,7 @@ fn stages() -> Vec<Stage> {
                 "warnings",
             ]),
         ),
+        ("embedding", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wit"])),
         ("wasi:http", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wasi-http"])),
         (
             "Worker in workerd",
@@ -196,12 +197,14 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
 }
 
 /// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`
-/// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to embed), `CREOLE_WASI_HTTP` (the one
-/// for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the Worker's modules),
-/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand).
+/// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to
+/// embed), `CREOLE_WASI_HTTP` (the one for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an
+/// interpreter that has the package wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the
+/// Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand).
 fn artefacts() -> Result<Variables> {
     let envoy = setup::envoy()?;
     let wasmtime = setup::wasmtime()?;
+    let python = setup::python_with_wasmtime()?;
     let filter = build::one(&build::FILTER)?;
     let component = build::one(&build::COMPONENT)?;
     let wasi_http = build::one(&build::WASI_HTTP)?;
@@ -220,6 +223,7 @@ fn artefacts() -> Result<Variables> {
         ("CREOLE_WORKERD", workerd.into()),
         ("CREOLE_WORKER_DIR", modules.folder.into()),
         ("CREOLE_WORKER_HOOKS_DIR", with_hooks.folder.into()),
+        ("CREOLE_PYTHON", python.into()),
     ])
 }
 

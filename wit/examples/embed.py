@@ -1,0 +1,87 @@
+"""The component in a Python program. Needs `pip install wasmtime` (tried with 50).
+
+    python embed.py dist/creole.component.wasm
+"""
+
+import json
+import secrets
+import sys
+import time
+
+# docs: begin
+from wasmtime import Engine, Store
+from wasmtime.component import Component, Linker
+
+
+class Creole:
+    """The interface `creole:translate/exchanges`: `creole.call("[method]exchange.is-ended", it)`."""
+
+    def __init__(self, path):
+        engine = Engine()
+        self.store = Store(engine)
+        # It asks for nothing, so the linker stays empty.
+        self.instance = Linker(engine).instantiate(self.store, Component.from_file(engine, path))
+        self.exchanges = self.instance.get_export_index(
+            self.store, "creole:translate/exchanges@0.1.0"
+        )
+
+    def call(self, name, *arguments):
+        index = self.instance.get_export_index(self.store, name, self.exchanges)
+        function = self.instance.get_func(self.store, index)
+        result = function(self.store, *arguments)
+        function.post_return(self.store)
+        return result
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+def translate(creole, config, body, pieces):
+    """Yields what the client gets; `pieces` are what the upstream answers."""
+    seed = (secrets.randbits(64), secrets.randbits(64))
+    exchange = creole.call("[constructor]exchange", config, seed, False)
+    try:
+        headers = [("x-api-key", "local")]
+        head = creole.call(
+            "[method]exchange.handle-request-head", exchange, "POST", "/v1/messages", headers
+        )
+        assert head.tag == "translate", head.tag
+        sent = creole.call("[method]exchange.handle-request", exchange, body, now())
+        if sent.tag == "err":
+            yield sent.payload.body
+            return
+        request = sent.payload
+        print("POST", request.url + request.path, len(request.body), "bytes")
+        headers = [("content-type", "text/event-stream")]
+        creole.call("[method]exchange.handle-response-head", exchange, 200, headers, now())
+        for piece in pieces:
+            yield creole.call("[method]exchange.handle-response-body", exchange, piece, now()).body
+        if not creole.call("[method]exchange.is-ended", exchange):
+            yield creole.call(
+                "[method]exchange.handle-response-end", exchange, "complete", now()
+            ).body
+    finally:
+        exchange.drop(creole.store)
+# docs: end
+
+
+CONFIG = {"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}
+REQUEST = {
+    "model": "m",
+    "max_tokens": 9,
+    "stream": True,
+    "messages": [{"role": "user", "content": "Hi"}],
+}
+ANSWER = [
+    b'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n',
+    b"data: [DONE]\n\n",
+]
+
+if __name__ == "__main__":
+    creole = Creole(sys.argv[1])
+    config = creole.call("[static]config.parse", json.dumps(CONFIG), [])
+    if isinstance(config, str):
+        sys.exit(config)
+    for output in translate(creole, config, json.dumps(REQUEST).encode(), ANSWER):
+        print(output.decode(), end="")

@@ -1,0 +1,118 @@
+//! The component in programs of other people: what `docs/component.md` shows, run.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Engine, Store};
+
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::use_self)]
+    wasmtime::component::bindgen!({ world: "translator", path: "creole.wit" });
+}
+
+use bindings::Translator;
+use bindings::exports::creole::translate::exchanges::{End, RequestHead};
+
+const REQUEST: &str = r#"{"model": "m", "max_tokens": 9, "stream": true,
+    "messages": [{"role": "user", "content": "Hi"}]}"#;
+
+const CONFIG: &str =
+    r#"{"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}"#;
+
+fn file_of(variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
+    assert!(
+        path.is_file(),
+        "{variable} names no file; `cargo xtask test embedding` builds and installs what is needed"
+    );
+    path
+}
+
+/// One request, and an upstream that answers with `pieces`: what goes to the upstream, and what the
+/// client gets.
+// docs: begin
+fn exchange(path: &Path, body: &[u8], pieces: &[&[u8]]) -> wasmtime::Result<(Vec<u8>, Vec<u8>)> {
+    let engine = Engine::default();
+    let component = Component::from_file(&engine, path)?;
+    let mut store = Store::new(&engine, ());
+    // It asks for nothing, so the linker stays empty.
+    let creole = Translator::instantiate(&mut store, &component, &Linker::new(&engine))?;
+    let exchanges = creole.creole_translate_exchanges();
+    let config = exchanges.config().call_parse(&mut store, CONFIG, &[])?;
+    let config = config.map_err(wasmtime::Error::msg)?;
+
+    let calls = exchanges.exchange();
+    let now = 1_790_000_000_000; // your clock
+    let seed = (17, 4); // 128 random bits
+    let exchange = calls.call_constructor(&mut store, config, seed, true)?;
+    let headers = [("x-api-key".to_owned(), "local".to_owned())];
+    let head =
+        calls.call_handle_request_head(&mut store, exchange, "POST", "/v1/messages", &headers)?;
+    assert!(matches!(head, RequestHead::Translate));
+    let sent = match calls.call_handle_request(&mut store, exchange, body, now)? {
+        Ok(sent) => sent, // POST it to sent.url + sent.path with sent.headers
+        Err(reply) => return Ok((Vec::new(), reply.body)),
+    };
+    let answered = [("content-type".to_owned(), "text/event-stream".to_owned())];
+    calls.call_handle_response_head(&mut store, exchange, 200, &answered, now)?;
+    let mut client = Vec::new();
+    for piece in pieces {
+        let out = calls.call_handle_response_body(&mut store, exchange, piece, now)?;
+        // out.head is there once: send it before out.body
+        client.extend(out.body);
+    }
+    if !calls.call_is_ended(&mut store, exchange)? {
+        let out = calls.call_handle_response_end(&mut store, exchange, End::Complete, now)?;
+        client.extend(out.body);
+    }
+    exchange.resource_drop(&mut store)?;
+    Ok((sent.body, client))
+}
+// docs: end
+
+#[test]
+fn a_rust_program_translates_a_stream() {
+    let pieces: [&[u8]; 3] = [
+        b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hel",
+        b"lo\"},\"finish_reason\":\"stop\"}]}\n\n",
+        b"data: [DONE]\n\n",
+    ];
+    let path = file_of("CREOLE_COMPONENT");
+    let (sent, got) = exchange(&path, REQUEST.as_bytes(), &pieces).unwrap();
+    let (sent, got) = (String::from_utf8(sent).unwrap(), String::from_utf8(got).unwrap());
+    assert!(sent.starts_with("{\"model\":\"m\",\"messages\":[{\"role\":\"user\""), "{sent}");
+    assert!(got.starts_with("event: message_start\n"), "{got}");
+    assert!(got.contains("\"text\":\"Hello\"") && got.contains("event: message_stop\n"), "{got}");
+    let (sent, got) = exchange(&path, b"{", &[]).unwrap();
+    assert!(sent.is_empty() && got.starts_with(b"{\"type\":\"error\""));
+}
+
+#[test]
+fn a_python_program_translates_a_stream() {
+    let output = Command::new(file_of("CREOLE_PYTHON"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/embed.py"))
+        .arg(file_of("CREOLE_COMPONENT"))
+        .output()
+        .unwrap();
+    let (got, errors) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{errors}");
+    assert!(got.contains("POST http://localhost:11434/v1/chat/completions"), "{got}");
+    assert!(got.contains("event: message_start") && got.contains("event: message_stop"), "{got}");
+}
+
+#[test]
+fn what_the_document_shows_is_what_is_tested() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let document = read("../docs/component.md");
+    for shown in ["tests/embed.rs", "examples/embed.py", "examples/embed.mjs"] {
+        let text = read(shown);
+        let (_, text) = text.split_once("docs: begin\n").unwrap();
+        let (text, _) = text.split_once("docs: end").unwrap();
+        let text = text.trim_end().trim_end_matches(['/', '#']).trim_end();
+        assert!(document.contains(text), "docs/component.md shows another {shown}:\n{text}");
+    }
+}
