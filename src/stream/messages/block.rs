@@ -148,7 +148,7 @@ impl<'a> Delta<'a> {
 
     /// For an estimate of tokens.
     pub(super) fn bytes(&self) -> u64 {
-        self.json.map_or(self.text.raw().len(), str::len) as u64
+        self.json.map_or_else(|| self.text.raw().len(), str::len) as u64
     }
 }
 
