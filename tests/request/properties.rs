@@ -103,10 +103,13 @@ proptest! {
 
     #[test]
     fn a_right_history_is_not_touched(history in right_history(), wrong in any_history()) {
-        let off = config("default", json!({}), json!({"guards": {"pairing": "off"}}));
-        let reject = config("default", json!({}), json!({"guards": {"pairing": "reject"}}));
+        // The breaker speaks up where a right history repeats itself.
+        let quiet = json!({"failures_max": 0});
+        let repair = config("default", json!({}), json!({"guards": {"breaker": quiet}}));
+        let off = config("default", json!({}), json!({"guards": {"pairing": "off", "breaker": quiet}}));
+        let reject = config("default", json!({}), json!({"guards": {"pairing": "reject", "breaker": quiet}}));
         let body = whole(json!({"messages": history}));
-        let (repaired, warnings) = try_with(&Config::default(), &body);
+        let (repaired, warnings) = try_with(&repair, &body);
         prop_assert_eq!(warnings, "");
         let repaired = repaired.unwrap().0;
         prop_assert_eq!(&repaired, &try_with(&off, &body).0.unwrap().0);
@@ -114,7 +117,7 @@ proptest! {
         // And what is accepted strictly needs no repair.
         let body = whole(json!({"messages": wrong}));
         if try_with(&reject, &body).0.is_ok() {
-            let (_, warnings) = try_with(&Config::default(), &body);
+            let (_, warnings) = try_with(&repair, &body);
             prop_assert!(!warnings.contains("tool_result"), "{}", warnings);
         }
     }

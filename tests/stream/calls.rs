@@ -98,7 +98,7 @@ fn names_are_those_of_the_client() {
     );
     c.gives(
         &done(&[call(0, "call_a", "Get Weather", "{}")]),
-        "tool_use a get_weather {}; tool_use",
+        "tool_use a get_weather {}; tool_use !tool_name_repaired",
     );
     c.gives(
         &done(&[call(0, "call_a", "Bassh", "{}")]),
@@ -176,7 +176,7 @@ fn a_call_that_is_not_json_is_visible() {
         settings.tool_stream = ToolStream::Buffered;
     });
     let echo = [call(0, "call_a", "w", "{\"a\":\"id\",\"id\":\"toolu_x\"}")];
-    repair.gives(&done(&echo), "tool_use a w {\"a\":\"id\"}; tool_use");
+    repair.gives(&done(&echo), "tool_use a w {\"a\":\"id\"}; tool_use !tool_input_repaired");
 }
 
 #[test]

@@ -257,7 +257,7 @@ fn examples_go_into_the_description_up_to_a_limit() {
 
 #[test]
 fn a_tool_that_only_code_may_call_is_left_out() {
-    let tools = json!([tool("a"), {"name": "b", "input_schema": {}, "allowed_callers": ["code_execution_20260120"]}]);
+    let tools = json!([tool("a"), {"name": "b", "input_schema": {"type": "object"}, "allowed_callers": ["code_execution_20260120"]}]);
     let given = Given::tools(tools.clone());
     assert_eq!(given.names(), "a");
     assert_eq!(given.got().warnings, "dropped:allowed_callers");

@@ -1,0 +1,124 @@
+use super::*;
+
+fn object(rest: &str) -> String {
+    format!(r#"{{"type":"object",{rest}}}"#)
+}
+
+fn reason(schema: &str, input: &str) -> String {
+    check(schema, input).unwrap_err().to_string()
+}
+
+#[test]
+fn each_keyword_accepts_and_rejects() {
+    for (schema, good, bad) in [
+        (r#"{"type":"object"}"#, "{}", "[]"),
+        (r#"{"type":"array"}"#, "[1]", r#""[1]""#),
+        (r#"{"type":"string"}"#, r#""""#, "1"),
+        (r#"{"type":"boolean"}"#, "true", r#""true""#),
+        (r#"{"type":"null"}"#, "null", "0"),
+        (r#"{"type":"number"}"#, "1.5", r#""1.5""#),
+        (r#"{"type":"integer"}"#, "-3", "1.5"),
+        (r#"{"type":"integer"}"#, "3.0", "3.1"),
+        (r#"{"type":"integer"}"#, "15e1", "15e-1"),
+        (r#"{"type":["string","null"]}"#, "null", "{}"),
+        (r#"{"enum":["a",2,null]}"#, r#""\u0061""#, r#""A""#),
+        (r#"{"enum":["a",2,null]}"#, "2.0", "3"),
+        (
+            r#"{"const":{"a":[1,{"b":2}],"c":"d"}}"#,
+            r#"{"c":"d", "a":[1.0,{"b":2}]}"#,
+            r#"{"a":[1,{"b":2}]}"#,
+        ),
+        (r#"{"minimum":0,"maximum":9}"#, "9", "10"),
+        (r#"{"minimum":0}"#, "-0.0", "-1"),
+        (r#"{"exclusiveMinimum":0}"#, "0.1", "0"),
+        (r#"{"exclusiveMaximum":1}"#, "0", "1"),
+        (r#"{"minLength":2,"maxLength":3}"#, r#""äöü""#, r#""abcd""#),
+        (r#"{"minItems":1}"#, "[0]", "[]"),
+        (r#"{"maxItems":1}"#, "[0]", "[0,1]"),
+        (r#"{"items":{"type":"string"}}"#, r#"["a"]"#, r#"["a",1]"#),
+        (r#"{"items":false}"#, "[]", "[1]"),
+        (r#"{"required":["a"]}"#, r#"{"\u0061":null}"#, r#"{"b":1}"#),
+        (r#"{"properties":{"a":{"type":"string"}}}"#, r#"{"b":1}"#, r#"{"a":1}"#),
+        (r#"{"properties":{"a":{}},"additionalProperties":false}"#, r#"{"a":1}"#, r#"{"b":1}"#),
+        (r#"{"additionalProperties":{"type":"string"}}"#, r#"{"a":"b"}"#, r#"{"a":1}"#),
+        (r#"{"anyOf":[{"type":"string"},{"minimum":3}]}"#, "3", "2"),
+        (r#"{"oneOf":[{"type":"string"},{"type":"null"}]}"#, "null", "2"),
+        (r#"{"allOf":[{"minimum":1},{"maximum":3}]}"#, "2", "4"),
+        (r##"{"$ref":"#/$defs/n","$defs":{"n":{"type":"null"}}}"##, "null", "1"),
+        (r##"{"$ref":"#/definitions/n","definitions":{"n":{"type":"null"}}}"##, "null", "1"),
+        (
+            r##"{"type":["object"],"properties":{"next":{"$ref":"#"}}}"##,
+            r#"{"next":{"next":{}}}"#,
+            r#"{"next":{"next":1}}"#,
+        ),
+    ] {
+        assert_eq!(check(schema, good), Ok(()), "{schema} {good}");
+        assert!(check(schema, bad).is_err(), "{schema} {bad}");
+    }
+}
+
+#[test]
+fn what_is_not_known_accepts() {
+    for (schema, input) in [
+        ("true", "1"),
+        ("{}", "1"),
+        ("not a schema", "1"),
+        (r#"{"type":"date"}"#, "1"),
+        (r#"{"pattern":"^a$","format":"email"}"#, r#""b""#),
+        (r#"{"not":{}}"#, "1"),
+        (r#"{"if":{},"then":false}"#, "1"),
+        (r#"{"$ref":"https://example.com/schema"}"#, "1"),
+        (r##"{"$ref":"#/properties/a"}"##, "1"),
+        (r##"{"$ref":"#/$defs/gone","type":"string"}"##, "1"),
+        (r#"{"patternProperties":{"^x":{}},"additionalProperties":false}"#, r#"{"xa":1}"#),
+        (r#"{"prefixItems":[{}],"items":false}"#, "[1]"),
+        (r#"{"items":[{"type":"string"}]}"#, "[1]"),
+        (r#"{"minimum":0,"exclusiveMinimum":true}"#, "0"),
+        (r#"{"oneOf":[{"type":"number"},{"type":"integer"}]}"#, "1"),
+        (r#"{"minLength":3,"minItems":3,"minimum":3}"#, "{}"),
+        (r#"{"exclusiveMaximum":12345678901234567891}"#, "12345678901234567890"),
+        (r#"{"required":"a","properties":[],"enum":"x","anyOf":{}}"#, "{}"),
+    ] {
+        assert_eq!(check(schema, input), Ok(()), "{schema} {input}");
+    }
+}
+
+#[test]
+fn a_violation_says_where_and_what() {
+    let schema = object(
+        r#""properties":{"items":{"type":"array","items":{"type":"object","properties":{"name":{"type":["string","null"]}},"required":["name","id","on"]}}},"additionalProperties":false"#,
+    );
+    let violation = check(&schema, r#"{"items":[{"name":"n","id":1,"on":1},{"name":"n"}]}"#);
+    assert_eq!(
+        violation,
+        Err(Violation {
+            path: "items[1]".to_owned(),
+            reason: "missing required fields: `id`, `on`".to_owned(),
+            missing: vec!["id".to_owned(), "on".to_owned()],
+        })
+    );
+    assert_eq!(
+        reason(&schema, r#"{"items":[{"name":1,"id":1,"on":1}]}"#),
+        "items[0].name: expected string or null, but found a number"
+    );
+    assert_eq!(reason(&schema, r#"{"x":"secret"}"#), "unknown field `x`");
+    assert_eq!(reason(&schema, r#"{"items":"#), "not valid JSON: expected a value at byte 9");
+    assert_eq!(reason(&schema, "{} {}"), "not valid JSON: expected the end of the text at byte 3");
+    assert_eq!(reason(r#"{"enum":["a","b"]}"#, "\"c\""), r#"is none of ["a","b"]"#);
+    assert_eq!(
+        reason(r#"{"anyOf":[{"type":"null"},{"const":1}]}"#, "2"),
+        "fits none of 2 alternatives"
+    );
+    assert_eq!(reason(r#"{"anyOf":[{"type":"null"}]}"#, "2"), "expected null, but found a number");
+}
+
+#[test]
+fn a_schema_without_end_comes_to_an_end() {
+    for schema in [
+        r##"{"$ref":"#"}"##,
+        r##"{"allOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+        r##"{"properties":{"a":{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}},"anyOf":[{"$ref":"#"},{"$ref":"#"}]}"##,
+    ] {
+        assert_eq!(check(schema, r#"{"a":{"a":{}}}"#), Ok(()));
+    }
+}
