@@ -139,7 +139,7 @@ mod tests {
             ("CREOLE_CONFIG", r#"{"strict": true}"#),
         ])
         .unwrap();
-        let upstream = &made.upstreams["default"];
+        let upstream = made.upstreams.get("default").unwrap();
         assert_eq!(upstream.url, "https://api.example.com");
         assert_eq!(upstream.base_path, "/openai/v1");
         assert_eq!(upstream.key, Key::Secret("sk-1".to_owned()));
@@ -147,7 +147,7 @@ mod tests {
         assert!(made.settings.strict);
 
         let made = config(&[("UPSTREAM_URL", "http://localhost:11434")]).unwrap();
-        let upstream = &made.upstreams["default"];
+        let upstream = made.upstreams.get("default").unwrap();
         assert_eq!((upstream.base_path.as_str(), &upstream.key), ("/v1", &Key::Client));
     }
 
