@@ -4,7 +4,7 @@
 use super::{Exchange, HeadState, State, UpstreamRequest};
 use crate::Millis;
 use crate::asked::Asked;
-use crate::config::Pairing;
+use crate::config::{Pairing, Protocol};
 use crate::error::{Error, Fault, Kind};
 use crate::translate::error::{self, Refusal};
 use crate::translate::{self, Translated};
@@ -76,7 +76,11 @@ impl Exchange {
 
     /// Whether there are calls, all of which have their one result.
     fn is_repaired(&self, asked: &Asked) -> bool {
-        self.config.settings.guards.pairing == Pairing::Repair && !asked.ids_used.is_empty()
+        // A conversation for an upstream that speaks Messages is not rebuilt in words.
+        let upstream = self.config.upstreams.get(&self.report.upstream);
+        let speaks_chat = upstream.is_some_and(|upstream| upstream.protocol == Protocol::Openai);
+        let repairs = self.config.settings.guards.pairing == Pairing::Repair;
+        repairs && speaks_chat && !asked.ids_used.is_empty()
     }
 }
 
