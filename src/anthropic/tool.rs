@@ -270,7 +270,7 @@ impl<'a> ToolChoice<'a> {
 
 /// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "definitions are what most changes are")]
+#[allow(clippy::large_enum_variant, reason = "definitions are what most changes are")]
 pub enum ToolChange<'a> {
     /// A tool of `tools` is offered from here on.
     Add(Reference<'a>),
