@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::error::Error;
+use creole::report::Outcome;
 use creole::translate::headers::Headers;
 use creole::{
     End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
@@ -31,6 +32,10 @@ const DETAILS: &str = "creole_reply";
 /// Between an error event in the middle of a stream and the reset: what is written right before a
 /// reset is lost on HTTP/2.
 const CLOSE_DELAY_MS: u64 = 200;
+
+/// How long an upstream has after a whole message to end its answer. A reset is the only end that can be
+/// given to the client from here, and to some clients a broken stream is a failure whatever it said.
+const LINGER_MS: u64 = 3000;
 
 /// From this size on, a body is trusted to become as long as its `content-length` says.
 const TRUSTED_BYTES: usize = 1 << 20;
@@ -296,7 +301,9 @@ impl Stream {
         }
         if head_sent {
             if cut && self.close_at.is_none() {
-                self.close_at = Some(now.saturating_add(CLOSE_DELAY_MS));
+                let whole = self.exchange.report().outcome == Outcome::Answered;
+                let delay = if whole { LINGER_MS } else { CLOSE_DELAY_MS };
+                self.close_at = Some(now.saturating_add(delay));
             }
             let silent = piece.is_empty() && out.is_empty();
             let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));

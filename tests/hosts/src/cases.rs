@@ -1,0 +1,41 @@
+//! A small test harness: cases that share started hosts. Processes must end when the cases have, and
+//! what libtest shares between tests is never dropped. Prints what libtest prints.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// A name that is a claim, and the check of it.
+pub type Case<T> = (&'static str, fn(&T));
+
+/// Runs the cases that the command line names (all, without names), one after the other.
+pub fn run<T>(what: &str, shared: &T, cases: &[Case<T>]) -> ExitCode {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let since = Instant::now();
+    let (mut passed, mut failed) = (0, 0);
+    for (name, check) in cases {
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
+            continue;
+        }
+        let since = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| check(shared)));
+        let seconds = since.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => {
+                passed += 1;
+                println!("test {name} ... ok ({seconds:.1} s)");
+            }
+            Err(_) => {
+                failed += 1;
+                println!("test {name} ... FAILED ({seconds:.1} s)");
+            }
+        }
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    let seconds = since.elapsed().as_secs_f64();
+    println!(
+        "\ntest result: {word}. {passed} passed; {failed} failed; 0 ignored; {what}, {seconds:.1} s\n"
+    );
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

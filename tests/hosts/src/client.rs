@@ -1,0 +1,140 @@
+//! A client with a connection of its own for each request, so that a broken one disturbs no other.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use http_body_util::channel::Channel;
+use hyper::body::Incoming;
+use hyper::{Response, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
+use crate::upstream::{headers_of, map_of};
+use crate::{End, Got, Request};
+
+/// Longer than anything takes here, even on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Body = Channel<Bytes, std::convert::Infallible>;
+
+/// Sends a request and gives what came.
+pub async fn send(address: SocketAddr, request: &Request) -> Got {
+    send_within(address, request, PATIENCE).await
+}
+
+/// The same, but waits only so long: what came until then is given, with [`End::Silent`].
+pub async fn send_within(address: SocketAddr, request: &Request, patience: Duration) -> Got {
+    let mut got = Got::nothing(End::Silent);
+    let _ = tokio::time::timeout(patience, exchange(address, request, &mut got)).await;
+    got
+}
+
+async fn exchange(address: SocketAddr, request: &Request, got: &mut Got) {
+    let (sender, body) = Channel::new(4);
+    let Some(response) = start(address, request, body, sender, got).await else { return };
+    got.status = response.status().as_u16();
+    got.headers = headers_of(response.headers());
+    let mut body = response.into_body();
+    loop {
+        if request.leave_after.is_some_and(|bytes| got.body.len() >= bytes) {
+            return;
+        }
+        match body.frame().await {
+            Some(Ok(frame)) => {
+                if let Some(data) = frame.data_ref() {
+                    got.body.extend_from_slice(data);
+                }
+            }
+            Some(Err(_)) => {
+                got.end = End::Aborted;
+                return;
+            }
+            None => {
+                got.end = End::Complete;
+                return;
+            }
+        }
+    }
+}
+
+async fn start(
+    address: SocketAddr,
+    request: &Request,
+    body: Body,
+    mut sender: http_body_util::channel::Sender<Bytes>,
+    got: &mut Got,
+) -> Option<Response<Incoming>> {
+    let head = hyper::Request::builder()
+        .method(request.method.as_str())
+        .uri(if request.http2 {
+            format!("http://{address}{}", request.path)
+        } else {
+            request.path.clone()
+        })
+        .version(if request.http2 { Version::HTTP_2 } else { Version::HTTP_11 });
+    let mut message = head.body(body).unwrap();
+    let mut headers = map_of(&request.headers);
+    if !request.http2 {
+        headers.insert("host", address.to_string().parse().unwrap());
+    }
+    let whole = request.piece_bytes == 0;
+    if whole && !(request.body.is_empty() && matches!(request.method.as_str(), "GET" | "HEAD")) {
+        headers.insert("content-length", request.body.len().into());
+    }
+    *message.headers_mut() = headers;
+    let stream = TcpStream::connect(address).await;
+    let Ok(stream) = stream else {
+        got.end = End::Aborted;
+        return None;
+    };
+    let _ = stream.set_nodelay(true);
+    let (content, size, trailers) =
+        (request.body.clone(), request.piece_bytes, request.trailers.clone());
+    tokio::spawn(async move {
+        let size = if size == 0 { 1 << 20 } else { size };
+        for at in (0..content.len()).step_by(size) {
+            let piece = content.slice(at..content.len().min(at + size));
+            if sender.send_data(piece).await.is_err() {
+                return;
+            }
+        }
+        if !trailers.is_empty() {
+            let _ = sender.send_trailers(map_of(&trailers)).await;
+        }
+    });
+    let io = TokioIo::new(stream);
+    let response = if request.http2 {
+        let (mut client, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.ok()?;
+        let running = tokio::spawn(connection);
+        leave(request, client.send_request(message), running).await
+    } else {
+        let (mut client, connection) = hyper::client::conn::http1::handshake(io).await.ok()?;
+        let running = tokio::spawn(connection);
+        leave(request, client.send_request(message), running).await
+    };
+    match response {
+        Some(Ok(response)) => Some(response),
+        Some(Err(_)) => {
+            got.end = End::Aborted;
+            None
+        }
+        None => None,
+    }
+}
+
+/// The response, unless the client is one that goes away before it.
+async fn leave<T>(
+    request: &Request,
+    response: impl Future<Output = hyper::Result<Response<Incoming>>>,
+    connection: tokio::task::JoinHandle<T>,
+) -> Option<hyper::Result<Response<Incoming>>> {
+    if request.leave_after != Some(0) {
+        return Some(response.await);
+    }
+    let _ = tokio::time::timeout(Duration::from_millis(50), response).await;
+    connection.abort();
+    None
+}

@@ -1,0 +1,162 @@
+//! Envoy as far as a filter can tell, in this process: for tests of every order of callbacks, tiny
+//! pieces, both pause modes, ticks, and endings inside of hostcalls.
+//!
+//! The rules were measured on Envoy 1.40; `tests/fixtures.rs` keeps them honest by running the same
+//! module in a real one.
+
+mod stream;
+pub mod vm;
+mod wasi;
+
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::Value;
+use wasmtime::{Engine, Module};
+
+use crate::process::file_of;
+use crate::{End, Got, Header, Host, Trial};
+
+pub use stream::{Rules, Stream};
+pub use vm::Vm;
+
+/// How long an upstream is silent at most before the emulator stops waiting: longer than any timeout.
+const SILENCE_MS: u64 = 3_600_000;
+
+/// One worker of an emulated Envoy.
+pub struct Emulator {
+    vm: Mutex<Vm>,
+    rules: Rules,
+}
+
+/// The filter, compiled once in this process.
+fn module() -> Result<&'static Module, String> {
+    static MODULE: OnceLock<Result<Module, String>> = OnceLock::new();
+    let module = MODULE.get_or_init(|| {
+        let path = file_of("CREOLE_WASM")?;
+        Module::from_file(&Engine::default(), path).map_err(|error| format!("{error:?}"))
+    });
+    module.as_ref().map_err(Clone::clone)
+}
+
+impl Emulator {
+    /// With this configuration.
+    ///
+    /// # Errors
+    /// The variable is missing, an import is unknown, or the filter refuses the configuration.
+    pub fn new(config: &Value, rules: Rules) -> Result<Self, String> {
+        let vm = Vm::start(module()?, &config.to_string())?;
+        Ok(Self { vm: Mutex::new(vm), rules })
+    }
+
+    /// Uses the VM.
+    pub fn with<R>(&self, what: impl FnOnce(&mut Vm) -> R) -> R {
+        what(&mut self.vm.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Sends the request of a trial under these rules.
+    pub fn send_under(&self, trial: &Trial, rules: Rules) -> Got {
+        self.with(|vm| run(vm, trial, rules))
+    }
+}
+
+impl Host for Emulator {
+    fn name(&self) -> &'static str {
+        "emulator"
+    }
+
+    fn send(&self, trial: &Trial) -> Got {
+        self.send_under(trial, self.rules)
+    }
+}
+
+/// The head of a request as filters see it.
+pub fn head_of(trial: &Trial, rules: Rules) -> Vec<Header> {
+    let request = &trial.request;
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let mut head = vec![
+        pair(":authority", "127.0.0.1:10000"),
+        pair(":path", &request.path),
+        pair(":method", &request.method),
+        pair(":scheme", "http"),
+    ];
+    head.extend(request.headers.iter().cloned());
+    if rules.cut == 0 && request.piece_bytes == 0 && !request.body.is_empty() {
+        head.push(pair("content-length", &request.body.len().to_string()));
+    }
+    head.push(pair("x-forwarded-proto", "http"));
+    head.push(pair("x-request-id", "5f0d5d0e-8d3c-4e58-9f0e-3e7f4f1c2b1a"));
+    head
+}
+
+fn run(vm: &mut Vm, trial: &Trial, rules: Rules) -> Got {
+    let request = &trial.request;
+    let mut stream = Stream::new(vm, rules);
+    stream.request_headers(vm, head_of(trial, rules), request.body.is_empty());
+    let cut = if request.piece_bytes == 0 { rules.cut } else { request.piece_bytes };
+    let body: Vec<&[u8]> = pieces(&request.body, cut);
+    let with_trailers = !request.trailers.is_empty();
+    for (index, piece) in body.iter().enumerate() {
+        let last = index + 1 == body.len() && !with_trailers;
+        stream.request_body(vm, piece, last && !rules.end_apart);
+        if last && rules.end_apart {
+            stream.request_body(vm, b"", true);
+        }
+    }
+    if with_trailers {
+        stream.request_trailers(vm);
+    }
+    if !stream.asks_upstream() {
+        return stream.got;
+    }
+    let answer = &trial.answer;
+    let head_at = vm.world().now_ms + answer.delay.as_millis() as u64;
+    while vm.world().now_ms < head_at && !stream.is_over() {
+        let period = u64::from(vm.world().tick_ms.max(100));
+        stream.tick(vm, period);
+    }
+    let joined = answer.pieces.concat();
+    let body: Vec<&[u8]> = match rules.cut {
+        0 => answer.pieces.iter().map(AsRef::as_ref).filter(|p: &&[u8]| !p.is_empty()).collect(),
+        cut => pieces(&joined, cut),
+    };
+    let complete = answer.end == End::Complete;
+    let with_trailers = !answer.trailers.is_empty();
+    let header_only = body.is_empty() && complete && !with_trailers;
+    stream.response_headers(vm, answer.status, &answer.headers, header_only);
+    for (index, piece) in body.iter().enumerate() {
+        let last = index + 1 == body.len() && complete && !with_trailers;
+        stream.response_body(vm, piece, last && !rules.end_apart);
+        if last && rules.end_apart {
+            stream.response_body(vm, b"", true);
+        }
+    }
+    if with_trailers && complete {
+        stream.response_trailers(vm);
+    }
+    match answer.end {
+        End::Complete => {
+            // What was ended in the middle of the answer is closed a little later.
+            for _ in 0..10 {
+                stream.tick(vm, 100);
+            }
+        }
+        End::Aborted => stream.upstream_reset(vm),
+        End::Silent => {
+            let since = vm.world().now_ms;
+            while !stream.is_over() && vm.world().now_ms < since + SILENCE_MS {
+                let period = u64::from(vm.world().tick_ms.max(100));
+                stream.tick(vm, period);
+            }
+        }
+    }
+    stream.give_up(vm);
+    stream.got
+}
+
+fn pieces(bytes: &[u8], size: usize) -> Vec<&[u8]> {
+    if size == 0 {
+        (!bytes.is_empty()).then_some(bytes).into_iter().collect()
+    } else {
+        bytes.chunks(size).collect()
+    }
+}

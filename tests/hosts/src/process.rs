@@ -1,0 +1,284 @@
+//! Hosts that are processes: Envoy and the gateway. Each is started once for a configuration, listens
+//! on a port of its own, writes its log into a file, and is killed when it is dropped.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::upstream::{Upstream, runtime};
+use crate::{Got, Host, Request, Trial, client};
+
+/// Longer than any host takes to start.
+const START: Duration = Duration::from_secs(60);
+
+/// The file that an environment variable names.
+///
+/// # Errors
+/// The variable is not set or names nothing.
+pub fn file_of(variable: &str) -> Result<PathBuf, String> {
+    let how = "`cargo xtask test hosts` builds what is needed and sets it";
+    match std::env::var_os(variable) {
+        None => Err(format!("{variable} is not set: {how}")),
+        Some(path) if Path::new(&path).exists() => Ok(path.into()),
+        Some(path) => Err(format!("{variable}: there is no {}: {how}", path.display())),
+    }
+}
+
+/// A running host.
+#[derive(Debug)]
+pub struct Process {
+    name: &'static str,
+    child: Child,
+    /// Where clients connect.
+    pub address: SocketAddr,
+    /// Where its pages are (Envoy).
+    pub admin: Option<SocketAddr>,
+    log: PathBuf,
+}
+
+/// What of Envoy's configuration a test may choose.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvoyOptions {
+    /// `allow_on_headers_stop_iteration`
+    pub pause_headers: bool,
+    /// Worker threads, each with a VM.
+    pub concurrency: u32,
+    /// Routes by `x-creole-upstream`, for upstreams with one of these as their `cluster`: `http2`
+    /// speaks HTTP/2, `slow` has a route with a `timeout` of half a second, `refusing` has nobody
+    /// listening, `empty` has no server, `nowhere` has no route.
+    pub routes: bool,
+}
+
+impl Default for EnvoyOptions {
+    fn default() -> Self {
+        Self { pause_headers: true, concurrency: 1, routes: false }
+    }
+}
+
+impl Process {
+    /// A real Envoy with the filter, from `envoy/envoy.yaml`.
+    ///
+    /// # Errors
+    /// A variable is missing, or Envoy does not start: then the end of its log.
+    pub fn envoy(config: &Value, options: &EnvoyOptions) -> Result<Self, String> {
+        let (binary, filter) = (file_of("CREOLE_ENVOY")?, file_of("CREOLE_WASM")?);
+        let (address, admin) = (free(), free());
+        let upstream = Upstream::shared().address();
+        let template = fs::read_to_string(root().join("envoy/envoy.yaml")).unwrap();
+        let raw = json!({
+            "name": "envoy.transport_sockets.raw_buffer",
+            "typed_config": {"@type":
+                "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"}
+        });
+        let values = [
+            ("LISTEN_ADDRESS", address.ip().to_string()),
+            ("LISTEN_PORT", address.port().to_string()),
+            ("ADMIN_ADDRESS", admin.ip().to_string()),
+            ("ADMIN_PORT", admin.port().to_string()),
+            ("UPSTREAM_HOST", upstream.ip().to_string()),
+            ("UPSTREAM_PORT", upstream.port().to_string()),
+            ("UPSTREAM_TRANSPORT", raw.to_string()),
+            ("WASM_PATH", filter.display().to_string()),
+            ("SECRET_NAMES", "[]".to_owned()),
+            ("CREOLE_CONFIG", config.to_string()),
+        ];
+        let mut yaml = template;
+        for (name, value) in values {
+            yaml = yaml.replace(&format!("{{{{{name}}}}}"), &value);
+        }
+        if !options.pause_headers {
+            yaml = changed(
+                &yaml,
+                "allow_on_headers_stop_iteration: true",
+                "\
+                allow_on_headers_stop_iteration: false",
+            );
+        }
+        if options.routes {
+            yaml = with_routes(&yaml, upstream);
+        }
+        let folder = folder("envoy");
+        let path = folder.join("envoy.yaml");
+        fs::write(&path, yaml).unwrap();
+        let mut command = Command::new(binary);
+        command.arg("--config-path").arg(&path).arg("--disable-hot-restart").args([
+            "--concurrency",
+            &options.concurrency.to_string(),
+            "--log-level",
+            "warning",
+            "--component-log-level",
+            "wasm:info",
+        ]);
+        let mut envoy = Self::start("envoy", &mut command, address, &folder)?;
+        envoy.admin = Some(admin);
+        Ok(envoy)
+    }
+
+    /// The gateway's binary.
+    ///
+    /// # Errors
+    /// The variable is missing, or the gateway does not start: then the end of its log.
+    pub fn gateway(config: &Value) -> Result<Self, String> {
+        let binary = file_of("CREOLE_GATEWAY")?;
+        let (address, folder) = (free(), folder("gateway"));
+        let path = folder.join("creole.json");
+        fs::write(&path, config.to_string()).unwrap();
+        let mut command = Command::new(binary);
+        command.args(["serve", "--listen", &address.to_string(), "--config"]).arg(path);
+        Self::start("gateway", &mut command, address, &folder)
+    }
+
+    fn start(
+        name: &'static str,
+        command: &mut Command,
+        address: SocketAddr,
+        folder: &Path,
+    ) -> Result<Self, String> {
+        let log = folder.join("log");
+        let file = File::create(&log).unwrap();
+        command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+        let child = command.spawn().map_err(|error| format!("{name}: {error}"))?;
+        let mut process = Self { name, child, address, admin: None, log };
+        let since = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Ok(Some(status)) = process.child.try_wait() {
+                return Err(format!("{name} ended with {status}:\n{}", process.log()));
+            }
+            if since.elapsed() > START {
+                return Err(format!("{name} does not listen:\n{}", process.log()));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(process)
+    }
+
+    /// The end of its log.
+    pub fn log(&self) -> String {
+        let text = fs::read(&self.log).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(8000)..]).into_owned()
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Resident memory and its peak, in MB.
+    pub fn resident_mb(&self) -> (u64, u64) {
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse::<u64>().ok()
+        };
+        let mb = |name| line(name).unwrap_or_default() / 1024;
+        (mb("VmRSS:"), mb("VmHWM:"))
+    }
+
+    /// A page of Envoy's admin server.
+    pub fn admin_page(&self, path: &str) -> String {
+        let request = Request::plain("GET", path);
+        runtime().block_on(client::send(self.admin.expect("an admin server"), &request)).text()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Host for Process {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn send(&self, trial: &Trial) -> Got {
+        let upstream = Upstream::shared();
+        upstream.expect(&trial.key, trial.answer.clone());
+        let mut got = runtime().block_on(client::send(self.address, &trial.request));
+        got.upstream = upstream.seen(&trial.key);
+        got
+    }
+}
+
+/// The root of the workspace.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace")
+}
+
+/// See [`EnvoyOptions::routes`].
+fn with_routes(yaml: &str, upstream: SocketAddr) -> String {
+    const ROUTE: &str = "              - match: {prefix: /}\n";
+    const CLUSTERS: &str = "  clusters:\n";
+    let header = |name: &str| {
+        format!("headers: [{{name: x-creole-upstream, string_match: {{exact: {name}}}")
+    };
+    let route = |name: &str, timeout: &str| {
+        let header = header(name);
+        format!(
+            "              - match: {{prefix: /, {header}}}]}}\n                \
+             route: {{cluster: {name}, timeout: {timeout}}}\n"
+        )
+    };
+    let names = [("http2", "0s"), ("slow", "0.5s"), ("refusing", "0s"), ("empty", "0s")];
+    let routes = names.map(|(name, timeout)| route(name, timeout)).concat();
+    let last = format!(
+        "{routes}              - match: {{prefix: /, {}, invert_match: true}}]}}\n",
+        header("nowhere")
+    );
+    let cluster = |name: &str, address: Option<SocketAddr>, more: &str| {
+        let endpoints = address.map(|address| {
+            let (ip, port) = (address.ip(), address.port());
+            format!(
+                "{{lb_endpoints: [{{endpoint: {{address: {{socket_address: \
+                 {{address: {ip}, port_value: {port}}}}}}}}}]}}"
+            )
+        });
+        format!(
+            "  - name: {name}\n    type: STATIC\n{more}    load_assignment: \
+             {{cluster_name: {name}, endpoints: [{}]}}\n",
+            endpoints.unwrap_or_default()
+        )
+    };
+    let http2 = "    typed_extension_protocol_options:
+      envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+        \"@type\": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+        explicit_http_config: {http2_protocol_options: {}}
+";
+    let clusters = [
+        cluster("http2", Some(upstream), http2),
+        cluster("slow", Some(upstream), ""),
+        cluster("refusing", Some(free()), ""),
+        cluster("empty", None, ""),
+    ];
+    let yaml = changed(yaml, ROUTE, &last);
+    changed(&yaml, CLUSTERS, &format!("{CLUSTERS}{}", clusters.concat()))
+}
+
+fn changed(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "envoy/envoy.yaml has no {from:?} any more");
+    text.replace(from, to)
+}
+
+/// A port that was free a moment ago.
+fn free() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap()
+}
+
+/// A folder for one process.
+fn folder(name: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("creole-hosts-{}-{name}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}

@@ -1,0 +1,217 @@
+//! The fixtures of the project as trials, and what must be the same on every host.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::ordinals::Ordinals;
+use crate::support::fixture::{self, Fixture};
+use crate::upstream::Upstream;
+use crate::{Answer, Got, Header, Request, Trial};
+
+/// The model's name in the fixtures. Each trial has a name of its own of the same length, which finds
+/// its upstream.
+const MODEL: &str = "claude-test";
+
+/// Trials that one configuration serves.
+#[derive(Debug, Default)]
+pub struct Suite {
+    /// The configuration.
+    pub config: Value,
+    /// The trials.
+    pub trials: Vec<Named>,
+}
+
+/// A trial of a fixture.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The fixture, and which of its trials.
+    pub name: String,
+    /// The trial.
+    pub trial: Trial,
+    /// What the fixture expects.
+    pub expected: Value,
+    /// Whether the client streams.
+    pub stream: bool,
+    /// Whether it is the request that matters.
+    pub is_request: bool,
+    /// The configuration's entry for its upstream.
+    pub upstream: Value,
+}
+
+/// All fixtures. Profiles are upstreams of one configuration; other settings need another one.
+pub fn all() -> Vec<Suite> {
+    let mut suites: BTreeMap<String, Suite> = BTreeMap::new();
+    let mut number = 0;
+    for fixture in fixture::all() {
+        for (settings, named) in trials(&fixture, &mut number) {
+            let suite = suites
+                .entry(settings.to_string())
+                .or_insert_with(|| Suite { config: settings.clone(), trials: Vec::new() });
+            let key = &named.trial.key;
+            suite.config["upstreams"][key] = named.upstream.clone();
+            suite.config["models"][model(key)] = json!({"upstream": key, "model": MODEL});
+            suite.trials.push(named);
+        }
+    }
+    suites.into_values().collect()
+}
+
+fn model(key: &str) -> String {
+    format!("claude-{key}")
+}
+
+fn trials(fixture: &Fixture, number: &mut usize) -> Vec<(Value, Named)> {
+    let mut trials = Vec::new();
+    let mut add = |name: String, of: &Value, expected: Value, body: &Value, answer: Answer| {
+        *number += 1;
+        let key = format!("{number:04}");
+        let profile = of["profile"].as_str().unwrap_or("default");
+        let address = Upstream::shared().address();
+        let mut upstream = json!({
+            "url": format!("http://{address}"), "base_path": format!("/{key}/v1"),
+            "profile": profile
+        });
+        if of["profile_overrides"].is_object() {
+            upstream["profile_overrides"] = of["profile_overrides"].clone();
+        }
+        let stream = body["stream"] == true;
+        let mut body = body.clone();
+        if body["model"] == MODEL {
+            body["model"] = model(&key).into();
+        }
+        let named = Named {
+            name: format!("{}{name}", fixture.name),
+            trial: Trial { key, request: Request::messages(body.to_string()), answer },
+            expected,
+            stream,
+            is_request: fixture.upstream.is_none(),
+            upstream,
+        };
+        let settings = match of["settings"].as_object() {
+            Some(settings) => Value::Object(settings.clone()),
+            None => Value::Object(Map::new()),
+        };
+        trials.push((settings, named));
+    };
+    if let Some(upstream) = &fixture.upstream {
+        for stream in fixture.ways() {
+            let body: Value = serde_json::from_slice(&fixture.request(stream)).unwrap();
+            let mut answer = Answer::whole(fixture.status(), "", upstream.clone());
+            answer.headers = fixture.headers();
+            let name = if stream { " (streamed)" } else { " (whole)" };
+            let expected = fixture.expected.clone();
+            add(name.to_owned(), &fixture.meta, expected, &body, answer);
+        }
+    }
+    for (number, variant) in
+        fixture.expected["variants"].as_array().into_iter().flatten().enumerate()
+    {
+        let mut body = fixture::patched(&fixture.request, &variant["patch"]);
+        if fixture.meta["stream"] == true {
+            body["stream"] = true.into();
+        }
+        let answer = Answer::json(COMPLETION);
+        add(format!(" (variant {number})"), variant, variant.clone(), &body, answer);
+    }
+    trials
+}
+
+/// What the upstream answers where the request alone matters.
+pub const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi there"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}"#;
+
+/// Headers that connections have, not messages: a host may send its own.
+const OF_CONNECTIONS: &[&str] = &[
+    "connection",
+    "content-length",
+    "date",
+    "host",
+    "keep-alive",
+    "server",
+    "transfer-encoding",
+    "x-creole-upstream",
+    "x-envoy-attempt-count",
+    "x-envoy-expected-rq-timeout-ms",
+    "x-envoy-internal",
+    "x-envoy-upstream-service-time",
+    "x-forwarded-for",
+    "x-forwarded-proto",
+];
+
+/// Everything that must be the same, as text.
+pub fn comparable(got: &Got) -> String {
+    let mut ordinals = Ordinals::default();
+    let mut text = format!("status {}, {:?}\n", got.status, got.end);
+    let kept = |headers: &[Header], request: bool| {
+        let mut kept: Vec<String> = headers
+            .iter()
+            .filter(|(name, _)| !OF_CONNECTIONS.contains(&name.as_str()))
+            // Envoy gives each request one.
+            .filter(|(name, _)| !(request && name == "x-request-id"))
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
+        kept.sort();
+        kept.concat()
+    };
+    text.push_str(&kept(&got.headers, false));
+    text.push_str(&String::from_utf8_lossy(&got.body));
+    for seen in &got.upstream {
+        text.push_str(&format!("\n--- upstream got {} {}\n", seen.method, seen.path));
+        text.push_str(&kept(&seen.headers, true));
+        text.push_str(&String::from_utf8_lossy(&seen.body));
+    }
+    ordinals.replace(text.as_bytes())
+}
+
+/// Where two texts differ first, in a few lines.
+pub fn difference(expected: &str, found: &str) -> String {
+    let at = expected.bytes().zip(found.bytes()).position(|(left, right)| left != right);
+    let at = at.unwrap_or_else(|| expected.len().min(found.len()));
+    let around = |text: &str| {
+        let bytes = text.as_bytes();
+        let part = &bytes[at.saturating_sub(120).min(bytes.len())..(at + 160).min(bytes.len())];
+        String::from_utf8_lossy(part).into_owned()
+    };
+    format!("at byte {at}, core:\n{}\n... but here:\n{}", around(expected), around(found))
+}
+
+/// A configuration with an upstream and a model (`claude-KEY`) for each key, and these settings.
+pub fn config(keys: &[&str], settings: Value) -> Value {
+    let mut config = settings;
+    let address = Upstream::shared().address();
+    for key in keys {
+        config["upstreams"][*key] = json!({
+            "url": format!("http://{address}"), "base_path": format!("/{key}/v1")
+        });
+        config["models"][model(key)] = json!({"upstream": key, "model": "m"});
+    }
+    config
+}
+
+/// A request of the model of `key` that has this text.
+pub fn messages(key: &str, stream: bool, text: &str) -> Request {
+    let body = json!({
+        "model": model(key), "max_tokens": 100, "stream": stream,
+        "messages": [{"role": "user", "content": text}]
+    });
+    Request::messages(body.to_string())
+}
+
+/// A chunk with text.
+pub fn chunk(text: &str) -> String {
+    let delta = json!({"role": "assistant", "content": text});
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
+    let chunk = json!({
+        "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [choice]
+    });
+    format!("data: {chunk}\n\n")
+}
+
+/// How a stream ends well.
+pub const FINISH: &str = "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\ndata: [DONE]\n\n";
+
+/// A whole answer with this text.
+pub fn completion(text: &str) -> String {
+    COMPLETION.replace("Hi there", text)
+}

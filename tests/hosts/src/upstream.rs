@@ -1,0 +1,201 @@
+//! The scripted upstream of the hosts that have sockets: answers each key as its trial says, byte for
+//! byte and piece by piece, over HTTP/1 and HTTP/2.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use http_body_util::channel::{Channel, Sender};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::runtime::Runtime;
+
+use crate::{Answer, End, Header, Seen};
+
+/// Longer bodies are counted and not kept.
+pub const KEPT_BYTES_MAX: usize = 4 << 20;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// The threads that client and upstream share.
+pub fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    })
+}
+
+/// A server that answers as it is told.
+#[derive(Debug)]
+pub struct Upstream {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    answers: Mutex<BTreeMap<String, Arc<Answer>>>,
+    seen: Mutex<BTreeMap<String, Vec<Seen>>>,
+    /// Bodies that are being sent.
+    open: AtomicUsize,
+}
+
+impl Upstream {
+    /// The one of this process.
+    pub fn shared() -> &'static Self {
+        static UPSTREAM: OnceLock<Upstream> = OnceLock::new();
+        UPSTREAM.get_or_init(Self::start)
+    }
+
+    fn start() -> Self {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let served = Arc::clone(&shared);
+        runtime().spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { continue };
+                let _ = stream.set_nodelay(true);
+                let shared = Arc::clone(&served);
+                tokio::spawn(async move {
+                    let service = service_fn(move |request| respond(Arc::clone(&shared), request));
+                    let mut server = auto::Builder::new(TokioExecutor::new());
+                    server.http1().preserve_header_case(false).max_buf_size(1 << 20);
+                    server.http2().max_concurrent_streams(2000);
+                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Self { address, shared }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers this key so from now on, and forgets what it saw.
+    pub fn expect(&self, key: &str, answer: Answer) {
+        self.shared.answers.lock().unwrap().insert(key.to_owned(), Arc::new(answer));
+        self.shared.seen.lock().unwrap().remove(key);
+    }
+
+    /// What came for this key.
+    pub fn seen(&self, key: &str) -> Vec<Seen> {
+        self.shared.seen.lock().unwrap().get(key).cloned().unwrap_or_default()
+    }
+
+    /// How many answers are being sent.
+    pub fn open(&self) -> usize {
+        self.shared.open.load(Ordering::SeqCst)
+    }
+}
+
+/// Names and values as text.
+pub fn headers_of(map: &HeaderMap) -> Vec<Header> {
+    let text =
+        |value: &hyper::header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    map.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
+}
+
+/// The map of these headers.
+pub fn map_of(headers: &[Header]) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name: hyper::header::HeaderName = name.parse().unwrap();
+        map.append(name, value.parse().unwrap());
+    }
+    map
+}
+
+struct Open(Arc<Shared>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn respond(
+    shared: Arc<Shared>,
+    request: hyper::Request<Incoming>,
+) -> Result<Response<Channel<Bytes, Failure>>, Infallible> {
+    let (head, mut body) = request.into_parts();
+    let key = head.uri.path().split('/').nth(1).unwrap_or_default().to_owned();
+    let (mut kept, mut bytes) = (Vec::new(), 0);
+    while let Some(Ok(frame)) = body.frame().await {
+        let Some(data) = frame.data_ref() else { continue };
+        bytes += data.len();
+        if bytes <= KEPT_BYTES_MAX {
+            kept.extend_from_slice(data);
+        }
+    }
+    if bytes > KEPT_BYTES_MAX {
+        kept.clear();
+    }
+    let seen = Seen {
+        method: head.method.to_string(),
+        path: head.uri.path_and_query().map(ToString::to_string).unwrap_or_default(),
+        headers: headers_of(&head.headers),
+        body: kept.into(),
+        bytes,
+    };
+    shared.seen.lock().unwrap().entry(key.clone()).or_default().push(seen);
+    let answer = shared.answers.lock().unwrap().get(&key).cloned();
+    let answer = answer.unwrap_or_else(|| {
+        Arc::new(Answer::whole(418, "text/plain", format!("no answer for the key {key:?}")))
+    });
+    tokio::time::sleep(answer.delay).await;
+    let (sender, body) = Channel::new(1);
+    let mut response = Response::new(body);
+    *response.status_mut() = answer.status.try_into().unwrap();
+    *response.headers_mut() = map_of(&answer.headers);
+    shared.open.fetch_add(1, Ordering::SeqCst);
+    let open = Open(shared);
+    tokio::spawn(async move {
+        let _open = open;
+        write(&answer, sender).await;
+    });
+    Ok(response)
+}
+
+async fn write(answer: &Answer, mut sender: Sender<Bytes, Failure>) {
+    for piece in &answer.pieces {
+        if !answer.pause.is_zero() {
+            tokio::time::sleep(answer.pause).await;
+        }
+        if !piece.is_empty() && sender.send_data(piece.clone()).await.is_err() {
+            return;
+        }
+    }
+    match answer.end {
+        End::Complete => {
+            if !answer.trailers.is_empty() {
+                let _ = sender.send_trailers(map_of(&answer.trailers)).await;
+            }
+        }
+        End::Aborted => {
+            // What was written must leave before the connection is cut.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            sender.abort("cut".into());
+        }
+        End::Silent => {
+            // Until the other side gives up.
+            let nothing = hyper::body::Frame::data(Bytes::new());
+            let _ = sender.send(nothing).await;
+            while sender.send_data(Bytes::new()).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
