@@ -1,13 +1,15 @@
 //! The component under wasmtime: what an embedder in any language does with `wit/creole.wit`.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
+use creole::{End, Head, Millis, Reply, RequestHead, ResponseHead};
 use serde_json::Value;
 use wasmtime::component::{Component as Compiled, Linker, ResourceAny};
 use wasmtime::{Engine, Store};
 
 use crate::process::file_of;
-use crate::{End, Got, Host, Seen, Trial};
+use crate::seam::{self, Seam, Sent};
+use crate::{Got, Header, Host, Trial};
 
 mod bindings {
     #![allow(missing_docs, unused_qualifications, unreachable_pub, clippy::all, clippy::use_self)]
@@ -16,8 +18,6 @@ mod bindings {
 
 use bindings::Translator;
 use bindings::exports::creole::translate::exchanges as wit;
-
-const NOW: u64 = 1_790_000_000_000;
 
 /// An instance of the component and its configuration.
 pub struct Component {
@@ -30,20 +30,29 @@ impl Component {
     /// # Errors
     /// The variable is missing, or the component needs something: it must ask for nothing.
     pub fn new(config: &Value) -> Result<Self, String> {
-        let path = file_of("CREOLE_COMPONENT")?;
-        Self::start(&path, &config.to_string()).map_err(|error| format!("component: {error:?}"))
+        Self::start(compiled()?, &config.to_string())
+            .map_err(|error| format!("component: {error:?}"))
     }
 
-    fn start(path: &std::path::Path, config: &str) -> wasmtime::Result<Self> {
-        let engine = Engine::default();
-        let compiled = Compiled::from_file(&engine, path)?;
-        let mut store = Store::new(&engine, ());
-        let translator = Translator::instantiate(&mut store, &compiled, &Linker::new(&engine))?;
+    fn start(compiled: &Compiled, config: &str) -> wasmtime::Result<Self> {
+        let engine = compiled.engine();
+        let mut store = Store::new(engine, ());
+        let translator = Translator::instantiate(&mut store, compiled, &Linker::new(engine))?;
         let configs = translator.creole_translate_exchanges().config();
         let config =
             configs.call_parse(&mut store, config, &[])?.unwrap_or_else(|error| panic!("{error}"));
         Ok(Self { inner: Mutex::new((store, translator, config)) })
     }
+}
+
+/// The component, compiled once in this process.
+fn compiled() -> Result<&'static Compiled, String> {
+    static COMPILED: OnceLock<Result<Compiled, String>> = OnceLock::new();
+    let compiled = COMPILED.get_or_init(|| {
+        let path = file_of("CREOLE_COMPONENT")?;
+        Compiled::from_file(&Engine::default(), path).map_err(|error| format!("{error:?}"))
+    });
+    compiled.as_ref().map_err(Clone::clone)
 }
 
 impl Host for Component {
@@ -54,89 +63,94 @@ impl Host for Component {
     fn send(&self, trial: &Trial) -> Got {
         let mut inner = self.inner.lock().unwrap();
         let (store, translator, config) = &mut *inner;
-        let exchanges = translator.creole_translate_exchanges();
-        let calls = exchanges.exchange();
+        let calls = translator.creole_translate_exchanges().exchange();
         let exchange = calls.call_constructor(&mut *store, *config, (0, 0x5eed), false).unwrap();
-        let request = &trial.request;
-        let got = (|| {
-            let head = calls
-                .call_handle_request_head(
-                    &mut *store,
-                    exchange,
-                    &request.method,
-                    &request.path,
-                    &request.headers,
-                )
-                .unwrap();
-            match head {
-                wit::RequestHead::Translate => {}
-                wit::RequestHead::Reply(reply) => return replied(reply, Vec::new()),
-                wit::RequestHead::PassThrough => return passed(trial),
-            }
-            let sent = calls.call_handle_request(&mut *store, exchange, &request.body, NOW);
-            let sent = match sent.unwrap() {
-                Ok(sent) => sent,
-                Err(reply) => return replied(reply, Vec::new()),
-            };
-            let seen = Seen {
-                method: "POST".to_owned(),
-                path: sent.path,
-                headers: sent.headers,
-                bytes: sent.body.len(),
-                body: sent.body.into(),
-            };
-            let answer = &trial.answer;
-            let decided = calls
-                .call_handle_response_head(
-                    &mut *store,
-                    exchange,
-                    answer.status,
-                    &answer.headers,
-                    NOW,
-                )
-                .unwrap();
-            if decided == wit::ResponseHead::PassThrough {
-                return passed(trial);
-            }
-            let (mut head, mut body) = (None, Vec::new());
-            for piece in &answer.pieces {
-                let out =
-                    calls.call_handle_response_body(&mut *store, exchange, piece, NOW).unwrap();
-                head = head.or(out.head);
-                body.extend(out.body);
-                if calls.call_is_ended(&mut *store, exchange).unwrap() {
-                    break;
-                }
-            }
-            if !calls.call_is_ended(&mut *store, exchange).unwrap() {
-                let how = match answer.end {
-                    End::Complete => wit::End::Complete,
-                    End::Aborted | End::Silent => wit::End::Aborted,
-                };
-                let out = calls.call_handle_response_end(&mut *store, exchange, how, NOW).unwrap();
-                head = head.or(out.head);
-                body.extend(out.body);
-            }
-            let head = head.expect("a head");
-            replied(wit::Reply { head, body }, vec![seen])
-        })();
+        let got = seam::send(&mut Exchange { store, calls, exchange }, trial);
         exchange.resource_drop(store).unwrap();
         got
     }
 }
 
-fn replied(reply: wit::Reply, upstream: Vec<Seen>) -> Got {
-    let wit::Reply { head, body } = reply;
-    Got { status: head.status, headers: head.headers, body, end: End::Complete, upstream }
+/// A resource of the component.
+struct Exchange<'a> {
+    store: &'a mut Store<()>,
+    calls: wit::GuestExchange<'a>,
+    exchange: ResourceAny,
 }
 
-fn passed(trial: &Trial) -> Got {
-    let answer = &trial.answer;
-    Got {
-        status: answer.status,
-        headers: answer.headers.clone(),
-        body: answer.pieces.concat(),
-        end: answer.end,
-        upstream: Vec::new(),
+impl Seam for Exchange<'_> {
+    fn handle_request_head(&mut self, method: &str, path: &str, headers: &[Header]) -> RequestHead {
+        let Self { store, calls, exchange } = self;
+        let head = calls.call_handle_request_head(store, *exchange, method, path, headers);
+        match head.unwrap() {
+            wit::RequestHead::Translate => RequestHead::Translate,
+            wit::RequestHead::Reply(it) => RequestHead::Reply(reply(it)),
+            wit::RequestHead::PassThrough => RequestHead::PassThrough,
+        }
     }
+
+    fn handle_request(&mut self, body: &[u8], now: Millis) -> Result<Sent, Reply> {
+        let Self { store, calls, exchange } = self;
+        let sent = calls.call_handle_request(store, *exchange, body, now).unwrap();
+        let sent = sent.map_err(reply)?;
+        Ok(Sent { path: sent.path, headers: sent.headers, body: sent.body })
+    }
+
+    fn handle_response_head(
+        &mut self,
+        status: u16,
+        headers: &[Header],
+        now: Millis,
+    ) -> ResponseHead {
+        let Self { store, calls, exchange } = self;
+        match calls.call_handle_response_head(store, *exchange, status, headers, now).unwrap() {
+            wit::ResponseHead::Translate => ResponseHead::Translate,
+            wit::ResponseHead::PassThrough => ResponseHead::PassThrough,
+        }
+    }
+
+    fn handle_response_body(
+        &mut self,
+        piece: &[u8],
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        let Self { store, calls, exchange } = self;
+        output(calls.call_handle_response_body(store, *exchange, piece, now).unwrap(), out)
+    }
+
+    fn handle_response_end(&mut self, how: End, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let Self { store, calls, exchange } = self;
+        let how = match how {
+            End::Complete => wit::End::Complete,
+            End::Aborted => wit::End::Aborted,
+        };
+        output(calls.call_handle_response_end(store, *exchange, how, now).unwrap(), out)
+    }
+
+    fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let Self { store, calls, exchange } = self;
+        output(calls.call_handle_timeout(store, *exchange, now).unwrap(), out)
+    }
+
+    fn poll_timeout(&mut self) -> Option<Millis> {
+        self.calls.call_poll_timeout(&mut *self.store, self.exchange).unwrap()
+    }
+
+    fn is_ended(&mut self) -> bool {
+        self.calls.call_is_ended(&mut *self.store, self.exchange).unwrap()
+    }
+}
+
+fn output(output: wit::Output, out: &mut Vec<u8>) -> Option<Head> {
+    out.extend(output.body);
+    output.head.map(head)
+}
+
+fn head(head: wit::Head) -> Head {
+    Head { status: head.status, headers: head.headers }
+}
+
+fn reply(reply: wit::Reply) -> Reply {
+    Reply { head: head(reply.head), body: reply.body }
 }

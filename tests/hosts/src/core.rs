@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use creole::{Config, Exchange, Head, Pings, Reply, RequestHead, ResponseHead};
+use creole::{Config, End, Exchange, Head, Millis, Pings, Reply, RequestHead, ResponseHead};
 use serde_json::Value;
 
-use crate::{Answer, End, Got, Header, Host, Seen, Trial};
-
-/// The time of every call.
-const NOW: u64 = 1_790_000_000_000;
+use crate::seam::{self, Seam, Sent};
+use crate::{Got, Header, Host, Trial};
 
 /// [`Exchange`] with nothing around it.
 #[derive(Debug)]
@@ -32,65 +30,51 @@ impl Host for Core {
     }
 
     fn send(&self, trial: &Trial) -> Got {
-        let request = &trial.request;
-        let mut exchange = Exchange::new(Arc::clone(&self.config), 0x5eed, Pings::No);
-        match exchange.handle_request_head(&request.method, &request.path, &request.headers) {
-            RequestHead::Translate => {}
-            RequestHead::Reply(reply) => return replied(reply, Vec::new()),
-            RequestHead::PassThrough => return passed(&trial.answer),
-        }
-        let sent = match exchange.handle_request(&request.body, NOW) {
-            Ok(sent) => sent,
-            Err(reply) => return replied(*reply, Vec::new()),
-        };
-        let seen = Seen {
-            method: "POST".to_owned(),
-            path: sent.path,
-            headers: sent.headers,
-            bytes: sent.body.len(),
-            body: sent.body.into(),
-        };
-        let (mut head, mut body) = (None, Vec::new());
-        let answer = &trial.answer;
-        if exchange.handle_response_head(answer.status, &answer.headers, NOW)
-            == ResponseHead::PassThrough
-        {
-            return passed(answer);
-        }
-        for piece in &answer.pieces {
-            let first = exchange.handle_response_body(piece, NOW, &mut body);
-            merge(&mut head, first);
-            if exchange.is_ended() {
-                break;
-            }
-        }
-        if !exchange.is_ended() {
-            let how = match answer.end {
-                End::Complete => creole::End::Complete,
-                End::Aborted | End::Silent => creole::End::Aborted,
-            };
-            let first = exchange.handle_response_end(how, NOW, &mut body);
-            merge(&mut head, first);
-        }
-        let head = head.expect("a head");
-        replied(Reply { head, body }, vec![seen])
+        seam::send(&mut Exchange::new(Arc::clone(&self.config), 0x5eed, Pings::No), trial)
     }
 }
 
-fn merge(head: &mut Option<Head>, new: Option<Head>) {
-    assert!(head.is_none() || new.is_none(), "two heads: {head:?}, {new:?}");
-    if new.is_some() {
-        *head = new;
+impl Seam for Exchange {
+    fn handle_request_head(&mut self, method: &str, path: &str, headers: &[Header]) -> RequestHead {
+        Self::handle_request_head(self, method, path, headers)
     }
-}
 
-fn replied(reply: Reply, upstream: Vec<Seen>) -> Got {
-    let Reply { head: Head { status, headers }, body } = reply;
-    Got { status, headers, body, end: End::Complete, upstream }
-}
+    fn handle_request(&mut self, body: &[u8], now: Millis) -> Result<Sent, Reply> {
+        let sent = Self::handle_request(self, body, now).map_err(|reply| *reply)?;
+        Ok(Sent { path: sent.path, headers: sent.headers, body: sent.body })
+    }
 
-fn passed(answer: &Answer) -> Got {
-    let headers: Vec<Header> = answer.headers.clone();
-    let body = answer.pieces.concat();
-    Got { status: answer.status, headers, body, end: answer.end, upstream: Vec::new() }
+    fn handle_response_head(
+        &mut self,
+        status: u16,
+        headers: &[Header],
+        now: Millis,
+    ) -> ResponseHead {
+        Self::handle_response_head(self, status, headers, now)
+    }
+
+    fn handle_response_body(
+        &mut self,
+        piece: &[u8],
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        Self::handle_response_body(self, piece, now, out)
+    }
+
+    fn handle_response_end(&mut self, how: End, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        Self::handle_response_end(self, how, now, out)
+    }
+
+    fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        Self::handle_timeout(self, now, out)
+    }
+
+    fn poll_timeout(&mut self) -> Option<Millis> {
+        Self::poll_timeout(self)
+    }
+
+    fn is_ended(&mut self) -> bool {
+        Self::is_ended(self)
+    }
 }

@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use crate::Host;
-#[cfg(feature = "wasm")]
 use crate::component::Component;
 use crate::core::Core;
-#[cfg(feature = "wasm")]
 use crate::emulator::{Emulator, Rules};
 use crate::process::{EnvoyOptions, Process};
+use crate::worker::Worker;
 
 /// A host, or why it does not start.
 pub type Started = (&'static str, Result<Box<dyn Host + Send>, String>);
@@ -18,12 +17,11 @@ type Start = fn(&Value) -> Result<Box<dyn Host + Send>, String>;
 /// A new host is a row here.
 const HOSTS: &[(&str, Start)] = &[
     ("core", |config| Ok(Box::new(Core::new(config)))),
-    #[cfg(feature = "wasm")]
     ("component", |config| Ok(Box::new(Component::new(config)?))),
-    #[cfg(feature = "wasm")]
     ("emulator", |config| Ok(Box::new(Emulator::new(config, Rules::default())?))),
     ("gateway", |config| Ok(Box::new(Process::gateway(config)?))),
     ("envoy", |config| Ok(Box::new(Process::envoy(config, &EnvoyOptions::default())?))),
+    ("worker", |config| Ok(Box::new(Worker::new(config)))),
 ];
 
 /// Starts all hosts, the core first.

@@ -27,16 +27,16 @@
 
 pub mod cases;
 pub mod client;
-#[cfg(feature = "wasm")]
 pub mod component;
 pub mod core;
-#[cfg(feature = "wasm")]
 pub mod emulator;
 pub mod hosts;
 pub mod ordinals;
 pub mod process;
+pub mod seam;
 pub mod suite;
 pub mod upstream;
+pub mod worker;
 
 #[path = "../../support/mod.rs"]
 pub mod support;

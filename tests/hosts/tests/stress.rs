@@ -1,6 +1,12 @@
 //! Large bodies and many streams through a real Envoy with its default buffer limits: it must be alive
 //! afterwards and have answered right. Prints its memory.
-#![allow(clippy::panic, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
