@@ -1,5 +1,5 @@
 //! The written rules of the project, enforced: CONTRIBUTING.md says them in words.
-
+#![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -92,6 +92,11 @@ fn stages() -> Vec<Stage> {
         ),
         ("artefacts", Work::Artefacts),
         ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
+        (
+            "core as wasm",
+            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole", "--target", "wasm32-wasip1"]),
+        ),
+        ("hosts", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-hosts"])),
         ("sdks, envoy", Work::Sdks(Host::Envoy)),
         ("sdks, gateway", Work::Sdks(Host::Gateway)),
         ("sdks, worker", Work::Sdks(Host::Worker)),
@@ -200,10 +205,13 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
 /// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to
 /// embed), `CREOLE_WASI_HTTP` (the one for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an
 /// interpreter that has the package wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the
-/// Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand).
+/// Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Cargo itself
+/// learns what runs tests that are compiled to WebAssembly.
 fn artefacts() -> Result<Variables> {
     let envoy = setup::envoy()?;
     let wasmtime = setup::wasmtime()?;
+    let mut runner = wasmtime.clone().into_os_string();
+    runner.push(" run --dir=/");
     let python = setup::python_with_wasmtime()?;
     let filter = build::one(&build::FILTER)?;
     let component = build::one(&build::COMPONENT)?;
@@ -224,6 +232,7 @@ fn artefacts() -> Result<Variables> {
         ("CREOLE_WORKER_DIR", modules.folder.into()),
         ("CREOLE_WORKER_HOOKS_DIR", with_hooks.folder.into()),
         ("CREOLE_PYTHON", python.into()),
+        ("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner),
     ])
 }
 
