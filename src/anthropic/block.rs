@@ -5,7 +5,7 @@
 
 use super::source::{Read, Source, bad_tag, expected, missing, required};
 use super::tool::ToolChange;
-use crate::json::{Kind, Str};
+use crate::json::{Kind, Raw, Str};
 
 /// One content block.
 #[derive(Debug)]
@@ -167,7 +167,7 @@ pub struct ToolUse<'a> {
     /// The tool's toolset.
     pub toolset: Option<Str<'a>>,
     /// The input, as it was written. Not necessarily an object.
-    pub input: &'a str,
+    pub input: Raw<'a>,
 }
 
 /// The result of a tool call.
@@ -457,7 +457,7 @@ impl<'a> Source<'a, '_> {
                 "id" => id = Some(source.string()?),
                 "name" => name = Some(source.string()?),
                 "toolset_name" => toolset = Some(source.string()?),
-                "input" => input = Some(source.raw()?),
+                "input" => input = Some(source.reader.raw()?),
                 "cache_control" => return source.cache_control(),
                 "caller" => return source.ignore(Kind::Object),
                 _ => return Ok(false),

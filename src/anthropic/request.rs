@@ -30,8 +30,6 @@ pub struct Request<'a> {
     pub top_k: Option<u64>,
     /// `tools`
     pub tools: Vec<ToolDefinition<'a>>,
-    /// The same as they were written, for counting.
-    pub tool_texts: Vec<&'a str>,
     /// `tool_choice`
     pub tool_choice: Option<ToolChoice<'a>>,
     /// `thinking`
@@ -221,12 +219,8 @@ impl<'a> Request<'a> {
 
     fn read_tool(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         let path = format!("tools[{}]", self.tools.len());
-        source.reader.kind()?;
-        let start = source.reader.offset();
         let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
         self.tools.push(ToolDefinition::read(reader, &path, warnings)?);
-        let text = source.body.get(start..source.reader.offset());
-        self.tool_texts.push(text.unwrap_or_default());
         Ok(())
     }
 

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::json::{self, Kind, Reader, Str};
+use crate::json::{self, Kind, Raw, Reader, Str};
 use crate::warning::Warnings;
 
 /// An element of `tools`, or the `definition` of an added tool.
@@ -24,9 +24,9 @@ pub struct ToolDefinition<'a> {
     /// `description`
     pub description: Option<Str<'a>>,
     /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
-    pub input_schema: Option<&'a str>,
+    pub input_schema: Option<Raw<'a>>,
     /// `input_examples`, each an object.
-    pub input_examples: Vec<&'a str>,
+    pub input_examples: Vec<Raw<'a>>,
     /// `strict`
     pub strict: bool,
     /// `defer_loading`
@@ -50,7 +50,7 @@ pub struct ToolDefinition<'a> {
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
     pub limits: Vec<&'static str>,
     /// `function` of a Chat Completions tool, an object.
-    pub function: Option<&'a str>,
+    pub function: Option<Raw<'a>>,
 }
 
 /// What a toolset says about one of its members.
@@ -109,7 +109,9 @@ impl<'a> ToolDefinition<'a> {
             "display_number" => self.display_number = optional(reader, Reader::u64)?,
             "enable_zoom" => self.enable_zoom = optional(reader, Reader::bool)?.unwrap_or_default(),
             "max_characters" => self.max_characters = optional(reader, Reader::u64)?,
-            "user_location" => self.user_location = optional(reader, object)?,
+            "user_location" => {
+                self.user_location = optional(reader, object)?.map(|location| location.text())
+            }
             "function" => {
                 self.function = optional(reader, object)?;
                 self.read_function()?;
@@ -132,7 +134,7 @@ impl<'a> ToolDefinition<'a> {
     /// Takes from `function` what is asked about any tool.
     fn read_function(&mut self) -> Result<(), json::Error> {
         let Some(function) = self.function else { return Ok(()) };
-        let mut reader = Reader::new(function, DEPTH_MAX);
+        let mut reader = Reader::new(function.text(), DEPTH_MAX);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let key = key.decode();
@@ -401,9 +403,9 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
 }
 
 /// Reads an object and gives its text.
-fn object<'a>(reader: &mut Reader<'a>) -> Result<&'a str, json::Error> {
+fn object<'a>(reader: &mut Reader<'a>) -> Result<Raw<'a>, json::Error> {
     match reader.kind()? {
-        Kind::Object => reader.skip(),
+        Kind::Object => reader.raw(),
         found => Err(json::Error::value(format!("expected an object, but found {}", found.name()))),
     }
 }
@@ -427,9 +429,9 @@ mod tests {
         )
         .unwrap();
         assert_eq!((read.tool_type.as_ref(), read.name.as_deref()), ("custom", Some("weather")));
-        assert_eq!(read.input_schema, Some(r#"{"type":"object"}"#));
+        assert_eq!(read.input_schema, Some(Raw::of(r#"{"type":"object"}"#)));
         assert_eq!(read.description.unwrap().raw(), r#"say \"w\""#);
-        assert_eq!(read.input_examples, [r#"{"a":1}"#]);
+        assert_eq!(read.input_examples, [Raw::of(r#"{"a":1}"#)]);
         assert!(read.defer_loading && !read.strict);
     }
 
@@ -493,8 +495,14 @@ mod tests {
         let text =
             r#"{"function":{"parameters":{"x":1},"name":"w","strict":true},"type":"function"}"#;
         let read = tool(text).unwrap();
-        assert_eq!((read.name.as_deref(), read.input_schema), (Some("w"), Some(r#"{"x":1}"#)));
-        assert_eq!(read.function, Some(r#"{"parameters":{"x":1},"name":"w","strict":true}"#));
+        assert_eq!(
+            (read.name.as_deref(), read.input_schema),
+            (Some("w"), Some(Raw::of(r#"{"x":1}"#)))
+        );
+        assert_eq!(
+            read.function,
+            Some(Raw::of(r#"{"parameters":{"x":1},"name":"w","strict":true}"#))
+        );
     }
 
     fn choice(text: &str) -> Result<ToolChoice<'_>, String> {

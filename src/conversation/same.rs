@@ -5,7 +5,7 @@
 //! sends back is passed over, or no two calls would be the same.
 
 use crate::anthropic::{Block, ImageSource, ToolResult, ToolUse};
-use crate::json::{Error, Kind, Reader, Str};
+use crate::json::{Error, Kind, Reader, Str, escape};
 
 /// The nesting of inputs; the request's own limit has been applied.
 const DEPTH_MAX: u32 = 128;
@@ -15,7 +15,7 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What stands for a call. Nobody but the client itself is hurt by two that collide.
 pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
-    let mut reader = Reader::new(call.input, DEPTH_MAX);
+    let mut reader = Reader::new(&call.input, DEPTH_MAX);
     let input = value(&mut reader, Some(call.id));
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);
@@ -57,8 +57,27 @@ fn value(reader: &mut Reader<'_>, id: Option<Str<'_>>) -> Result<u64, Error> {
     })
 }
 
+/// Almost all texts are escaped in the one way that is usual; only the others are written anew.
 fn text(text: Str<'_>) -> u64 {
-    bytes(0, text.decode().as_bytes())
+    let raw = text.raw();
+    if !text.is_escaped() || is_usual(raw.as_bytes()) {
+        return bytes(0, raw.as_bytes());
+    }
+    let mut usual = Vec::with_capacity(raw.len());
+    escape(&mut usual, &text.decode());
+    bytes(0, &usual)
+}
+
+/// Whether all escapes in the inside of a string are those that [`escape`] writes as well.
+fn is_usual(raw: &[u8]) -> bool {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        match rest.get(at..).and_then(|rest| rest.split_first_chunk()) {
+            Some(([_, b'"' | b'\\' | b'n' | b'r' | b't'], after)) => rest = after,
+            _ => return false,
+        }
+    }
+    true
 }
 
 fn bytes(seed: u64, bytes: &[u8]) -> u64 {
@@ -102,16 +121,19 @@ fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::anthropic::Text;
+    use crate::json::Raw;
 
     fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
         let (id, name) = (Str::plain(id), Str::plain(name));
-        of_call(&ToolUse { at: 0, id, name, toolset: None, input })
+        of_call(&ToolUse { at: 0, id, name, toolset: None, input: Raw::of(input) })
     }
 
     #[test]
     fn calls_are_the_same_however_they_are_written() {
-        let base = hash("w", "t1", r#"{"a":"\u0062","list":[1,{"x":null,"y":true}],"id":7}"#);
-        let other = r#" { "list" : [ 1 , { "y":true,"x":null } ], "id": 7,"a":"b" } "#;
+        let base =
+            hash("w", "t1", r#"{"a":"\u0062\/\\\n\b","list":[1,{"x":null,"y":true}],"id":7}"#);
+        let other =
+            r#" { "list" : [ 1 , { "y":true,"x":null } ], "id": 7,"a":"b/\\\u000a\u0008" } "#;
         assert_eq!(base, hash("w", "t2", other));
         let echoed = |id, input| hash("w", id, input);
         assert_eq!(

@@ -102,7 +102,7 @@ mod tests {
             id,
             name,
             toolset: None,
-            input: "{}",
+            input: crate::json::Raw::of("{}"),
         })])
     }
 

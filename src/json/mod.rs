@@ -13,11 +13,14 @@
 //! The configuration is read in the same way (see `config`).
 
 mod error;
+mod number;
 mod reader;
+mod scan;
 mod text;
 mod writer;
 
 pub use error::Error;
+pub use number::Number;
 pub use reader::{Kind, Reader};
 pub use text::{Str, hold_back, unescape};
-pub use writer::{Writer, compact, escape, escape_compact, push_u64, quote};
+pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote};

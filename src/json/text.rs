@@ -9,24 +9,38 @@ use std::fmt;
 #[derive(Clone, Copy, Default, Hash)]
 pub struct Str<'a> {
     raw: &'a str,
-    escaped: bool,
+    /// By how many bytes the text itself is shorter. Each escape is longer than what it says, so 0
+    /// means that there are none.
+    saved: u32,
 }
 
 impl<'a> Str<'a> {
-    pub(super) fn new(raw: &'a str, escaped: bool) -> Self {
-        Self { raw, escaped }
+    pub(super) fn new(raw: &'a str, saved: u32) -> Self {
+        Self { raw, saved }
     }
 
     /// A text that needs no escaping, such as a constant of ours. The caller answers for that.
     #[must_use]
     pub const fn plain(text: &'a str) -> Self {
-        Self { raw: text, escaped: false }
+        Self { raw: text, saved: 0 }
     }
 
     /// The text as it stands between the quotes.
     #[must_use]
     pub fn raw(&self) -> &'a str {
         self.raw
+    }
+
+    /// How many bytes the text itself has, which is known without decoding it.
+    #[must_use]
+    pub fn decoded_len(&self) -> usize {
+        self.raw.len().saturating_sub(self.saved as usize)
+    }
+
+    /// Whether the sender escaped anything in it.
+    #[must_use]
+    pub fn is_escaped(&self) -> bool {
+        self.saved > 0
     }
 
     /// Whether the text has no characters.
@@ -38,16 +52,16 @@ impl<'a> Str<'a> {
     /// Whether the text is empty or nothing but white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        if self.escaped { self.decode().trim().is_empty() } else { self.raw.trim().is_empty() }
+        if self.is_escaped() { self.decode().trim().is_empty() } else { self.raw.trim().is_empty() }
     }
 
     /// The text itself. Half a surrogate pair becomes U+FFFD.
     #[must_use]
     pub fn decode(&self) -> Cow<'a, str> {
-        if !self.escaped {
+        if !self.is_escaped() {
             return Cow::Borrowed(self.raw);
         }
-        let mut text = String::with_capacity(self.raw.len());
+        let mut text = String::with_capacity(self.decoded_len());
         unescape(&mut text, self.raw);
         Cow::Owned(text)
     }
@@ -57,8 +71,10 @@ impl<'a> Str<'a> {
 /// U+FFFD.
 pub fn unescape(text: &mut String, raw: &str) {
     let mut rest = raw;
-    while let Some((plain, after)) = rest.split_once('\\') {
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));
         text.push_str(plain);
+        let after = escape.get(1..).unwrap_or_default();
         let mut chars = after.chars();
         let code = chars.next();
         rest = chars.as_str();
@@ -95,7 +111,7 @@ pub fn unescape(text: &mut String, raw: &str) {
 
 impl PartialEq<str> for Str<'_> {
     fn eq(&self, other: &str) -> bool {
-        if self.escaped { self.decode() == other } else { self.raw == other }
+        if self.is_escaped() { self.decode() == other } else { self.raw == other }
     }
 }
 
@@ -108,7 +124,7 @@ impl PartialEq<&str> for Str<'_> {
 /// Equal texts are equal, however they are escaped.
 impl PartialEq for Str<'_> {
     fn eq(&self, other: &Self) -> bool {
-        if self.escaped || other.escaped {
+        if self.is_escaped() || other.is_escaped() {
             self.decode() == other.decode()
         } else {
             self.raw == other.raw
@@ -144,7 +160,7 @@ pub fn hold_back(raw: &str) -> usize {
 }
 
 /// The number of the four hexadecimal digits at the start of `text`.
-fn code_unit(text: &str) -> u32 {
+pub(super) fn code_unit(text: &str) -> u32 {
     text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }
 
@@ -192,14 +208,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn lengths_are_known_where_pairs_are_cut_in_two() {
+        for raw in ["\\ud83c", "\\udf89x", "\\ud83c\\ud83c\\udf89", "\\ud83c\\n", "\\ud83c\\u0041"]
+        {
+            let text = format!("\"{raw}\"");
+            assert_eq!(read(&text).decoded_len(), read(&text).decode().len(), "{raw}");
+        }
+    }
+
     proptest! {
         #[test]
         fn decoding_undoes_the_escaping_of_serde_json(text in any::<String>()) {
             let json = serde_json::to_string(&text).unwrap();
             prop_assert_eq!(read(&json).decode(), text.as_str());
+            prop_assert_eq!(read(&json).decoded_len(), text.len());
             let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
             let json = format!("\"{ascii}\"");
             prop_assert_eq!(read(&json).decode(), text.as_str());
+            prop_assert_eq!(read(&json).decoded_len(), text.len());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! JSON written straight into a buffer.
 
+use super::scan::find_special;
 use super::{Reader, Str};
 
 /// Writes one JSON text, without a tree in between.
@@ -130,17 +131,14 @@ pub fn quote(out: &mut Vec<u8>, text: &str) {
 
 /// Appends `text` as the inside of a JSON string.
 pub fn escape(out: &mut Vec<u8>, text: &str) {
-    let mut plain_from = 0;
-    let bytes = text.as_bytes();
-    for (at, &byte) in bytes.iter().enumerate() {
-        if !matches!(byte, b'"' | b'\\' | 0..0x20) {
-            continue;
-        }
-        out.extend_from_slice(bytes.get(plain_from..at).unwrap_or_default());
-        plain_from = at.saturating_add(1);
-        escape_byte(out, byte);
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at_checked(find_special(rest, 0)).unwrap_or((rest, &[]));
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = special.split_first() else { return };
+        escape_byte(out, *byte);
+        rest = after;
     }
-    out.extend_from_slice(bytes.get(plain_from..).unwrap_or_default());
 }
 
 fn escape_byte(out: &mut Vec<u8>, byte: u8) {
@@ -159,6 +157,62 @@ fn escape_byte(out: &mut Vec<u8>, byte: u8) {
         }
     };
     out.extend_from_slice(&[b'\\', short]);
+}
+
+/// A value as its sender wrote it, and how much of it is white space between its tokens: none in
+/// what most clients send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Raw<'a> {
+    text: &'a str,
+    blanks: usize,
+}
+
+impl<'a> Raw<'a> {
+    pub(super) fn new(text: &'a str, blanks: usize) -> Self {
+        Self { text, blanks }
+    }
+
+    /// A value that stands in no larger text.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        Reader::new(text, u32::MAX).raw().unwrap_or(Self { text, blanks: 0 })
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// How many bytes [`Raw::compact`] appends.
+    #[must_use]
+    pub fn compact_len(&self) -> usize {
+        self.text.len().saturating_sub(self.blanks)
+    }
+
+    /// Appends it without its white space. See [`compact`].
+    pub fn compact(&self, out: &mut Vec<u8>) {
+        match self.blanks {
+            0 => out.extend_from_slice(self.text.as_bytes()),
+            _ => compact(out, self.text),
+        }
+    }
+
+    /// Appends it without its white space, as the inside of a JSON string. See [`escape_compact`].
+    pub fn escape_compact(&self, out: &mut Vec<u8>) {
+        match self.blanks {
+            0 => escape(out, self.text),
+            _ => escape_compact(out, self.text),
+        }
+    }
+}
+
+impl std::ops::Deref for Raw<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.text
+    }
 }
 
 /// Appends a JSON value without the white space between its tokens. Numbers, escapes and the order
@@ -234,6 +288,21 @@ mod tests {
             text(|out| escape_compact(out, json)),
             r#"{\"a b\":[1.10,\"x \\\" y\"],\"n\":1E5}"#
         );
+    }
+
+    #[test]
+    fn a_raw_value_knows_its_white_space() {
+        for json in ["{ \"a b\" :\n [ 1.10 ,\t\"x \\\" y\" ] , \"n\":1E5 }", "{\"a b\":[]}", " 7 "]
+        {
+            let raw = Raw::of(json);
+            let (plain, escaped) = (
+                text(|out| compact(out, json.trim())),
+                text(|out| escape_compact(out, json.trim())),
+            );
+            assert_eq!(text(|out| raw.compact(out)), plain);
+            assert_eq!(text(|out| raw.escape_compact(out)), escaped);
+            assert_eq!(raw.compact_len(), plain.len());
+        }
     }
 
     proptest! {

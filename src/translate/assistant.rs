@@ -163,9 +163,11 @@ impl<'a> Messages<'_, 'a> {
         json.key("arguments");
         if call.input.starts_with('{') {
             let stripped =
-                tool_input::without_echoed_id(call.input, call.id, self.tools.schema_of(&name));
-            let input = stripped.as_deref().unwrap_or(call.input);
-            string(json, |out| escape_compact(out, input));
+                tool_input::without_echoed_id(&call.input, call.id, self.tools.schema_of(&name));
+            string(json, |out| match stripped {
+                Some(input) => escape_compact(out, &input),
+                None => call.input.escape_compact(out),
+            });
         } else {
             self.bad_input(call)?;
             json.text("{}");
@@ -182,7 +184,7 @@ impl<'a> Messages<'_, 'a> {
 
     fn bad_input(&mut self, call: &ToolUse<'_>) -> Result<(), Error> {
         if self.warnings.strict() {
-            let found = Reader::new(call.input, 128).kind()?;
+            let found = Reader::new(&call.input, 128).kind()?;
             return Err(Error::invalid(format!(
                 "{}.input: expected an object, but found {}",
                 path_at(self.parts.body, call.at),

@@ -193,8 +193,8 @@ fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>) -> bool {
     let Some(schema) = tools.schema_of(&name).filter(|_| call.toolset.is_none()) else {
         return true;
     };
-    let stripped = without_echoed_id(call.input, call.id, Some(schema));
-    tool_schema::check(schema, stripped.as_deref().unwrap_or(call.input)).is_ok()
+    let stripped = without_echoed_id(&call.input, call.id, Some(schema));
+    tool_schema::check(schema, stripped.as_deref().unwrap_or(&call.input)).is_ok()
 }
 
 /// The names in `required` of a schema.

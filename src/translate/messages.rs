@@ -13,7 +13,7 @@ use super::tools::ToolSet;
 use crate::anthropic::{Block, DocumentSource, Text, ToolResult};
 use crate::conversation::{Item, Turn, User};
 use crate::error::Error;
-use crate::json::{Str, Writer, compact, escape, escape_compact};
+use crate::json::{Str, Writer, escape, escape_compact};
 use crate::profile::{Profile, SystemRole, TextAfterToolResults, ToolContentParts};
 use crate::warning::Warnings;
 
@@ -329,7 +329,7 @@ impl<'r, 'a> Messages<'r, 'a> {
                 escape(out, "[Tool call ");
                 push(out, call.name);
                 escape(out, " ");
-                escape_compact(out, call.input);
+                call.input.escape_compact(out);
                 escape(out, " gave: ");
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
@@ -430,11 +430,4 @@ fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
         );
         escape_compact(out, schema);
     }
-}
-
-/// How many bytes a JSON value has without white space.
-pub(super) fn compact_len(json: &str, scratch: &mut Vec<u8>) -> usize {
-    scratch.clear();
-    compact(scratch, json);
-    scratch.len()
 }

@@ -8,7 +8,7 @@ use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
 use crate::config::{Config, Pairing};
 use crate::conversation::{Item, Turn, Turns, pairs};
 use crate::error::Error;
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Kind, Raw, Reader, Str, Writer};
 use crate::translate::signature;
 use crate::warning::Warnings;
 
@@ -246,7 +246,7 @@ impl<'a> History<'a> {
                 id,
                 name: Str::default(),
                 toolset: None,
-                input: part.raw,
+                input: Raw::of(part.raw),
             }),
             Call::Result(id) => {
                 Block::ToolResult(ToolResult { id, content: vec![text], is_error: false })
@@ -388,7 +388,7 @@ impl<'a> Entry<'a> {
     fn of_block(block: &Block<'a>) -> Option<Self> {
         match block {
             Block::Unknown(raw) => Some(Self::Raw(raw.raw())),
-            Block::ToolUse(call) => Some(Self::Raw(call.input)),
+            Block::ToolUse(call) => Some(Self::Raw(call.input.text())),
             _ => None,
         }
     }

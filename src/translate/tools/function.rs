@@ -46,7 +46,7 @@ impl<'a> Function<'a> {
         Self {
             outgoing: shortened(&name, name_length_max),
             name,
-            schema: Cow::Borrowed(definition.input_schema.unwrap_or("{}")),
+            schema: Cow::Borrowed(definition.input_schema.map_or("{}", |schema| schema.text())),
             description: definition.description.unwrap_or_default(),
             ..Self::default()
         }
@@ -108,7 +108,7 @@ impl<'a> Function<'a> {
         Self {
             outgoing: name.clone(),
             name,
-            schema: Cow::Borrowed(definition.input_schema.unwrap_or("{}")),
+            schema: Cow::Borrowed(definition.input_schema.map_or("{}", |schema| schema.text())),
             ready: Some(function),
             ..Self::default()
         }
@@ -119,7 +119,7 @@ impl<'a> Function<'a> {
         for example in definition.input_examples.iter().take(EXAMPLES_MAX) {
             let before = examples.len();
             examples.push(b'\n');
-            json::compact(&mut examples, example);
+            example.compact(&mut examples);
             if examples.len() > EXAMPLE_BYTES_MAX {
                 examples.truncate(before);
             }

@@ -152,7 +152,7 @@ impl<'a> Offers<'a> {
                     return Err(required(&path, "input_schema"));
                 }
                 if let (Some(schema), true) = (definition.input_schema, warnings.strict()) {
-                    check_schema(schema, &format!("{}.custom.input_schema", dotted(&path)))?;
+                    check_schema(&schema, &format!("{}.custom.input_schema", dotted(&path)))?;
                 }
                 Function::custom(&mut definition, name, length_max)
             }
@@ -163,7 +163,7 @@ impl<'a> Offers<'a> {
                 let Some(name) = definition.name.take() else {
                     return Err(Error::invalid(format!("{path}.function.name: Field required")));
                 };
-                Function::ready(&definition, function, name)
+                Function::ready(&definition, function.text(), name)
             }
         };
         if !callable {

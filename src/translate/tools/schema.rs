@@ -31,8 +31,22 @@ pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
 
 /// Whether the schema has what every function needs.
 fn is_complete(schema: &str) -> bool {
-    Facts::of(&mut Reader::new(schema, DEPTH_MAX))
-        .is_ok_and(|facts| facts.typed && facts.properties)
+    let mut reader = Reader::new(schema, DEPTH_MAX);
+    let (mut typed, mut properties) = (false, false);
+    let mut read = || {
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let given = reader.kind()? != Kind::Null;
+            typed |= given && key == "type";
+            properties |= given && key == "properties";
+            if typed && properties {
+                break;
+            }
+            reader.skip()?;
+        }
+        Ok::<(), json::Error>(())
+    };
+    read().is_ok() && typed && properties
 }
 
 /// What the value of a keyword is made of.

@@ -1,0 +1,199 @@
+//! Numbers as they are written, compared without rounding.
+//!
+//! Reading them as floats would take ten kilobytes of tables into each artefact, and would take
+//! `9007199254740993` for `9007199254740992`.
+
+use std::cmp::Ordering;
+
+/// The exponents that are told apart. What is written with a larger one is as good as infinite.
+const EXPONENT_MAX: i64 = 1 << 40;
+
+/// A number in decimal digits: `0.DIGITS` times ten to the power of `exponent`.
+#[derive(Clone, Copy, Debug)]
+pub struct Number<'a> {
+    negative: bool,
+    /// Digits and perhaps a point, without zeros at the ends; empty for zero.
+    digits: &'a str,
+    exponent: i64,
+}
+
+impl<'a> Number<'a> {
+    /// Reads the text of a JSON number; other texts are no numbers.
+    #[must_use]
+    pub fn read(text: &'a str) -> Option<Self> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (digits, exponent) = match rest.split_once(['e', 'E']) {
+            Some((digits, exponent)) => (digits, read_exponent(exponent)?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(fraction) {
+            return None;
+        }
+        let zeros = |text: &str| text.bytes().take_while(|byte| *byte == b'0').count() as i64;
+        let point = match zeros(whole) {
+            all if all == whole.len() as i64 => zeros(fraction).saturating_neg(),
+            leading => (whole.len() as i64).saturating_sub(leading),
+        };
+        let mut significant = digits.trim_start_matches(['0', '.']);
+        if digits.contains('.') {
+            significant = significant.trim_end_matches('0').trim_end_matches('.');
+        }
+        let significant = significant.trim_end_matches('0');
+        let exponent = point.saturating_add(exponent).clamp(-EXPONENT_MAX, EXPONENT_MAX);
+        let is_zero = significant.is_empty();
+        Some(Self {
+            negative: negative && !is_zero,
+            digits: significant,
+            exponent: if is_zero { i64::MIN } else { exponent },
+        })
+    }
+
+    /// Whether nothing stands behind its point: `1.0` and `1e2` are whole numbers too.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.digits().count() as i64 <= self.exponent.max(0)
+    }
+
+    /// The number without what stands behind its point, at most `u64::MAX`; nothing if it is
+    /// negative.
+    #[must_use]
+    pub fn whole_part(&self) -> Option<u64> {
+        if self.negative {
+            return None;
+        }
+        let mut digits = self.digits();
+        let mut number = 0u64;
+        for _ in 0..self.exponent.clamp(0, 21) {
+            let digit = u64::from(digits.next().unwrap_or(b'0').wrapping_sub(b'0'));
+            number = number.saturating_mul(10).saturating_add(digit);
+        }
+        Some(number)
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.digits.bytes().filter(|byte| *byte != b'.')
+    }
+}
+
+fn read_exponent(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // What does not fit is larger than any that matters.
+    let exponent = digits.parse().unwrap_or(i64::MAX);
+    Some(if negative { exponent.saturating_neg() } else { exponent })
+}
+
+impl Ord for Number<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let size =
+            || self.exponent.cmp(&other.exponent).then_with(|| self.digits().cmp(other.digits()));
+        match (self.negative, other.negative) {
+            (false, true) => Ordering::Greater,
+            (true, false) => Ordering::Less,
+            (false, false) => size(),
+            (true, true) => size().reverse(),
+        }
+    }
+}
+
+impl PartialOrd for Number<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Number<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Number<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn number(text: &str) -> Number<'_> {
+        Number::read(text).unwrap()
+    }
+
+    #[test]
+    fn the_same_value_is_the_same_however_it_is_written() {
+        for same in [
+            &["0", "-0", "0.0", "0e9", "-0.000E-3"] as &[&str],
+            &["1", "1.0", "10e-1", "0.1e1", "1.000e0", "0.0001E+4"],
+            &["-120", "-1.2e2", "-0.12e3", "-120.00"],
+            &["100", "1e2", "100.0", "0.001e5"],
+        ] {
+            let same: Vec<_> = same
+                .iter()
+                .map(|text| {
+                    (
+                        number(text).exponent,
+                        number(text).negative,
+                        number(text).digits().take(1).count(),
+                    )
+                })
+                .collect();
+            assert!(same.windows(2).all(|pair| pair[0] == pair[1]), "{same:?}");
+        }
+        assert_eq!(number("1.0"), number("10e-1"));
+        assert_eq!(number("-1.2e2"), number("-120"));
+        assert!(number("9007199254740993") > number("9007199254740992"));
+        for text in ["", "-", "1.", ".5", "x", "1e", "1e+", "+1", "inf", "NaN", "1 "] {
+            assert!(Number::read(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_known() {
+        for (text, whole, part) in [
+            ("0", true, Some(0)),
+            ("12.0", true, Some(12)),
+            ("1e2", true, Some(100)),
+            ("1.25e2", true, Some(125)),
+            ("1.25e1", false, Some(12)),
+            ("0.999", false, Some(0)),
+            ("-0.5", false, None),
+            ("-3", true, None),
+            ("18446744073709551615", true, Some(u64::MAX)),
+            ("18446744073709551616", true, Some(u64::MAX)),
+            ("1e400", true, Some(u64::MAX)),
+            ("1e-400", false, Some(0)),
+        ] {
+            assert_eq!(
+                (number(text).is_whole(), number(text).whole_part()),
+                (whole, part),
+                "{text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn floats_are_in_the_same_order(left in any::<f64>(), right in any::<f64>(), near in -50i32..50) {
+            for (left, right) in [(left, right), (f64::from(near) / 8.0, f64::from(near / 3))] {
+                prop_assume!(left.is_finite() && right.is_finite());
+                for written in [(format!("{left}"), format!("{right:e}")), (format!("{left:e}"), format!("{right}"))] {
+                    let (read, other) = (number(&written.0), number(&written.1));
+                    prop_assert_eq!(Some(read.cmp(&other)), left.partial_cmp(&right), "{:?}", written);
+                    prop_assert_eq!(read.is_whole(), left.fract() == 0.0);
+                    let part = (left >= 0.0).then_some(left as u64);
+                    if left < 9e15 { prop_assert_eq!(read.whole_part().or(Some(0)), part.or(Some(0))); }
+                }
+            }
+        }
+    }
+}
