@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::json::{self, Kind, Reader, Str};
+use crate::json::{self, Kind, Number, Reader, Str};
 use crate::names::Names;
 
 /// Most bytes that are looked at in one check, those of each schema and of each part of the input
@@ -108,9 +108,6 @@ struct Bound<'s> {
     keyword: &'static str,
     limit: &'s str,
 }
-
-/// Numbers of so few characters differ as floats if they differ at all.
-const EXACT_DIGITS_MAX: usize = 15;
 
 const BOUNDS: [&str; 8] = [
     "minimum",
@@ -348,27 +345,27 @@ fn check_bounds(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), 
         return Ok(());
     }
     for Bound { keyword, limit } in &keywords.bounds {
+        let counted;
         let value = match (kind, *keyword) {
             (Kind::Number, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum") => {
-                input.parse::<f64>()
+                input
             }
             (Kind::String, "minLength" | "maxLength") => {
                 let length =
                     Reader::new(input, 1).string().map(|text| text.decode().chars().count());
-                length.unwrap_or_default().to_string().parse()
+                counted = length.unwrap_or_default().to_string();
+                &counted
             }
             (Kind::Array, "minItems" | "maxItems") => {
-                elements(Some(input)).count().to_string().parse()
+                counted = elements(Some(input)).count().to_string();
+                &counted
             }
             _ => continue,
         };
-        let (Ok(value), Ok(number)) = (value, limit.parse::<f64>()) else { continue };
-        let Some(order) = value.partial_cmp(&number) else { continue };
-        // Long numbers that differ can be the same float.
-        let exact = limit.len() <= EXACT_DIGITS_MAX && input.len() <= EXACT_DIGITS_MAX;
-        if order == Ordering::Equal && kind == Kind::Number && !exact {
+        let (Some(value), Some(limited)) = (Number::read(value), Number::read(limit)) else {
             continue;
-        }
+        };
+        let order = value.cmp(&limited);
         let fits = match *keyword {
             "exclusiveMinimum" => order == Ordering::Greater,
             "exclusiveMaximum" => order == Ordering::Less,
@@ -382,10 +379,9 @@ fn check_bounds(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), 
     Ok(())
 }
 
-/// `1.0` and `1e2` are integers too. What is too long for a float is taken for one.
+/// `1.0` and `1e2` are integers too.
 fn is_integer(number: &str) -> bool {
-    !number.contains(['.', 'e', 'E'])
-        || number.parse::<f64>().is_ok_and(|number| !number.is_finite() || number.fract() == 0.0)
+    Number::read(number).is_some_and(|number| number.is_whole())
 }
 
 /// Equal as JSON: members in any order, strings by what they say, numbers by their value.
@@ -404,8 +400,8 @@ fn same_value(left: &str, right: &str, depth: u32) -> bool {
             (Ok(left), Ok(right)) => left == right,
             _ => false,
         },
-        Kind::Number => match (left.parse::<f64>(), right.parse::<f64>()) {
-            (Ok(left), Ok(right)) => left == right,
+        Kind::Number => match (Number::read(left), Number::read(right)) {
+            (Some(left), Some(right)) => left == right,
             _ => false,
         },
         Kind::Array => {

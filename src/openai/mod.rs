@@ -13,7 +13,7 @@ pub use chunk::{Arguments, Choice, Chunk, Delta, Detail, Part, ToolCall};
 pub use few::Few;
 pub use usage::Usage;
 
-use crate::json::{Error, Kind, Reader, Str};
+use crate::json::{self, Error, Kind, Reader, Str};
 
 /// Reads a string; a value of another type counts as absent.
 fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
@@ -39,7 +39,7 @@ fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
             return Ok(None);
         }
     };
-    let real = || text.parse::<f64>().ok().filter(|real| *real >= 0.0).map(|real| real as u64);
+    let real = || json::Number::read(text).and_then(|number| number.whole_part());
     Ok(text.parse().ok().or_else(real))
 }
 
