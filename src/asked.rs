@@ -128,13 +128,11 @@ impl Tools {
 }
 
 fn same_but_for_spelling(left: &str, right: &str) -> bool {
-    let normal = |text: &'_ str| {
-        text.chars()
-            .filter(|letter| !matches!(letter, ' ' | '_' | '-'))
-            .flat_map(char::to_lowercase)
-            .collect::<String>()
+    let letters = |text: &'_ str| {
+        let letters = text.bytes().filter(|letter| !matches!(letter, b' ' | b'_' | b'-'));
+        letters.map(|letter| letter.to_ascii_lowercase()).collect::<Vec<u8>>()
     };
-    normal(left) == normal(right) && !normal(left).is_empty()
+    letters(left) == letters(right) && !letters(left).is_empty()
 }
 
 #[cfg(test)]

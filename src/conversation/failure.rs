@@ -112,7 +112,7 @@ fn complains(text: &str) -> bool {
         return false;
     }
     let start: String = text.chars().take(START_BYTES_MAX).collect();
-    let start = start.to_lowercase();
+    let start = start.to_ascii_lowercase();
     matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
         || COMPLAINTS.iter().any(|word| start.contains(word))
 }
