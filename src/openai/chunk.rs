@@ -126,9 +126,18 @@ impl<'a> Chunk<'a> {
     /// # Errors
     /// `text` is not a JSON object.
     pub fn read(text: &'a str, depth_max: u32) -> Result<Self, Error> {
-        let mut reader = Reader::new(text, depth_max);
-        let reader = &mut reader;
         let mut chunk = Self::default();
+        chunk.fill(text, depth_max)?;
+        Ok(chunk)
+    }
+
+    /// The same for a chunk in which nothing is yet. What is read is a kilobyte: it is not moved.
+    ///
+    /// # Errors
+    /// As for [`Chunk::read`].
+    pub fn fill(&mut self, text: &'a str, depth_max: u32) -> Result<(), Error> {
+        let mut reader = Reader::new(text, depth_max);
+        let (chunk, reader) = (self, &mut reader);
         let mut other_usage = None;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
@@ -140,8 +149,8 @@ impl<'a> Chunk<'a> {
                 "choices" => {
                     if enter(reader, Kind::Array)? {
                         while reader.next_element()? {
-                            if let Some(choice) = Choice::read(reader)? {
-                                chunk.choices.push(choice);
+                            if enter(reader, Kind::Object)? {
+                                chunk.choices.add().read(reader)?;
                             }
                         }
                     }
@@ -180,7 +189,7 @@ impl<'a> Chunk<'a> {
         reader.end()?;
         let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
         chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
-        Ok(chunk)
+        Ok(())
     }
 }
 
@@ -192,17 +201,15 @@ fn says_something(raw: &str) -> bool {
 }
 
 impl<'a> Choice<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
-        if !enter(reader, Kind::Object)? {
-            return Ok(None);
-        }
-        let mut choice = Self::default();
+    /// Reads the members of an object that was entered.
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+        let choice = self;
         let mut matched = None;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
-                "delta" => choice.delta = Delta::read(reader)?,
-                "message" => choice.message = Delta::read(reader)?,
+                "delta" => Delta::read(&mut choice.delta, reader)?,
+                "message" => Delta::read(&mut choice.message, reader)?,
                 "finish_reason" => choice.finish_reason = filled(reader)?,
                 "stop_reason" => {
                     choice.stop_sequence = string(reader)?.filter(|text| !text.is_empty());
@@ -217,16 +224,17 @@ impl<'a> Choice<'a> {
             }
         }
         choice.stop_sequence = choice.stop_sequence.or(matched);
-        Ok(Some(choice))
+        Ok(())
     }
 }
 
 impl<'a> Delta<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+    fn read(slot: &mut Option<Self>, reader: &mut Reader<'a>) -> Result<(), Error> {
+        *slot = None;
         if !enter(reader, Kind::Object)? {
-            return Ok(None);
+            return Ok(());
         }
-        let mut delta = Self::default();
+        let delta = slot.insert(Self::default());
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "reasoning_content" => delta.reasoning_content = text(reader)?,
@@ -246,11 +254,11 @@ impl<'a> Delta<'a> {
                 "tool_calls" => {
                     // Some servers send a single call without the list around it.
                     if reader.kind()? == Kind::Object {
-                        delta.tool_calls.push(ToolCall::read(reader)?);
+                        delta.tool_calls.add().read(reader)?;
                     } else if enter(reader, Kind::Array)? {
                         while reader.next_element()? {
                             if reader.kind()? == Kind::Object {
-                                delta.tool_calls.push(ToolCall::read(reader)?);
+                                delta.tool_calls.add().read(reader)?;
                             } else {
                                 reader.skip()?;
                             }
@@ -259,7 +267,7 @@ impl<'a> Delta<'a> {
                 }
                 "function_call" => {
                     if reader.kind()? == Kind::Object {
-                        delta.function_call = Some(ToolCall::read(reader)?);
+                        delta.function_call.insert(ToolCall::default()).read(reader)?;
                     } else {
                         reader.skip()?;
                     }
@@ -267,7 +275,7 @@ impl<'a> Delta<'a> {
                 _ => drop(reader.skip()?),
             }
         }
-        Ok(Some(delta))
+        Ok(())
     }
 
     /// Whether it says nothing, as the deltas that only name a role.
@@ -402,8 +410,8 @@ impl<'a> Detail<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
-        let mut call = Self::default();
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+        let call = self;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
@@ -422,7 +430,7 @@ impl<'a> ToolCall<'a> {
                 _ => call.member(key, false, reader)?,
             }
         }
-        Ok(call)
+        Ok(())
     }
 
     fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {

@@ -22,6 +22,24 @@ impl<T> Few<T> {
         }
     }
 
+    /// Adds one at the end, to be filled where it is: what is read from a chunk is large, and would
+    /// be moved several times otherwise.
+    pub fn add(&mut self) -> &mut T
+    where
+        T: Default,
+    {
+        if self.first.is_none() {
+            return self.first.insert(T::default());
+        }
+        let at = self.rest.len();
+        self.rest.resize_with(at.saturating_add(1), T::default);
+        match self.rest.last_mut() {
+            Some(last) => last,
+            // Not reachable: it has just got longer.
+            None => self.first.get_or_insert_default(),
+        }
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -200,7 +200,7 @@ fn handle_event(
     event: &sse::Event<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let data = event.data.trim();
+    let data = event.data.trim_ascii();
     if data == "[DONE]" {
         return match messages {
             Some(messages) if messages.is_complete() => messages.message_stop(machine, None, out),
@@ -220,9 +220,10 @@ fn handle_event(
             Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
         };
     }
-    let Ok(chunk) = Chunk::read(data, machine.rules.depth_max) else {
+    let mut chunk = Chunk::default();
+    if chunk.fill(data, machine.rules.depth_max).is_err() {
         return Err(Error::misbehaved(INVALID_RESPONSE));
-    };
+    }
     // Only the data counts for clients, but some servers name the event in its own line alone.
     let named = chunk.kind.map(|kind| kind.decode());
     let name = named.as_deref().or(event.name).unwrap_or_default();

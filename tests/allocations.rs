@@ -1,0 +1,115 @@
+//! A stream in its steady state allocates nothing for a chunk.
+
+#![allow(clippy::arithmetic_side_effects, clippy::unwrap_used, clippy::panic)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+
+use creole::{Config, Exchange, Pings, RequestHead};
+
+#[path = "../benches/bodies/mod.rs"]
+#[allow(dead_code, clippy::indexing_slicing, reason = "only streams are needed here")]
+mod bodies;
+
+use bodies::Says;
+
+/// The system's allocator, which counts what this thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    ALLOCATIONS.with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A stream that has begun, and room for what comes out of it.
+fn streaming() -> Exchange {
+    let config = Arc::new(Config::from_json("{}", |_| None).unwrap());
+    let mut exchange = Exchange::new(config, 7, Pings::No);
+    let headers = [("authorization".to_owned(), "Bearer x".to_owned())];
+    let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
+    assert!(matches!(head, RequestHead::Translate));
+    let tools = r#"{"name":"Tool0","input_schema":{}},{"name":"Tool1","input_schema":{}},{"name":"Tool2","input_schema":{}},{"name":"Tool3","input_schema":{}}"#;
+    let body = format!(
+        r#"{{"model":"m","max_tokens":9,"stream":true,"thinking":{{"type":"adaptive"}},"tools":[{tools}],"messages":[{{"role":"user","content":"x"}}]}}"#
+    );
+    assert!(exchange.handle_request(body.as_bytes(), 0).is_ok());
+    let headers = [("content-type".to_owned(), "text/event-stream".to_owned())];
+    exchange.handle_response_head(200, &headers, 0);
+    exchange
+}
+
+/// How many allocations the chunks of a stream need, without the first ones and the last.
+fn allocations(says: Says) -> u64 {
+    let chunks = bodies::chunks(says);
+    let mut exchange = streaming();
+    let mut out = Vec::with_capacity(64 << 10);
+    let events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let (first, rest) = events.split_at(10);
+    for event in first {
+        exchange.handle_response_body(event.as_bytes(), 0, &mut out);
+    }
+    assert!(!out.is_empty(), "the stream has begun");
+    let before = ALLOCATIONS.with(Cell::get);
+    let mut bytes = 0;
+    for event in rest.iter().take(980) {
+        out.clear();
+        exchange.handle_response_body(event.as_bytes(), 0, &mut out);
+        bytes += out.len();
+    }
+    let allocated = ALLOCATIONS.with(Cell::get) - before;
+    assert!(bytes > 90_000, "every chunk says something: {bytes} bytes");
+    allocated
+}
+
+#[test]
+fn text_needs_no_allocation_for_a_chunk() {
+    assert_eq!(allocations(Says::Text), 0);
+}
+
+#[test]
+fn reasoning_needs_no_allocation_for_a_chunk_but_the_growth_of_its_record() {
+    // What was thought is kept for the signature: one buffer, which doubles.
+    let allocated = allocations(Says::Reasoning);
+    assert!(allocated <= 12, "{allocated} allocations");
+}
+
+#[test]
+fn tool_calls_need_no_allocation_for_a_chunk_but_the_growth_of_their_inputs() {
+    // Three more calls begin, and each keeps its input in a buffer that doubles.
+    let allocated = allocations(Says::Tools);
+    assert!(allocated <= 4 * 24, "{allocated} allocations");
+}
+
+#[test]
+fn the_allocator_counts() {
+    let before = ALLOCATIONS.with(Cell::get);
+    drop(std::hint::black_box(Vec::<u8>::with_capacity(100)));
+    assert_eq!(ALLOCATIONS.with(Cell::get) - before, 1);
+}
