@@ -1,8 +1,13 @@
 //! What a translation costs, as a ratio to its floor: reading the same bytes with
 //! `serde_json::de::IgnoredAny` and copying them once.
 //!
-//! Both are measured in the same run, alternately, so a busy machine disturbs both. `--once CASE
-//! SIDE` does the work of one side once, for a counter of instructions (`cargo xtask bench`).
+//! Both are measured in the same run, alternately, as processor time of this thread; the medians of
+//! the ratios are printed. So a busy machine disturbs little. Columns: nanoseconds for a request, an
+//! answer or a chunk; the same for each byte; the ratio to the floor; and how often as long it takes
+//! to build a `serde_json::Value` and write it back.
+//!
+//! Arguments are parts of names of cases. `--once CASE SIDE` does the work of one side once, for a
+//! profiler that counts instructions.
 
 #![allow(
     clippy::arithmetic_side_effects,
@@ -17,9 +22,10 @@ mod bodies;
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bodies::Says;
+use cpu_time::ThreadTime;
 use creole::{Config, End, Exchange, Pings, RequestHead};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -107,55 +113,69 @@ fn measured<T>(work: impl FnOnce() -> T) -> T {
 }
 
 impl Case {
-    /// Does the work of one side once; gives the time without the preparation.
-    fn run(&self, side: Side, config: &Arc<Config>) -> Duration {
+    /// How long one side takes for its work, done so many times, without the preparation.
+    fn run(&self, side: Side, config: &Arc<Config>, times: usize) -> Duration {
         let mut out = Vec::new();
-        match (side, &self.work) {
-            (Side::Floor, Work::Stream(_)) => time(|| {
-                for text in &self.texts {
-                    serde_json::from_str::<IgnoredAny>(black_box(text)).unwrap();
+        let mut prepared: Vec<Exchange> = match (side, &self.work) {
+            (Side::Creole, Work::Request) => (0..times).map(|_| new(config)).collect(),
+            (Side::Creole, Work::Whole) => {
+                (0..times).map(|_| answered(config, "application/json")).collect()
+            }
+            (Side::Creole, Work::Stream(_)) => {
+                (0..times).map(|_| answered(config, "text/event-stream")).collect()
+            }
+            _ => Vec::new(),
+        };
+        let start = ThreadTime::now();
+        for at in 0..times {
+            match prepared.get_mut(at) {
+                Some(exchange) => measured(|| self.translate(exchange, &mut out)),
+                None if side == Side::Floor => measured(|| self.floor(&mut out)),
+                None => measured(|| self.value()),
+            }
+        }
+        start.elapsed()
+    }
+
+    fn translate(&self, exchange: &mut Exchange, out: &mut Vec<u8>) {
+        let body = black_box(self.texts[0].as_bytes());
+        match &self.work {
+            Work::Request => drop(black_box(exchange.handle_request(body, 0).unwrap())),
+            Work::Whole => {
+                out.clear();
+                exchange.handle_response_body(body, 0, out);
+                exchange.handle_response_end(End::Complete, 0, out);
+                black_box(&out);
+            }
+            Work::Stream(pieces) => {
+                for piece in pieces {
+                    out.clear();
+                    exchange.handle_response_body(black_box(piece), 0, out);
+                    black_box(&out);
+                }
+            }
+        }
+    }
+
+    fn floor(&self, out: &mut Vec<u8>) {
+        for text in &self.texts {
+            serde_json::from_slice::<IgnoredAny>(black_box(text.as_bytes())).unwrap();
+            match self.work {
+                // A chunk is copied into a buffer that is there.
+                Work::Stream(_) => {
                     out.clear();
                     out.extend_from_slice(text.as_bytes());
                     black_box(&out);
                 }
-            }),
-            (Side::Floor, _) => time(|| {
-                serde_json::from_slice::<IgnoredAny>(black_box(self.texts[0].as_bytes())).unwrap();
-                black_box(self.texts[0].as_bytes().to_vec())
-            }),
-            (Side::Value, _) => time(|| {
-                for text in &self.texts {
-                    let value: Value = serde_json::from_slice(black_box(text.as_bytes())).unwrap();
-                    black_box(serde_json::to_vec(&value).unwrap());
-                }
-            }),
-            (Side::Creole, Work::Request) => {
-                let mut exchange = new(config);
-                time(|| exchange.handle_request(black_box(self.texts[0].as_bytes()), 0).unwrap())
+                _ => drop(black_box(text.as_bytes().to_vec())),
             }
-            (Side::Creole, Work::Whole) => {
-                let mut exchange = asked(config);
-                let headers = [("content-type".to_owned(), "application/json".to_owned())];
-                time(|| {
-                    exchange.handle_response_head(200, &headers, 0);
-                    let body = black_box(self.texts[0].as_bytes());
-                    exchange.handle_response_body(body, 0, &mut out);
-                    exchange.handle_response_end(End::Complete, 0, &mut out);
-                    black_box(&out);
-                })
-            }
-            (Side::Creole, Work::Stream(pieces)) => {
-                let mut exchange = asked(config);
-                let headers = [("content-type".to_owned(), "text/event-stream".to_owned())];
-                exchange.handle_response_head(200, &headers, 0);
-                time(|| {
-                    for piece in pieces {
-                        out.clear();
-                        exchange.handle_response_body(black_box(piece), 0, &mut out);
-                        black_box(&out);
-                    }
-                })
-            }
+        }
+    }
+
+    fn value(&self) {
+        for text in &self.texts {
+            let value: Value = serde_json::from_slice(black_box(text.as_bytes())).unwrap();
+            black_box(serde_json::to_vec(&value).unwrap());
         }
     }
 
@@ -164,17 +184,17 @@ impl Case {
     }
 }
 
-fn time<T>(work: impl FnOnce() -> T) -> Duration {
-    let start = Instant::now();
-    let result = measured(work);
-    let taken = start.elapsed();
-    drop(black_box(result));
-    taken
+/// An exchange whose answer begins.
+fn answered(config: &Arc<Config>, content_type: &str) -> Exchange {
+    let mut exchange = asked(config);
+    let headers = [("content-type".to_owned(), content_type.to_owned())];
+    exchange.handle_response_head(200, &headers, 0);
+    exchange
 }
 
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 fn main() {
@@ -189,34 +209,34 @@ fn main() {
             "creole" => Side::Creole,
             _ => Side::Value,
         };
-        make(name).run(side, &config);
+        make(name).run(side, &config, 1);
         return;
     }
-    println!(
-        "{:<20} {:>9} {:>12} {:>12} {:>12}",
-        "", "floor", "creole", "creole/floor", "value/creole"
-    );
+    println!("{:<20} {:>12} {:>8} {:>13} {:>13}", "", "ns", "ns/byte", "to floor", "Value to it");
     for (name, make) in CASES {
         if arguments.iter().any(|wanted| !name.contains(wanted.as_str())) {
             continue;
         }
         let case = make(name);
-        let rounds = (40_000_000 / case.bytes()).clamp(5, 400);
-        let (mut floor, mut creole, mut value) = (Vec::new(), Vec::new(), Vec::new());
+        // So long that the clock is exact, and so often that medians are.
+        let times = (200_000 / case.bytes()).max(1);
+        let rounds = (60_000_000 / case.bytes() / times).clamp(5, 101);
+        let (mut cost, mut to_floor, mut to_value) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..rounds {
-            floor.push(case.run(Side::Floor, &config));
-            creole.push(case.run(Side::Creole, &config));
-            value.push(case.run(Side::Value, &config));
+            let side = |side| case.run(side, &config, times).as_secs_f64();
+            let (floor, creole, value) = (side(Side::Floor), side(Side::Creole), side(Side::Value));
+            cost.push(creole / times as f64);
+            to_floor.push(creole / floor);
+            to_value.push(value / creole);
         }
-        let (floor, creole, value) = (median(floor), median(creole), median(value));
-        let each = |seconds: f64| seconds * 1e9 / case.bytes() as f64;
+        let nanoseconds = median(cost) * 1e9;
         println!(
-            "{:<20} {:>6.3} ns/B {:>8.3} ns/B {:>11.2}x {:>11.2}x",
+            "{:<20} {:>12.0} {:>8.3} {:>12.2}x {:>12.2}x",
             case.name,
-            each(floor),
-            each(creole),
-            creole / floor,
-            value / creole
+            nanoseconds / case.texts.len() as f64,
+            nanoseconds / case.bytes() as f64,
+            median(to_floor),
+            median(to_value)
         );
     }
 }

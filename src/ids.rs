@@ -49,14 +49,19 @@ impl Ids {
 /// The lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
 #[must_use]
 pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
-    let mut number: [u8; 32] = Sha256::digest(data).into();
+    let hash: [u8; 32] = Sha256::digest(data).into();
+    let (words, _) = hash.as_chunks::<4>();
+    let mut number = [0u32; 8];
+    for (place, word) in number.iter_mut().zip(words) {
+        *place = u32::from_be_bytes(*word);
+    }
     let mut text = String::with_capacity(digits);
     for _ in 0..digits {
-        // One step of long division by 62, from the most significant byte.
-        let mut rest = 0u32;
-        for byte in &mut number {
-            let value = (rest << 8) | u32::from(*byte);
-            *byte = (value / 62) as u8;
+        // One step of long division by 62, from the most significant word.
+        let mut rest = 0u64;
+        for word in &mut number {
+            let value = (rest << 32) | u64::from(*word);
+            *word = (value / 62) as u32;
             rest = value % 62;
         }
         text.push(BASE62.get(rest as usize).copied().map_or('0', char::from));

@@ -29,6 +29,9 @@ pub(super) enum What {
 }
 
 impl Error {
+    // Out of the way: every read can fail, and hardly any does.
+    #[cold]
+    #[inline(never)]
     pub(super) fn new(offset: usize, what: What) -> Self {
         Self(Box::new(Inner { path: String::new(), offset, what }))
     }

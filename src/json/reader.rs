@@ -159,6 +159,7 @@ impl<'a> Reader<'a> {
         self.next_member(b']', "a comma or the end of an array")
     }
 
+    #[inline(always)]
     fn next_member(&mut self, close: u8, expected: &'static str) -> Result<bool, Error> {
         let next = self.peek();
         if next == Some(close) {
@@ -171,17 +172,17 @@ impl<'a> Reader<'a> {
             if next != Some(b',') {
                 return Err(self.syntax(expected));
             }
+            // What follows must be a key or a value: whoever reads it refuses anything else.
             self.advance(1);
-            if self.peek() == Some(close) {
-                return Err(self.syntax("a value"));
-            }
         }
         Ok(true)
     }
 
     /// Reads a string.
     pub fn string(&mut self) -> Result<Str<'a>, Error> {
-        self.expect_kind(Kind::String)?;
+        if self.peek() != Some(b'"') {
+            self.expect_kind(Kind::String)?;
+        }
         self.string_token()
     }
 
@@ -233,20 +234,20 @@ impl<'a> Reader<'a> {
         // One bit for each open bracket, 1 for an object.
         let mut objects = 0u128;
         loop {
-            match self.kind()? {
-                Kind::Object => {
+            match self.peek() {
+                Some(b'"') => {
+                    self.string_token()?;
+                }
+                Some(b'{') => {
                     self.enter()?;
                     objects = (objects << 1) | 1;
                 }
-                Kind::Array => {
+                Some(b'[') => {
                     self.enter()?;
                     objects <<= 1;
                 }
-                Kind::String => {
-                    self.string_token()?;
-                }
-                Kind::Number => self.number_token()?,
-                Kind::Bool | Kind::Null => self.literal_token()?,
+                Some(b'-' | b'0'..=b'9') => self.number_token()?,
+                _ => self.literal_token()?,
             }
             // Go to the next value, closing what ends here.
             loop {
@@ -285,8 +286,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The next byte that is not white space, which is skipped.
-    #[inline]
+    #[inline(always)]
     fn peek(&mut self) -> Option<u8> {
+        match self.text.as_bytes().get(self.at) {
+            Some(byte) if *byte > b' ' => Some(*byte),
+            _ => self.peek_past_blanks(),
+        }
+    }
+
+    #[cold]
+    fn peek_past_blanks(&mut self) -> Option<u8> {
         loop {
             match self.text.as_bytes().get(self.at) {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => {
@@ -307,6 +316,8 @@ impl<'a> Reader<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
+    #[cold]
+    #[inline(never)]
     fn syntax(&self, expected: &'static str) -> Error {
         Error::new(self.at, What::Syntax { expected })
     }

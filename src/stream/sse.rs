@@ -169,11 +169,7 @@ impl Decoder {
 
     fn give(&mut self) -> Option<Event<'_>> {
         self.given = true;
-        // Nearly all of it is UTF-8, and the check alone is several times faster.
-        let data = match std::str::from_utf8(&self.data) {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => String::from_utf8_lossy(&self.data),
-        };
+        let data = super::text_of(&self.data);
         let (is_error, name) = (self.is_error, self.name);
         (!data.trim_ascii().is_empty()).then_some(Event { data, is_error, name })
     }

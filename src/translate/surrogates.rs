@@ -11,7 +11,8 @@ use memchr::memmem;
 pub(super) fn without_halves(body: &str) -> Cow<'_, str> {
     // Almost no body has any surrogate escapes at all: JavaScript and Rust write the character.
     let bytes = body.as_bytes();
-    if memmem::find(bytes, b"\\ud").is_none() && memmem::find(bytes, b"\\uD").is_none() {
+    let first = memmem::find(bytes, b"\\u").and_then(|at| bytes.get(at..)).unwrap_or_default();
+    if memmem::find(first, b"\\ud").is_none() && memmem::find(first, b"\\uD").is_none() {
         return Cow::Borrowed(body);
     }
     let mut whole = String::with_capacity(body.len());
