@@ -221,23 +221,15 @@ impl Said {
         place: u32,
         weight: u32,
     ) -> Result<(), json::Error> {
-        if reader.kind()? != Kind::Object {
-            reader.skip()?;
-            return Ok(());
-        }
         let mut text = String::new();
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            match key.raw() {
-                "status_code" => self.base_resp = number(reader)?.unwrap_or_default(),
-                "status_msg" if reader.kind()? == Kind::String => {
-                    text = reader.string()?.decode().into_owned();
-                }
-                _ => {
-                    reader.skip()?;
-                }
+        members(reader, |key, reader| {
+            match (key, reader.kind()?) {
+                ("status_code", _) => self.base_resp = number(reader)?.unwrap_or_default(),
+                ("status_msg", Kind::String) => text = reader.string()?.decode().into_owned(),
+                _ => return Ok(false),
             }
-        }
+            Ok(true)
+        })?;
         if self.base_resp != 0 {
             self.take(&text, place, weight);
         }
@@ -257,40 +249,25 @@ impl Said {
         }
         reader.begin_array()?;
         while reader.next_element()? {
-            if reader.kind()? != Kind::Object {
-                reader.skip()?;
-                continue;
-            }
-            reader.begin_object()?;
-            while let Some(key) = reader.next_key()? {
+            members(reader, |key, reader| {
                 if key == "error" {
                     self.value(reader, place, weight)?;
-                } else {
-                    reader.skip()?;
                 }
-            }
+                Ok(key == "error")
+            })?;
         }
         Ok(())
     }
 
     fn metadata(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
-        if reader.kind()? != Kind::Object {
-            reader.skip()?;
-            return Ok(());
-        }
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            match reader.kind()? {
-                Kind::String if key == "raw" => {
-                    self.raw = reader.string()?.decode().trim().to_owned();
-                }
-                Kind::Object if key == "raw" => self.raw = reader.skip()?.to_owned(),
-                _ => {
-                    reader.skip()?;
-                }
+        members(reader, |key, reader| {
+            match (key, reader.kind()?) {
+                ("raw", Kind::String) => self.raw = reader.string()?.decode().trim().to_owned(),
+                ("raw", Kind::Object) => self.raw = reader.skip()?.to_owned(),
+                _ => return Ok(false),
             }
-        }
-        Ok(())
+            Ok(true)
+        })
     }
 
     /// Whether one of these stands where codes do.
@@ -362,6 +339,25 @@ impl Said {
     }
 }
 
+/// Reads the members of an object; what is none has no members. `take` reads a value, or says that it
+/// does not want it.
+fn members<'a>(
+    reader: &mut Reader<'a>,
+    mut take: impl FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
+) -> Result<(), json::Error> {
+    if reader.kind()? != Kind::Object {
+        reader.skip()?;
+        return Ok(());
+    }
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        if !take(&key.decode(), reader)? {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
 /// A number, as far as it is whole.
 fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
     Ok(reader.skip()?.parse().ok())
@@ -370,9 +366,8 @@ fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
 /// `loc: msg`
 fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
     let (mut path, mut text) = (String::new(), String::new());
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        match (key.raw(), reader.kind()?) {
+    members(reader, |key, reader| {
+        match (key, reader.kind()?) {
             ("loc", Kind::Array) => {
                 reader.begin_array()?;
                 while reader.next_element()? {
@@ -384,11 +379,10 @@ fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
                 }
             }
             ("msg" | "message", Kind::String) => text = reader.string()?.decode().into_owned(),
-            _ => {
-                reader.skip()?;
-            }
+            _ => return Ok(false),
         }
-    }
+        Ok(true)
+    })?;
     Ok(match (path.is_empty(), text.is_empty()) {
         (false, false) => format!("{path}: {text}"),
         _ => text,
