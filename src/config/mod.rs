@@ -4,6 +4,7 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod document;
+mod short;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use crate::names::Names;
 use crate::profile::Profile;
 use crate::setting::{keys, words};
 pub use document::ConfigError;
+pub use short::Address;
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -229,6 +231,14 @@ pub enum Key {
     Client,
     /// The gateway's own.
     Secret(String),
+}
+
+impl Key {
+    /// Whether it is the gateway's own.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        matches!(self, Self::Secret(_))
+    }
 }
 
 /// Never the secret itself: configurations are printed.

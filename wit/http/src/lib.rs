@@ -14,7 +14,6 @@
 
 mod answer;
 mod clock;
-mod configure;
 mod headers;
 mod live;
 mod pass;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use creole::error::{Error, Fault, Kind};
-use creole::{Exchange, Failure, Head, Pings, RequestHead};
+use creole::{Config, Exchange, Failure, Head, Pings, RequestHead};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
@@ -12,7 +12,7 @@ use crate::answer::{self, Answer};
 use crate::clock::Clock;
 use crate::live::{Live, Woken};
 use crate::upstream::{self, Asked, Body, Piece};
-use crate::{configure, headers, pass};
+use crate::{headers, pass};
 
 /// How long a refused body is still read, and how much of it. A server that closes while the client
 /// writes can destroy the very answer that says why.
@@ -22,7 +22,7 @@ const DISCARD_FACTOR: usize = 2;
 pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let clock = Clock::start();
     let seed = (u128::from(random::get_random_u64()) << 64) | u128::from(random::get_random_u64());
-    let config = match configure::read(|name| std::env::var(name).ok()) {
+    let config = match Config::from_variables(|name| std::env::var(name).ok()) {
         Ok(config) => Arc::new(config),
         Err(reason) => return misconfigured(&reason, seed, out),
     };

@@ -1,6 +1,6 @@
 //! Requests to upstreams.
 
-use creole::config::Upstream;
+use creole::config::{Address, Upstream};
 use creole::{Failure, Head, Header};
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
@@ -9,7 +9,6 @@ use wasip2::http::types::{
 };
 use wasip2::io::streams::{InputStream, OutputStream};
 
-use crate::configure::Address;
 use crate::headers;
 use crate::live::{Live, Woken};
 

@@ -1,0 +1,265 @@
+//! One upstream in short: what flags and variables of a host say beside the document, or instead of
+//! it.
+//!
+//! They complete a document that has one upstream or none. With several it would be anybody's guess
+//! which one they mean, so that is an error.
+
+use super::{Config, Key, Upstream};
+use crate::profile::{PRESETS, Profile};
+
+const CONFIG: &str = "CREOLE_CONFIG";
+const URL: &str = "UPSTREAM_URL";
+const KEY: &str = "UPSTREAM_KEY";
+const PROFILE: &str = "CREOLE_PROFILE";
+
+impl Config {
+    /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
+    /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream. An empty
+    /// variable is none.
+    ///
+    /// # Errors
+    /// What is wrong and where, for the operator.
+    ///
+    /// ```
+    /// use creole::Config;
+    ///
+    /// let config = Config::from_variables(|name| match name {
+    ///     "UPSTREAM_URL" => Some("http://localhost:11434/v1".to_owned()),
+    ///     _ => None,
+    /// })?;
+    /// assert_eq!(config.upstreams.get("default").unwrap().base_path, "/v1");
+    /// # Ok::<(), String>(())
+    /// ```
+    pub fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let given = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let (text, url) = (given(CONFIG), given(URL));
+        if text.is_none() && url.is_none() {
+            return Err(format!(
+                "configuration: expected the variable {CONFIG} or {URL}, but found neither"
+            ));
+        }
+        let mut config = match text {
+            Some(text) => Self::from_json(&text, given).map_err(|error| error.to_string())?,
+            None => Self::default(),
+        };
+        if let Some(url) = url {
+            config.set_url(&url, URL)?;
+        }
+        if let Some(key) = given(KEY) {
+            config.only_upstream(KEY)?.key = Key::Secret(key);
+        }
+        if let Some(name) = given(PROFILE) {
+            config.set_profile(&name, PROFILE)?;
+        }
+        config.check_urls()?;
+        Ok(config)
+    }
+
+    /// The one upstream, which `told` (a flag or a variable) describes.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn only_upstream(&mut self, told: &str) -> Result<&mut Upstream, String> {
+        let several = self.upstreams.len() > 1;
+        match self.upstreams.values_mut().next() {
+            Some(upstream) if !several => Ok(upstream),
+            _ => Err(format!("{told}: the configuration has several upstreams; set it there")),
+        }
+    }
+
+    /// Where the one upstream is. `http://localhost:11434/v1` is where clients of Chat Completions
+    /// would be pointed: address and base path in one.
+    ///
+    /// # Errors
+    /// There are several upstreams, or it is not such a URL.
+    pub fn set_url(&mut self, url: &str, told: &str) -> Result<(), String> {
+        let url = url.trim_end_matches('/');
+        let host = url.find("://").map_or(0, |at| at.saturating_add(3));
+        let slash = url.get(host..).and_then(|rest| rest.find('/'));
+        let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
+        let (address, path) = parts.unwrap_or((url, ""));
+        Address::parse(address).map_err(|reason| format!("{told}: {reason}"))?;
+        if path.contains(['?', '#']) || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!("{told}: expected a plain path in {url:?}"));
+        }
+        let upstream = self.only_upstream(told)?;
+        address.clone_into(&mut upstream.url);
+        if !path.is_empty() {
+            path.clone_into(&mut upstream.base_path);
+        }
+        Ok(())
+    }
+
+    /// What kind of server the one upstream is.
+    ///
+    /// # Errors
+    /// There are several upstreams, or there is no such preset.
+    pub fn set_profile(&mut self, name: &str, told: &str) -> Result<(), String> {
+        let Some(profile) = Profile::preset(name) else {
+            let known = PRESETS.join(", ");
+            return Err(format!("{told}: expected one of {known}, but found {name:?}"));
+        };
+        self.only_upstream(told)?.profile = profile;
+        Ok(())
+    }
+
+    /// For hosts that connect by themselves: every upstream has an address.
+    ///
+    /// # Errors
+    /// One has none, or one that is not an address.
+    pub fn check_urls(&self) -> Result<(), String> {
+        for upstream in self.upstreams.values() {
+            if let Err(reason) = Address::parse(&upstream.url) {
+                return Err(format!("configuration: upstreams.{}.url: {reason}", upstream.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where an upstream is: the parts of its `url`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address<'a> {
+    /// `https`
+    pub tls: bool,
+    /// Host, and perhaps a port.
+    pub authority: &'a str,
+}
+
+impl<'a> Address<'a> {
+    /// Reads a URL that has a scheme, a host and perhaps a port.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub fn parse(url: &'a str) -> Result<Self, &'static str> {
+        let (tls, authority) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+            (Some(authority), _) => (true, authority),
+            (None, Some(authority)) => (false, authority),
+            (None, None) => return Err("expected a URL such as https://api.example.com"),
+        };
+        let authority = authority.strip_suffix('/').unwrap_or(authority);
+        if authority.contains('@') {
+            return Err("expected a URL without credentials (set a key instead)");
+        }
+        if authority.contains(['/', '?', '#']) {
+            return Err("expected a URL without a path (set base_path instead)");
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => match rest.split_once(']') {
+                Some((host, "")) => (host, None),
+                // What is no port is found out below.
+                Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or(port))),
+                None => return Err("expected a host in the URL"),
+            },
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, None),
+            },
+        };
+        let in_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
+        if host.is_empty() || !host.bytes().all(in_host) {
+            return Err("expected a host in the URL");
+        }
+        if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+            return Err("expected a port from 0 to 65535 in the URL");
+        }
+        Ok(Self { tls, authority })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Result<Config, String> {
+        Config::from_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn the_short_variables_describe_one_upstream() {
+        let made = config(&[
+            ("UPSTREAM_URL", "https://api.example.com/openai/v1/"),
+            ("UPSTREAM_KEY", "sk-1"),
+            ("CREOLE_PROFILE", "openai"),
+            ("CREOLE_CONFIG", r#"{"strict": true}"#),
+        ])
+        .unwrap();
+        let upstream = made.upstreams.get("default").unwrap();
+        assert_eq!(upstream.url, "https://api.example.com");
+        assert_eq!(upstream.base_path, "/openai/v1");
+        assert_eq!(upstream.key, Key::Secret("sk-1".to_owned()));
+        assert_eq!(upstream.profile, Profile::preset("openai").unwrap());
+        assert!(made.settings.strict);
+
+        let made = config(&[("UPSTREAM_URL", "http://[::1]:8080"), ("UPSTREAM_KEY", "")]).unwrap();
+        let upstream = made.upstreams.get("default").unwrap();
+        assert_eq!((upstream.url.as_str(), &*upstream.base_path), ("http://[::1]:8080", "/v1"));
+        assert_eq!(upstream.key, Key::Client);
+    }
+
+    #[test]
+    fn the_variables_complete_the_one_upstream_of_a_document() {
+        let document = r#"{"upstreams": {"a": {"key": {"secret": "A_KEY"}, "base_path": "/x"}}}"#;
+        let made = config(&[
+            ("CREOLE_CONFIG", document),
+            ("A_KEY", "sk-2"),
+            ("UPSTREAM_URL", "http://a.example"),
+        ])
+        .unwrap();
+        let upstream = made.upstreams.get("a").unwrap();
+        assert_eq!(upstream.key, Key::Secret("sk-2".to_owned()));
+        assert_eq!((&*upstream.url, &*upstream.base_path), ("http://a.example", "/x"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let url = ("UPSTREAM_URL", "https://a");
+        let several = ("CREOLE_CONFIG", r#"{"upstreams":{"a":{},"b":{}}}"#);
+        for (variables, expected) in [
+            (&[][..], "configuration: expected the variable CREOLE_CONFIG or UPSTREAM_URL"),
+            (&[("CREOLE_CONFIG", "{}")], "configuration: upstreams.default.url: expected a URL"),
+            (&[("CREOLE_CONFIG", "{"), url], "configuration: "),
+            (&[("CREOLE_CONFIG", r#"{"strikt":1}"#), url], "configuration: strikt: unknown key"),
+            (&[several, url], "UPSTREAM_URL: the configuration has several upstreams"),
+            (&[url, ("CREOLE_PROFILE", "no")], "CREOLE_PROFILE: expected one of default, "),
+            (
+                &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"url":"https://a/v1"}}}"#)],
+                "configuration: upstreams.a.url: expected a URL without a path",
+            ),
+            (
+                &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#)],
+                "configuration: upstreams.a.key.secret: expected a secret called \"NO\"",
+            ),
+        ] {
+            let error = config(variables).unwrap_err();
+            assert!(error.starts_with(expected), "{variables:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_an_address_is_taken_for_one() {
+        for url in [
+            "a.example",
+            "ftp://a",
+            "",
+            "http://",
+            "https://",
+            "http:///v1",
+            "http://u@a",
+            "http://u:p@host/v1",
+            "http://a/b?c",
+            "http://a:b",
+            "http://a:70000",
+            "http://a b",
+            "http://[::1",
+            "http://[::1]x",
+            "http://a\r\nx",
+        ] {
+            let error = config(&[("UPSTREAM_URL", url), ("CREOLE_CONFIG", "{}")]).unwrap_err();
+            assert!(error.contains(": expected ") && !error.contains('\n'), "{url:?}: {error}");
+        }
+    }
+}
