@@ -2,7 +2,6 @@
 
 use super::{End, Exchange, Head, HeadState, ResponseHead, State, unreachable_upstream};
 use crate::Millis;
-use crate::config::Key;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
 use crate::stream::Answer;
@@ -163,7 +162,7 @@ impl Exchange {
             State::Ended | State::Requested => return None,
             State::Waiting(_) => Err(unreachable_upstream("it closed the connection")),
             State::Refused { asked, status, body } => {
-                match translate::error::from_upstream(status, &body, &asked, self.edge_key()) {
+                match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
                     }
@@ -187,7 +186,7 @@ impl Exchange {
             }
             State::Whole { mut answer, body } => {
                 let result = match end {
-                    End::Complete => answer.handle_whole(&body, self.edge_key(), out),
+                    End::Complete => answer.handle_whole(&body, out),
                     End::Aborted => answer.handle_end(false, out),
                 };
                 self.state = State::Events { answer };
@@ -206,11 +205,6 @@ impl Exchange {
         }
         self.report.ended_at = Some(now);
         head
-    }
-
-    pub(super) fn edge_key(&self) -> bool {
-        let upstream = self.config.upstreams.get(&self.report.upstream);
-        upstream.is_some_and(|upstream| matches!(upstream.key, Key::Secret(_)))
     }
 }
 

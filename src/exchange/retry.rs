@@ -35,7 +35,7 @@ impl Exchange {
             return None;
         }
         let State::Refused { asked, status, body: refusal } = &self.state else { return None };
-        let refusal = error::from_upstream(*status, refusal, asked, self.edge_key());
+        let refusal = error::from_upstream(*status, refusal, asked);
         let Refusal::Error(refusal) = refusal else { return None };
         if !is_pairing(&refusal) {
             return None;

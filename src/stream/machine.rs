@@ -230,9 +230,12 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if chunk.error || (chunk.failed && chunk.choices.is_empty()) {
-            return Err(error::from_object(None, raw, &self.asked, false));
+            return self.fail(raw, out);
         }
-        self.take_chunk(chunk, false, false, out)?;
+        self.take_chunk(chunk, false, out)?;
+        if self.phase.is_final() {
+            return Ok(());
+        }
         let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(
             BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),
         );
@@ -250,20 +253,30 @@ impl Machine {
         &mut self,
         chunk: &Chunk<'_>,
         raw: &str,
-        edge_key: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if chunk.choices.is_empty() {
-            return Err(if chunk.error || chunk.failed {
-                error::from_object(None, raw, &self.asked, edge_key)
+            return if chunk.error || chunk.failed {
+                self.fail(raw, out)
             } else {
-                Error::misbehaved("Upstream sent an answer without choices")
-            });
+                Err(Error::misbehaved("Upstream sent an answer without choices"))
+            };
         }
         // All of it is here: a call that was cut off need not be shown, as in an answer that was
         // not streamed.
         self.rules.buffered = true;
-        self.take_chunk(chunk, true, edge_key, out)?;
+        self.take_chunk(chunk, true, out)?;
+        if self.phase.is_final() { Ok(()) } else { self.end(out) }
+    }
+
+    /// The upstream reports an error. A content filter's is a refusal, which is an answer.
+    pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        if !error::is_content_filter(raw, &self.asked) {
+            return Err(error::from_object(None, raw, &self.asked));
+        }
+        self.start(out);
+        self.cut_at = None;
+        self.finish = Some("content_filter".to_owned());
         self.end(out)
     }
 
@@ -271,7 +284,6 @@ impl Machine {
         &mut self,
         chunk: &Chunk<'_>,
         whole: bool,
-        edge_key: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.report.chunks = self.report.chunks.saturating_add(1);
@@ -290,7 +302,7 @@ impl Machine {
             self.usage = Some(usage.after(self.usage));
         }
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
-            return Err(error::from_object(None, raw, &self.asked, edge_key));
+            return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
             return Ok(());

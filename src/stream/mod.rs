@@ -109,16 +109,11 @@ impl Answer {
         self.settle(result)
     }
 
-    /// A whole JSON body. `edge_key`: the upstream's credential is the gateway's own.
+    /// A whole JSON body.
     ///
     /// # Errors
     /// The upstream reports an error, or sends what cannot be understood.
-    pub fn handle_whole(
-        &mut self,
-        body: &[u8],
-        edge_key: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
+    pub fn handle_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         if self.machine.phase.is_final() {
             return Ok(());
         }
@@ -129,7 +124,7 @@ impl Answer {
             Ok(chunk) if chunk.kind.is_some_and(|kind| kind == "message") => {
                 messages::write_whole(&mut self.machine, body, out)
             }
-            Ok(chunk) => self.machine.handle_whole(&chunk, body, edge_key, out),
+            Ok(chunk) => self.machine.handle_whole(&chunk, body, out),
         };
         self.settle(result)
     }
@@ -220,7 +215,10 @@ fn handle_event(
         };
     }
     if event.is_error {
-        return Err(error::from_object(None, data, &machine.asked, false));
+        return match messages {
+            Some(_) => Err(error::from_object(None, data, &machine.asked)),
+            None => machine.fail(data, out),
+        };
     }
     let data = first_element(data);
     if !data.starts_with('{') {

@@ -55,27 +55,26 @@ pub fn of_status(status: u16) -> (Kind, u16) {
     }
 }
 
-/// An error body of the upstream. `edge_key`: the credential is the gateway's own.
+/// An error body of the upstream.
 #[must_use]
-pub fn from_upstream(status: u16, body: &[u8], asked: &Asked, edge_key: bool) -> Refusal {
+pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
     let text = String::from_utf8_lossy(body);
     let said = Said::read(&text);
-    let refuses = asked.profile.content_filter == ContentFilter::Refusal;
-    if (400..500).contains(&status) && refuses && said.is_content_filter() {
+    if (400..500).contains(&status) && is_refusal(&said, asked) {
         return Refusal::ContentFilter;
     }
-    Refusal::Error(error(status, &said, asked, edge_key))
+    Refusal::Error(error(status, &said, asked))
 }
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
 /// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
 /// `status_hint` is the status that counts when the object names none.
 #[must_use]
-pub fn from_object(status_hint: Option<u16>, object: &str, asked: &Asked, edge_key: bool) -> Error {
+pub fn from_object(status_hint: Option<u16>, object: &str, asked: &Asked) -> Error {
     let said = Said::read(object);
     let hint = status_hint.filter(|status| (400..600).contains(status));
     let status = said.status.or(hint).or_else(|| said.status_of_codes()).unwrap_or(502);
-    let mut error = error(status, &said, asked, edge_key);
+    let mut error = error(status, &said, asked);
     if said.message.is_empty() && error.status == 502 {
         "Upstream reported an error".clone_into(&mut error.message);
     }
@@ -85,8 +84,19 @@ pub fn from_object(status_hint: Option<u16>, object: &str, asked: &Asked, edge_k
     error
 }
 
-fn error(status: u16, said: &Said, asked: &Asked, edge_key: bool) -> Error {
-    if edge_key && matches!(status, 401 | 403) {
+/// Whether an error object that stands in an answer is a content filter's, which becomes an answer
+/// with `stop_reason: "refusal"` as an error body does.
+#[must_use]
+pub fn is_content_filter(object: &str, asked: &Asked) -> bool {
+    is_refusal(&Said::read(object), asked)
+}
+
+fn is_refusal(said: &Said, asked: &Asked) -> bool {
+    asked.profile.content_filter == ContentFilter::Refusal && said.is_content_filter()
+}
+
+fn error(status: u16, said: &Said, asked: &Asked) -> Error {
+    if asked.edge_key && matches!(status, 401 | 403) {
         // Neither the client's fault nor its business; what the upstream says may name the key.
         let message = "Upstream rejected the gateway's credentials.";
         return Error::new(Fault::Operator, Kind::Api, message);
@@ -94,7 +104,7 @@ fn error(status: u16, said: &Said, asked: &Asked, edge_key: bool) -> Error {
     if status == 429 && said.has_code(&["insufficient_quota"]) {
         // SDKs would retry a 429; no waiting helps here.
         let message = message(status, said);
-        return Error::new(fault(Kind::Billing, edge_key), Kind::Billing, message)
+        return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
             .with_should_retry(false);
     }
     let (kind, client_status) = of_status(status);
@@ -103,12 +113,12 @@ fn error(status: u16, said: &Said, asked: &Asked, edge_key: bool) -> Error {
     {
         return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
     }
-    Error::new(fault(kind, edge_key), kind, message(status, said)).with_status(client_status)
+    Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status)
 }
 
-fn fault(kind: Kind, edge_key: bool) -> Fault {
+fn fault(kind: Kind, asked: &Asked) -> Fault {
     match kind {
-        Kind::Billing if edge_key => Fault::Operator,
+        Kind::Billing if asked.edge_key => Fault::Operator,
         Kind::RateLimit | Kind::Api | Kind::Timeout | Kind::Overloaded => Fault::Upstream,
         _ => Fault::Client,
     }

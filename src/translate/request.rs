@@ -92,6 +92,7 @@ pub(super) fn translate(
         withheld: guarded.withheld,
         ids_used: std::mem::take(&mut history.ids),
         input_tokens,
+        edge_key: upstream.key.is_own(),
         prefill,
         profile: profile.clone(),
     });

@@ -84,3 +84,40 @@ fn calls_in_text_are_read_only_where_there_is_no_doubt() {
         "text \"I see.\", tool_use x_functions-dw-c0 w {}; tool_use",
     );
 }
+
+#[test]
+fn a_content_filters_error_inside_an_answer_is_a_refusal() {
+    let error = json!({"error": {"code": "content_filter", "message": "no", "status": 400}});
+    let c = case();
+    c.gives(&done(std::slice::from_ref(&error)), "; refusal");
+    c.gives(&format!("event: error\ndata: {error}\n\n"), "; refusal");
+    c.gives(&done(&[text("He"), error.clone()]), "text \"He\"; refusal");
+    let in_choice = json!({"choices": [{"delta": {}, "error": error["error"]}]});
+    c.gives(&done(&[text("He"), in_choice]), "text \"He\"; refusal");
+    for stream in [true, false] {
+        assert_eq!(show(&c.whole(stream, &error.to_string())), "; refusal");
+    }
+    let c = c.with(|asked, _| asked.profile.content_filter = ContentFilter::Error);
+    assert_eq!(c.stream(&done(&[error])).error.unwrap().status, 400);
+}
+
+#[test]
+fn what_an_upstream_says_of_the_gateways_key_stays_here_in_a_stream_too() {
+    let denied = json!({"error": {"code": 401, "message": "key of acme-corp was revoked"}});
+    let messages = json!({"type": "message_start", "message": {"content": []}});
+    let later = done(&[text("He"), denied.clone()]);
+    for sse in [
+        done(std::slice::from_ref(&denied)),
+        later,
+        format!("event: error\ndata: {denied}\n\n"),
+        format!("event: message_start\ndata: {messages}\n\nevent: error\ndata: {denied}\n\n"),
+    ] {
+        let own = case().with(|asked, _| asked.edge_key = true);
+        for stream in [true, false] {
+            let error = own.run(stream, [sse.as_bytes()]).error.unwrap();
+            assert_eq!(error.message, "Upstream rejected the gateway's credentials.", "{sse}");
+            let error = case().run(stream, [sse.as_bytes()]).error.unwrap();
+            assert!(error.message.contains("acme-corp"), "{sse}: {}", error.message);
+        }
+    }
+}

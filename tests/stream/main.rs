@@ -15,7 +15,7 @@ use creole::asked::{Asked, Thinking, Tool};
 use creole::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
 use creole::error::Error;
 use creole::ids::Ids;
-use creole::profile::{EmptyContent, ResponseModel, TextToolCalls};
+use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::stream::Answer;
 use serde_json::{Value, json};
 
@@ -78,7 +78,7 @@ impl Case {
         let asked = Asked { stream, ..self.asked.clone() };
         let mut answer = Answer::new(Box::new(asked), &self.settings, Ids::new(7));
         let mut out = Vec::new();
-        let result = answer.handle_whole(body.as_bytes(), false, &mut out);
+        let result = answer.handle_whole(body.as_bytes(), &mut out);
         outcome(&mut answer, out, result)
     }
 
@@ -117,7 +117,7 @@ impl Case {
 fn outcome(answer: &mut Answer, mut out: Vec<u8>, result: Result<(), Error>) -> Outcome {
     let length = out.len();
     assert_eq!(answer.handle_piece(b"data: [DONE]\n\n", &mut out), Ok(()));
-    assert_eq!(answer.handle_whole(b"{}", false, &mut out), Ok(()));
+    assert_eq!(answer.handle_whole(b"{}", &mut out), Ok(()));
     assert_eq!(answer.handle_end(true, &mut out), Ok(()));
     answer.write_own("x", "end_turn", &mut out);
     assert_eq!(out.len(), length);

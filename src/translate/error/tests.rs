@@ -5,8 +5,12 @@ fn asked() -> Asked {
     Asked { model: "claude-x".to_owned(), ..Asked::default() }
 }
 
+fn edge_asked() -> Asked {
+    Asked { edge_key: true, ..asked() }
+}
+
 fn refused(status: u16, body: &str) -> Error {
-    match from_upstream(status, body.as_bytes(), &asked(), false) {
+    match from_upstream(status, body.as_bytes(), &asked()) {
         Refusal::Error(error) => error,
         Refusal::ContentFilter => panic!("not an error: {body}"),
     }
@@ -410,13 +414,13 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
         r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
     ] {
-        let refusal = from_upstream(400, body.as_bytes(), &asked(), false);
+        let refusal = from_upstream(400, body.as_bytes(), &asked());
         assert!(matches!(refusal, Refusal::ContentFilter), "{body}");
     }
     assert_eq!(refused(500, azure).kind, Kind::Api);
     let mut asked = asked();
     asked.profile.content_filter = ContentFilter::Error;
-    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &asked, false) else {
+    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &asked) else {
         panic!("configured to be an error");
     };
     assert_eq!((error.status, error.message.as_str()), (400, "The response was filtered"));
@@ -441,13 +445,13 @@ fn a_quota_is_billing_and_is_not_retried() {
 fn a_gateways_own_key_is_not_the_clients_business() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1"}}"#;
     for status in [401, 403] {
-        let Refusal::Error(error) = from_upstream(status, body.as_bytes(), &asked(), true) else {
+        let Refusal::Error(error) = from_upstream(status, body.as_bytes(), &edge_asked()) else {
             panic!("an error");
         };
         assert_eq!((error.status, error.kind, error.fault), (500, Kind::Api, Fault::Operator));
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
-    let error = from_object(Some(401), body, &asked(), true);
+    let error = from_object(Some(401), body, &edge_asked());
     assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     assert_eq!(refused(401, body).message, "Incorrect API key provided: ***");
 }
@@ -532,7 +536,7 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
         ("\"m\"", 502, Kind::Api),
         ("m", 502, Kind::Api),
     ] {
-        let error = from_object(None, object, &asked(), false);
+        let error = from_object(None, object, &asked());
         assert_eq!((error.status, error.kind), (status, kind), "{object}");
         assert_eq!(error.message, "m", "{object}");
     }
@@ -540,16 +544,16 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
 
 #[test]
 fn a_hint_counts_where_the_object_names_no_status() {
-    assert_eq!(from_object(Some(503), r#"{"error":"m"}"#, &asked(), false).status, 529);
-    assert_eq!(from_object(Some(503), r#"{"error":{"code":404}}"#, &asked(), false).status, 404);
-    let silent = from_object(Some(200), "{}", &asked(), false);
+    assert_eq!(from_object(Some(503), r#"{"error":"m"}"#, &asked()).status, 529);
+    assert_eq!(from_object(Some(503), r#"{"error":{"code":404}}"#, &asked()).status, 404);
+    let silent = from_object(Some(200), "{}", &asked());
     assert_eq!((silent.status, silent.message.as_str()), (502, "Upstream reported an error"));
 }
 
 #[test]
 fn an_empty_account_is_not_asked_again() {
     let object = r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
-    let error = from_object(None, object, &asked(), false);
+    let error = from_object(None, object, &asked());
     assert_eq!((error.should_retry, error.message.as_str()), (Some(false), "insufficient balance"));
 }
 
@@ -557,11 +561,11 @@ fn an_empty_account_is_not_asked_again() {
 fn a_context_error_inside_a_stream_is_rewritten_too() {
     let object =
         r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
-    let error = from_object(None, object, &asked(), false);
+    let error = from_object(None, object, &asked());
     assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
     assert_eq!(error.message, "prompt is too long (context length exceeded)");
     let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
-    assert_eq!(from_object(None, coded, &asked(), false).message, "prompt is too long (m)");
+    assert_eq!(from_object(None, coded, &asked()).message, "prompt is too long (m)");
 }
 
 #[test]
@@ -575,7 +579,7 @@ fn templates_that_fail_keep_their_status() {
 proptest! {
     #[test]
     fn any_body_gives_an_error_with_a_text(status in any::<u16>(), body in any::<Vec<u8>>()) {
-        if let Refusal::Error(error) = from_upstream(status, &body, &asked(), false) {
+        if let Refusal::Error(error) = from_upstream(status, &body, &asked()) {
             prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
         }
     }
@@ -584,7 +588,7 @@ proptest! {
     fn any_text_of_the_right_shape_gives_an_error_with_a_text(
         text in r#"[{\["](error|message|detail|loc|msg|code|raw|metadata|choices|base_resp|[":,{}\[\]<>0-9 ]){0,24}"#,
     ) {
-        let error = from_object(None, &text, &asked(), false);
+        let error = from_object(None, &text, &asked());
         prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
     }
 

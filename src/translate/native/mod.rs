@@ -85,6 +85,7 @@ pub(super) fn translate<'c>(
         model_mapped: *outgoing != *model,
         stream: envelope.stream,
         ids_used,
+        edge_key: upstream.key.is_own(),
         profile: upstream.profile.clone(),
         ..asked(typed.as_ref(), body, config)
     };
