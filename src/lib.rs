@@ -10,6 +10,8 @@ pub mod error;
 mod exchange;
 pub mod ids;
 pub mod json;
+pub mod log;
+pub mod metrics;
 pub mod names;
 pub mod openai;
 pub mod profile;

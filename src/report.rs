@@ -3,6 +3,7 @@
 //! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
 
 use crate::Millis;
+use crate::asked::Shape;
 use crate::error::{Fault, Kind};
 use crate::warning::Warnings;
 
@@ -32,18 +33,52 @@ pub struct Report {
     pub tool_turn: Option<(u32, u32)>,
     /// What was counted in the answer.
     pub answer: AnswerReport,
+    /// What ended an exchange that failed, where more is known than the kind of the error. See
+    /// [`Report::cause`].
+    pub cause: Option<&'static str>,
+    /// The trace that the client's `traceparent` names.
+    pub trace_id: Option<String>,
+    /// The status of the upstream's answer.
+    pub upstream_status: Option<u16>,
+    /// What shape the request had.
+    pub asked: Shape,
     /// Bytes of the client's body.
     pub request_bytes: usize,
+    /// Bytes of the body for the upstream; of both, where it was asked twice.
+    pub upstream_request_bytes: usize,
     /// Bytes of the upstream's body.
     pub response_bytes: usize,
+    /// Bytes of the body for the client.
+    pub client_bytes: usize,
+    /// How long the host spent in here, in microseconds, where it measures that.
+    pub translation_us: Option<u64>,
     /// When the request was complete, in Unix milliseconds.
     pub requested_at: Millis,
     /// When the upstream's head came.
     pub head_at: Option<Millis>,
     /// When the first byte for the client was ready.
     pub first_byte_at: Option<Millis>,
+    /// When the upstream's first content came, with or without anything for the client.
+    pub content_at: Option<Millis>,
     /// When the exchange ended.
     pub ended_at: Option<Millis>,
+}
+
+impl Report {
+    /// What ended the exchange, in one word of a small set: a stop reason, or what failed.
+    #[must_use]
+    pub fn cause(&self) -> &'static str {
+        match (self.outcome, self.cause) {
+            (Outcome::Open, _) => "open",
+            (Outcome::Abandoned, _) => "client_gone",
+            // Lists, counts and refusals of probes have no stop reason.
+            (Outcome::Answered, _) => self.answer.stop_reason.unwrap_or("reply"),
+            (Outcome::Failed(..), Some(cause)) => cause,
+            (Outcome::Failed(_, Fault::Client), None) => "request_refused",
+            (Outcome::Failed(_, Fault::Upstream), None) => "upstream_error",
+            (Outcome::Failed(_, Fault::Operator), None) => "gateway",
+        }
+    }
 }
 
 /// How an exchange ended.

@@ -6,6 +6,7 @@
 mod document;
 mod short;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::names::Names;
@@ -324,6 +325,18 @@ impl ModelMap {
     /// The names that stand in the map in full, for `/v1/models`.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.exact.keys()
+    }
+
+    /// The entry that stands for `model`, as it is written: a name, `claude-*`, or `*`.
+    #[must_use]
+    pub fn entry<'a>(&self, model: &'a str) -> Option<Cow<'a, str>> {
+        if self.exact.contains(model) {
+            return Some(model.into());
+        }
+        match self.prefixes.iter().find(|(prefix, _)| model.starts_with(prefix.as_str())) {
+            Some((prefix, _)) => Some(format!("{prefix}*").into()),
+            None => self.any.as_ref().map(|_| "*".into()),
+        }
     }
 
     fn target(&self, model: &str) -> Option<&Target> {

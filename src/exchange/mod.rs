@@ -99,6 +99,7 @@ enum HeadState {
 }
 
 const JSON: &str = "application/json";
+const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
 const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 impl Exchange {
@@ -135,6 +136,13 @@ impl Exchange {
         report
     }
 
+    /// The host spent so many microseconds more on this exchange. The core has no clock: whoever
+    /// measures around the calls of this type tells it, for the report.
+    pub fn add_translation_us(&mut self, spent_us: u64) {
+        let sum = self.report.translation_us.unwrap_or_default().saturating_add(spent_us);
+        self.report.translation_us = Some(sum);
+    }
+
     /// Whether the client has everything; the upstream can be dropped.
     #[must_use]
     pub fn is_ended(&self) -> bool {
@@ -157,28 +165,33 @@ impl Exchange {
         if matches!(self.state, State::Ended) {
             return None;
         }
-        let error = match failure {
-            Failure::RequestTooLarge => request_too_large(),
-            Failure::Overloaded => Error::new(
-                Fault::Operator,
-                Kind::Overloaded,
-                "This gateway is holding as much as it may. Try again.",
-            ),
-            Failure::Unreachable(reason) => unreachable_upstream(&reason),
+        let error = |fault, kind, message| Error::new(fault, kind, message);
+        let (cause, error) = match failure {
+            Failure::RequestTooLarge => ("request_too_large", request_too_large()),
+            Failure::Overloaded => {
+                let message = "This gateway is holding as much as it may. Try again.";
+                ("overloaded", error(Fault::Operator, Kind::Overloaded, message))
+            }
+            Failure::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
             Failure::NoHealthyUpstream => {
-                Error::new(Fault::Upstream, Kind::Overloaded, "No upstream is healthy. Try again.")
+                let message = "No upstream is healthy. Try again.";
+                ("no_healthy_upstream", error(Fault::Upstream, Kind::Overloaded, message))
             }
             Failure::Timeout => {
-                Error::new(Fault::Upstream, Kind::Timeout, "Upstream did not answer in time.")
+                let message = "Upstream did not answer in time.";
+                ("timeout", error(Fault::Upstream, Kind::Timeout, message))
             }
             Failure::NoRoute => {
-                Error::new(Fault::Operator, Kind::NotFound, "This gateway has no such route.")
+                let message = "This gateway has no such route.";
+                ("no_route", error(Fault::Operator, Kind::NotFound, message))
             }
             Failure::RequestIncomplete => {
-                Error::invalid("The request body is not valid JSON: it broke off")
+                let message = "The request body is not valid JSON: it broke off";
+                ("request_incomplete", Error::invalid(message))
             }
         };
         self.watchdog.byte(now);
+        self.report.cause.get_or_insert(cause);
         let before = out.len();
         self.settle(Err(error), before, now, out)
     }
@@ -209,6 +222,7 @@ impl Exchange {
             Due::Stalled(what) => {
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.guards.push("stall");
+                self.report.cause.get_or_insert("stall");
                 self.settle(Err(error), before, now, out)
             }
         }
@@ -243,7 +257,8 @@ impl Exchange {
     }
 
     fn ping(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        out.extend_from_slice(b"event: ping\ndata: {\"type\":\"ping\"}\n\n");
+        out.extend_from_slice(PING);
+        self.count_bytes(PING.len());
         self.watchdog.sent(now);
         None
     }
@@ -269,6 +284,7 @@ impl Exchange {
             },
             Err(error) => self.fail(&error, out),
         };
+        self.count_bytes(out.len().saturating_sub(before));
         self.watchdog.sent(now);
         self.report.first_byte_at.get_or_insert(now);
         head
@@ -307,6 +323,11 @@ impl Exchange {
                 None
             }
         }
+    }
+
+    /// So many bytes more go to the client.
+    fn count_bytes(&mut self, bytes: usize) {
+        self.report.client_bytes = self.report.client_bytes.saturating_add(bytes);
     }
 
     /// The answer is over, or given up: what it counted goes into the report.

@@ -21,6 +21,7 @@ impl Exchange {
         headers: &[Header],
     ) -> RequestHead {
         let path = path.split(['?', '#']).next().unwrap_or_default();
+        self.report.trace_id = headers.value("traceparent").and_then(headers::trace_id);
         match self.route(method, path, headers) {
             Ok(RequestHead::PassThrough) => {
                 self.state = State::PassThrough;
@@ -134,19 +135,18 @@ impl Exchange {
         self.report.warnings = warnings;
         match translated {
             Ok(Translated::Send { upstream, body, asked }) => {
-                self.report.model.clone_from(&asked.model);
-                self.report.stream = asked.stream;
+                self.note(&asked);
                 self.report.upstream.clone_from(&upstream);
                 self.send(upstream, body, asked, now)
             }
             Ok(Translated::Answer { asked, text, stop_reason }) => {
-                self.report.model.clone_from(&asked.model);
-                self.report.stream = asked.stream;
+                self.note(&asked);
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
                 let head = self.answer_head(&answer);
                 self.report.answer = answer.report().clone();
+                self.count_bytes(body.len());
                 self.end(Outcome::Answered, 200);
                 Err(Reply { head, body })
             }
@@ -179,16 +179,28 @@ impl Exchange {
             Ok(headers) => headers,
             Err(error) => return Err(self.refuse(&error)),
         };
+        let sent = &mut self.report.upstream_request_bytes;
+        *sent = sent.saturating_add(body.len());
         self.watchdog.start(now);
         self.state = State::Waiting(asked);
         Ok(UpstreamRequest { upstream, path, headers, body })
     }
 
+    fn note(&mut self, asked: &Asked) {
+        self.report.model.clone_from(&asked.model);
+        self.report.stream = asked.stream;
+        self.report.asked = asked.shape;
+    }
+
     fn refuse(&mut self, error: &Error) -> Reply {
+        if error.should_retry == Some(false) && !self.report.guards.is_empty() {
+            self.report.cause.get_or_insert("guard");
+        }
         self.end(Outcome::Failed(error.kind, error.fault), error.status);
         let head = self.error_head(error);
         let mut body = Vec::new();
         error.write(&mut body, &self.report.request_id);
+        self.count_bytes(body.len());
         Reply { head, body }
     }
 
@@ -198,6 +210,7 @@ impl Exchange {
 
     fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
         let head = self.make_head(200, JSON);
+        self.count_bytes(body.len());
         Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }
     }
 

@@ -32,6 +32,7 @@ impl Exchange {
             }
         };
         self.report.head_at = Some(now);
+        self.report.upstream_status = Some(status);
         self.watchdog.byte(now);
         self.report.upstream_request_id = headers
             .value("x-request-id")
@@ -93,6 +94,9 @@ impl Exchange {
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {
             self.watchdog.progress(progress, now);
+            if progress > 0 {
+                self.report.content_at.get_or_insert(now);
+            }
         }
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {
@@ -154,14 +158,19 @@ impl Exchange {
         out: &mut Vec<u8>,
     ) -> Option<Head> {
         let before = out.len();
+        let cause;
         let result = match std::mem::replace(&mut self.state, State::Ended) {
             State::PassThrough => {
                 self.state = State::PassThrough;
                 return None;
             }
             State::Ended | State::Requested => return None,
-            State::Waiting(_) => Err(unreachable_upstream("it closed the connection")),
+            State::Waiting(_) => {
+                cause = Some("unreachable");
+                Err(unreachable_upstream("it closed the connection"))
+            }
             State::Refused { asked, status, body } => {
+                cause = Some("upstream_refused");
                 match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
@@ -175,6 +184,7 @@ impl Exchange {
                 }
             }
             State::Undecided { mut answer, seen } => {
+                cause = Some("upstream_broke_off");
                 let result = match end {
                     End::Complete if first_of_body(&seen).is_none() => {
                         Err(Error::misbehaved("Upstream sent an empty response"))
@@ -185,6 +195,7 @@ impl Exchange {
                 result
             }
             State::Whole { mut answer, body } => {
+                cause = (end == End::Aborted).then_some("upstream_broke_off");
                 let result = match end {
                     End::Complete => answer.handle_whole(&body, out),
                     End::Aborted => answer.handle_end(false, out),
@@ -193,11 +204,15 @@ impl Exchange {
                 result
             }
             State::Events { mut answer } => {
+                cause = Some("upstream_broke_off");
                 let result = answer.handle_end(end == End::Complete, out);
                 self.state = State::Events { answer };
                 result
             }
         };
+        if let (Err(_), Some(cause)) = (&result, cause) {
+            self.report.cause.get_or_insert(cause);
+        }
         let head = self.settle(result, before, now, out);
         if matches!(self.state, State::Events { .. }) {
             self.take_counts();

@@ -4,6 +4,7 @@
 use super::server_history;
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request};
+use crate::asked::Shape;
 use crate::json::{Raw, Str};
 
 const PER_MESSAGE: u64 = 4;
@@ -37,6 +38,20 @@ pub(super) fn estimate(request: &Request<'_>) -> u64 {
     // 3.6 bytes are 18/5.
     let text_tokens = count.bytes.saturating_mul(5).div_ceil(18);
     count.tokens.saturating_add(text_tokens)
+}
+
+/// How much of what there is in a request; ids are counted elsewhere.
+#[must_use]
+pub(super) fn shape(request: &Request<'_>) -> Shape {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let blocks = request.messages.iter().flat_map(|message| &message.content);
+    let results = blocks.filter(|block| matches!(block, Block::ToolResult(_)));
+    Shape {
+        messages: count(request.messages.len()),
+        tools: count(request.tool_texts.len()),
+        tool_results: count(results.count()),
+        ..Shape::default()
+    }
 }
 
 impl Count {

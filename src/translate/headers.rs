@@ -61,6 +61,14 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
     kept
 }
 
+/// The trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
+#[must_use]
+pub fn trace_id(traceparent: &str) -> Option<String> {
+    let id = traceparent.trim().split('-').nth(1)?;
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
+}
+
 /// All headers for the upstream, beside `host` and `content-length`. `client` may be what
 /// [`kept`] gave.
 ///

@@ -42,6 +42,7 @@ pub(super) fn translate(
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;
     let input_tokens = count::estimate(&request);
+    let mut shape = count::shape(&request);
 
     let pairing = config.settings.guards.pairing;
     if config.settings.strict {
@@ -79,6 +80,7 @@ pub(super) fn translate(
     let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
     let stop_sequences: Vec<String> =
         request.stop_sequences.iter().map(|stop| stop.decode().into_owned()).collect();
+    shape.count_ids(&history.ids);
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
         model_mapped: outgoing_model != model,
@@ -94,6 +96,7 @@ pub(super) fn translate(
         input_tokens,
         edge_key: upstream.key.is_own(),
         prefill,
+        shape,
         profile: profile.clone(),
     });
 

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use super::{count, effort};
 use crate::anthropic::Request;
-use crate::asked::{Asked, Tool, Tools};
+use crate::asked::{Asked, Shape, Tool, Tools};
 use crate::config::{Config, Protocol, Upstream};
 use crate::conversation::rules;
 use crate::error::Error;
@@ -80,12 +80,15 @@ pub(super) fn translate<'c>(
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
         rules::check_strictly(request)?;
     }
+    let mut shape = typed.as_ref().map_or_else(Shape::default, count::shape);
+    shape.count_ids(&ids_used);
     let asked = Asked {
         model: model.clone().into_owned(),
         model_mapped: *outgoing != *model,
         stream: envelope.stream,
         ids_used,
         edge_key: upstream.key.is_own(),
+        shape,
         profile: upstream.profile.clone(),
         ..asked(typed.as_ref(), body, config)
     };

@@ -1,0 +1,217 @@
+//! The line in the log: one JSON object for each exchange, the same on every host.
+//!
+//! It says what happened in names, counts and times. It never holds a prompt, a tool input or a
+//! credential: it is written from a [`Report`], which has none, and from a path without its query,
+//! because some clients put keys there.
+
+use crate::Millis;
+use crate::config::Log;
+use crate::error::Fault;
+use crate::json::Writer;
+use crate::metrics;
+use crate::report::{Outcome, Report};
+
+/// Longest text in a line that a client or upstream can choose, in bytes.
+const TEXT_BYTES_MAX: usize = 100;
+
+/// What the exchange does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The path; its query is not logged.
+    pub path: String,
+    /// When the request's head came.
+    pub began: Millis,
+    /// Status and upstream of an answer that was passed through.
+    pub passed: Option<(u16, String)>,
+    /// What the host has to say: Envoy's `response_code_details`.
+    pub details: String,
+}
+
+/// How important a line is.
+#[must_use]
+pub fn level(report: &Report) -> Log {
+    match report.outcome {
+        Outcome::Failed(_, Fault::Upstream) => Log::Warn,
+        // Its own limit of bytes is told as 529 and goes away by itself.
+        Outcome::Failed(_, Fault::Operator) if report.status >= 500 && report.status != 529 => {
+            Log::Error
+        }
+        Outcome::Failed(_, Fault::Operator) => Log::Warn,
+        _ => Log::Info,
+    }
+}
+
+/// The line of a finished exchange, or nothing where the setting `log` does not want it. At `debug`
+/// it also says what shape the request had.
+#[must_use]
+pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
+    let level = level(report);
+    if log < level {
+        return None;
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object().key("level").text(level.word());
+    json.key("request_id").text(&report.request_id);
+    let path = request.path.split(['?', '#']).next().unwrap_or_default();
+    json.key("method").text(short(&request.method)).key("path").text(short(path));
+    let (status, upstream) = match &request.passed {
+        Some((status, upstream)) => (*status, upstream),
+        None => (report.status, &report.upstream),
+    };
+    json.key("status").u64(status.into()).key("outcome").text(metrics::outcome(report));
+    if report.outcome != Outcome::Open {
+        json.key("cause").text(report.cause());
+    }
+    if let Outcome::Failed(kind, _) = report.outcome {
+        json.key("error").text(kind.word());
+    }
+    for (key, value) in [
+        ("model", Some(&report.model)),
+        ("upstream", Some(upstream)),
+        ("upstream_request_id", report.upstream_request_id.as_ref()),
+        ("upstream_id", report.answer.upstream_id.as_ref()),
+        ("trace_id", report.trace_id.as_ref()),
+        ("details", Some(&request.details)),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            json.key(key).text(short(value));
+        }
+    }
+    if report.stream {
+        json.key("stream").bool(true);
+    }
+    let answer = &report.answer;
+    let since = |at: Option<Millis>| at.map(|at| at.saturating_sub(request.began));
+    json.key("duration_ms").u64(since(Some(now)).unwrap_or_default());
+    for (key, number) in [
+        ("head_ms", since(report.head_at)),
+        ("content_ms", since(report.content_at)),
+        ("translation_us", report.translation_us),
+        ("upstream_status", report.upstream_status.map(u64::from)),
+    ] {
+        if let Some(number) = number {
+            json.key(key).u64(number);
+        }
+    }
+    for (key, count) in [
+        ("request_bytes", report.request_bytes as u64),
+        ("upstream_request_bytes", report.upstream_request_bytes as u64),
+        ("upstream_response_bytes", report.response_bytes as u64),
+        ("response_bytes", report.client_bytes as u64),
+        ("chunks", answer.chunks),
+        ("input_tokens", answer.input_tokens),
+        ("cache_read_input_tokens", answer.cache_read_tokens),
+        ("cache_creation_input_tokens", answer.cache_creation_tokens),
+        ("output_tokens", answer.output_tokens),
+        ("thinking_tokens", answer.thinking_tokens),
+        ("tool_calls", answer.tool_calls.into()),
+    ] {
+        if count > 0 {
+            json.key(key).u64(count);
+        }
+    }
+    if let Some((turn, most)) = report.tool_turn {
+        json.key("tool_turn").text(&format!("{turn}/{most}"));
+    }
+    if let Some(codes) = report.warnings.header() {
+        json.key("warnings").text(&codes);
+    }
+    if !report.guards.is_empty() {
+        json.key("guards").text(&report.guards.join(","));
+    }
+    if log == Log::Debug {
+        let asked = &report.asked;
+        json.key("shape").begin_object();
+        for (key, count) in [
+            ("messages", asked.messages),
+            ("tools", asked.tools),
+            ("tool_results", asked.tool_results),
+            ("tool_ids_decoded", asked.ids_decoded),
+            ("tool_ids_tagged", asked.ids_tagged),
+            ("tool_ids_foreign", asked.ids_foreign),
+        ] {
+            json.key(key).u64(count.into());
+        }
+        json.end_object();
+    }
+    json.end_object();
+    Some(String::from_utf8(out).unwrap_or_default())
+}
+
+fn short(text: &str) -> &str {
+    let mut end = TEXT_BYTES_MAX.min(text.len());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+
+    fn read(line: Option<String>) -> serde_json::Value {
+        serde_json::from_str(&line.unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_line_is_one_json_object_whatever_the_client_chose() {
+        let request = Request {
+            method: "POST\n".to_owned(),
+            path: "/v1/\"x\u{1b}[31m?key=sk-1".to_owned(),
+            began: 1000,
+            ..Request::default()
+        };
+        let report = Report {
+            status: 504,
+            outcome: Outcome::Failed(Kind::Timeout, Fault::Upstream),
+            model: "é".repeat(200),
+            guards: vec!["stall"],
+            cause: Some("stall"),
+            ..Report::default()
+        };
+        let line = line(&request, &report, Log::Info, 1250);
+        let text = line.clone().unwrap();
+        assert!(!text.contains(['\n', '\u{1b}']) && !text.contains("sk-1"), "{text}");
+        let read = read(line);
+        assert_eq!((&read["duration_ms"], &read["status"]), (&250.into(), &504.into()));
+        assert_eq!((&read["level"], &read["error"]), (&"warn".into(), &"timeout_error".into()));
+        assert_eq!(read["cause"], "stall");
+        assert_eq!(read["model"].as_str().unwrap().len(), 100);
+        assert_eq!(read["shape"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn the_setting_log_keeps_quiet_what_is_less_urgent() {
+        let fails = |kind, fault, status| Report {
+            outcome: Outcome::Failed(kind, fault),
+            status,
+            ..Report::default()
+        };
+        let answered = Report { outcome: Outcome::Answered, ..Report::default() };
+        for (report, level) in [
+            (answered, Log::Info),
+            (fails(Kind::InvalidRequest, Fault::Client, 400), Log::Info),
+            (fails(Kind::Overloaded, Fault::Upstream, 529), Log::Warn),
+            (fails(Kind::Overloaded, Fault::Operator, 529), Log::Warn),
+            (fails(Kind::Api, Fault::Operator, 500), Log::Error),
+        ] {
+            for log in [Log::Off, Log::Error, Log::Warn, Log::Info, Log::Debug] {
+                let line = line(&Request::default(), &report, log, 5);
+                assert_eq!(line.is_some(), log >= level, "{log:?} {report:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn debug_adds_the_shape_of_the_request() {
+        let mut report = Report { outcome: Outcome::Answered, ..Report::default() };
+        report.asked.messages = 3;
+        let read = read(line(&Request::default(), &report, Log::Debug, 5));
+        assert_eq!(read["shape"]["messages"], 3);
+    }
+}
