@@ -8,6 +8,9 @@ pub mod config;
 pub mod conversation;
 pub mod error;
 mod exchange;
+#[cfg(any(test, feature = "fuzz"))]
+#[allow(clippy::expect_used, clippy::panic)]
+pub mod fuzz;
 pub mod ids;
 pub mod json;
 pub mod log;

@@ -12,6 +12,9 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
+#[cfg(any(test, feature = "fuzz"))]
+#[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
+pub(crate) mod fuzz;
 mod inline_think;
 mod machine;
 mod messages;

@@ -1,0 +1,165 @@
+//! What must hold for any input, one function for each of the places where bytes of others come in.
+//!
+//! `cargo fuzz` calls them with inputs that it makes up (`fuzz/`); plain `cargo test` replays the
+//! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
+
+use crate::anthropic::Request;
+use crate::asked::Asked;
+use crate::config::Config;
+use crate::error::Error;
+use crate::json::Reader;
+use crate::openai::Chunk;
+use crate::translate::{self, Translated, error};
+use crate::warning::Warnings;
+
+pub use self::streams::{response, sse, stream};
+
+/// A function that panics where something does not hold.
+pub type Target = fn(&[u8]);
+
+/// All targets, by the names of their corpora.
+pub const TARGETS: [(&str, Target); 7] = [
+    ("sse", sse),
+    ("chunk", chunk),
+    ("stream", stream),
+    ("request", request),
+    ("response", response),
+    ("errors", errors),
+    ("config", config),
+];
+
+mod streams {
+    use crate::stream::fuzz;
+
+    /// The decoder of server-sent events.
+    pub fn sse(data: &[u8]) {
+        fuzz::sse(data);
+    }
+
+    /// A streamed answer in either protocol, after one byte of options.
+    pub fn stream(data: &[u8]) {
+        fuzz::stream(data);
+    }
+
+    /// A whole answer in either protocol, after one byte of options.
+    pub fn response(data: &[u8]) {
+        fuzz::response(data);
+    }
+}
+
+/// A chunk is read if and only if it is a JSON object.
+pub fn chunk(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    assert_eq!(Chunk::read(text, 64).is_ok(), is_json(text, 64) && is_object(text), "{text}");
+}
+
+/// A request goes up as JSON or is refused in words; in the protocol of the client, it goes up as it
+/// came or needs no second repair.
+pub fn request(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    for (name, native) in [("openai", false), ("anthropic", true)] {
+        let json = format!(
+            r#"{{"upstreams":{{"u":{{"url":"https://u.test","protocol":"{name}","key":"client"}}}}}}"#
+        );
+        let config = Config::from_json(&json, |_| None).expect("a configuration");
+        let mut warnings = Warnings::new(false);
+        match translate::request(text, &config, &[], &mut warnings) {
+            Ok(Translated::Send { body, .. }) => {
+                let body = String::from_utf8(body).expect("it is text");
+                assert!(is_json(&body, 128), "{body}");
+                if native {
+                    again(&body, &config);
+                }
+            }
+            Ok(Translated::Answer { .. }) => {}
+            Err(error) => told(&error),
+        }
+    }
+    let mut warnings = Warnings::new(true);
+    if let Err(error) = Request::read(text, 128, false, &mut warnings) {
+        told(&error);
+    }
+}
+
+fn again(body: &str, config: &Config) {
+    match translate::request(body, config, &[], &mut Warnings::new(false)) {
+        Ok(Translated::Send { body: twice, .. }) => {
+            assert_eq!(String::from_utf8_lossy(&twice), body);
+        }
+        other => panic!("{other:?} for {body}"),
+    }
+}
+
+/// An error is told in words that are not empty and not endless, whatever the upstream says; the
+/// first two bytes are its status.
+pub fn errors(data: &[u8]) {
+    let Some((status, body)) = data.split_first_chunk::<2>() else { return };
+    let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
+    let asked = Asked { model: "claude".to_owned(), ..Asked::default() };
+    for edge_key in [false, true] {
+        if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked, edge_key) {
+            told(&error);
+        }
+        told(&error::from_object(None, &String::from_utf8_lossy(body), &asked, edge_key));
+    }
+}
+
+/// An error of a client's, an operator's or an upstream's.
+fn told(error: &Error) {
+    assert!((400..600).contains(&error.status), "{error}");
+    assert!(!error.message.trim().is_empty(), "{error}");
+    assert!(error.message.len() < 16 << 10, "{} bytes", error.message.len());
+    let mut body = Vec::new();
+    error.write(&mut body, "req_1");
+    assert!(is_json(&String::from_utf8_lossy(&body), 8), "{error}");
+}
+
+/// A configuration is read or refused in words, and never shows a secret.
+pub fn config(data: &[u8]) {
+    const SECRET: &str = "hunter2 is the secret";
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match Config::from_json(text, |_| Some(SECRET.to_owned())) {
+        Ok(config) => {
+            assert!(!format!("{config:?}").contains(SECRET));
+            assert!(config.settings.depth_max <= 128);
+            let _ = config.route("claude-x");
+        }
+        Err(error) => {
+            let said = error.to_string();
+            assert!(!said.trim().is_empty() && !said.contains(SECRET), "{said}");
+        }
+    }
+}
+
+fn is_json(text: &str, depth_max: u32) -> bool {
+    let mut reader = Reader::new(text, depth_max);
+    reader.skip().is_ok() && reader.end().is_ok()
+}
+
+fn is_object(text: &str) -> bool {
+    text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_the_corpus_holds_was_learnt() {
+        for (name, target) in TARGETS {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+            let inputs: Vec<_> = fs::read_dir(&folder)
+                .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+                .map(|entry| entry.unwrap().path())
+                .collect();
+            assert!(inputs.len() > 2, "{name} has no corpus");
+            for input in inputs {
+                println!("{}", input.display());
+                target(&fs::read(&input).unwrap());
+            }
+        }
+    }
+}
