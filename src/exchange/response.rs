@@ -40,7 +40,9 @@ impl Exchange {
             .map(str::to_owned);
         self.head = HeadState::Held(headers::to_client(headers, now));
         let encoding = headers.value("content-encoding").unwrap_or_default();
-        self.state = if !matches!(encoding, "" | "identity") {
+        // Words for no encoding at all: `none` is set on purpose against compression (Next.js).
+        let plain = ["", "identity", "none", "utf-8", "utf8"];
+        self.state = if !plain.iter().any(|plain| encoding.trim().eq_ignore_ascii_case(plain)) {
             // The request asked for `identity`. What it says cannot be read; the status can.
             self.report.warnings.add("upstream_encoding");
             let status = if status < 400 { 502 } else { status };

@@ -139,6 +139,7 @@ impl<'a> Chunk<'a> {
         let mut reader = Reader::new(text, depth_max);
         let (chunk, reader) = (self, &mut reader);
         let mut other_usage = None;
+        let (mut complains, mut succeeded) = (false, false);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
@@ -170,7 +171,11 @@ impl<'a> Chunk<'a> {
                 "error" => chunk.error |= says_something(reader.skip()?),
                 "object" => chunk.failed |= string(reader)?.is_some_and(|text| text == "error"),
                 "message" | "detail" | "msg" | "errors" => {
-                    chunk.failed |= says_something(reader.skip()?);
+                    complains |= says_something(reader.skip()?);
+                }
+                // Some servers say beside each chunk that all is well.
+                "code" | "success" => {
+                    succeeded |= matches!(reader.skip()?, "0" | "\"0\"" | "200" | "true");
                 }
                 "base_resp" => {
                     if enter(reader, Kind::Object)? {
@@ -187,17 +192,40 @@ impl<'a> Chunk<'a> {
             }
         }
         reader.end()?;
+        chunk.failed |= complains && !succeeded;
         let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
         chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
         Ok(())
     }
 }
 
-/// Whether the value of an `error` is one. `""`, `{}` and `false` stand for none.
+/// Whether the value of an `error` is one. `""`, `{}` and `false` stand for none, and so does an
+/// object in which nothing else is: gateways with fixed structures send those with every chunk.
 fn says_something(raw: &str) -> bool {
-    let blank = |byte: &u8| !byte.is_ascii_whitespace();
-    let short: Vec<u8> = raw.bytes().filter(|byte| blank(byte)).take(6).collect();
-    !matches!(short.as_slice(), b"null" | b"false" | b"\"\"" | b"{}" | b"[]" | b"0")
+    !says_nothing(&mut Reader::new(raw, 128)).unwrap_or(false)
+}
+
+fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
+    let mut nothing = true;
+    match reader.kind()? {
+        Kind::Object => {
+            reader.begin_object()?;
+            while reader.next_key()?.is_some() {
+                nothing &= says_nothing(reader)?;
+            }
+        }
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                nothing &= says_nothing(reader)?;
+            }
+        }
+        Kind::String => nothing = reader.string()?.is_blank(),
+        Kind::Number | Kind::Bool | Kind::Null => {
+            nothing = matches!(reader.skip()?, "null" | "false" | "0");
+        }
+    }
+    Ok(nothing)
 }
 
 impl<'a> Choice<'a> {

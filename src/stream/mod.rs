@@ -12,6 +12,7 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
+mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
 pub(crate) mod fuzz;
@@ -40,8 +41,10 @@ use crate::report::AnswerReport;
 use crate::translate::error;
 use crate::translate::usage::{Counts, tokens_of};
 use crate::warning::Warnings;
+use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};
 use messages::Messages;
+use sse::Event;
 
 /// One answer, while it is translated.
 ///
@@ -121,15 +124,42 @@ impl Answer {
             return Ok(());
         }
         let body = text_of(body);
-        let body = first_element(body.trim_start_matches('\u{feff}').trim());
+        let body = body.trim_start_matches('\u{feff}').trim();
         let result = match Chunk::read(body, self.machine.rules.depth_max) {
-            Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
+            Err(_) => return self.handle_several(body, out),
             Ok(chunk) if chunk.kind.is_some_and(|kind| kind == "message") => {
                 messages::write_whole(&mut self.machine, body, out)
             }
             Ok(chunk) => self.machine.handle_whole(&chunk, body, out),
         };
         self.settle(result)
+    }
+
+    /// A body that is not one JSON object, although it begins like one: an error in an array
+    /// (Google), objects in lines, an array of chunks, JSON that needs repair.
+    fn handle_several(&mut self, body: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut rest = body;
+        let first = framing::next(&mut rest);
+        let alone = framing::next(&mut rest).is_none();
+        match first {
+            // Nothing but brackets around it. (The same text again would be nested too deeply.)
+            Some(Item::Object(object)) if alone && object.len() < body.len() => {
+                self.handle_whole(object.as_bytes(), out)
+            }
+            Some(Item::Object(_)) if !alone => {
+                let event = Event { data: body.into(), is_error: false, name: None };
+                let result = handle_event(&mut self.machine, &mut self.messages, &event, out);
+                self.settle(result)?;
+                self.handle_end(true, out)
+            }
+            Some(Item::Unreadable(text)) => match framing::repaired(text) {
+                Some(text) if Reader::new(&text, 128).skip().is_ok() => {
+                    self.handle_whole(text.as_bytes(), out)
+                }
+                _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
+            },
+            _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
+        }
     }
 
     /// The body is over; `complete`: as HTTP says it should.
@@ -206,39 +236,72 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
 fn handle_event(
     machine: &mut Machine,
     messages: &mut Option<Messages>,
-    event: &sse::Event<'_>,
+    event: &Event<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let data = event.data.trim_ascii();
-    if data == "[DONE]" {
-        return match messages {
-            Some(messages) if messages.is_complete() => messages.message_stop(machine, None, out),
-            Some(_) => Ok(()),
-            None => machine.end(out),
-        };
-    }
-    if event.is_error {
-        return match messages {
-            Some(_) => Err(error::from_object(None, data, &machine.asked)),
-            None => machine.fail(data, out),
-        };
-    }
-    let data = first_element(data);
-    if !data.starts_with('{') {
-        // `null`, `""` and the like are signs of life.
-        let mut reader = Reader::new(data, machine.rules.depth_max);
-        return match reader.skip().and_then(|_| reader.end()) {
-            Ok(()) => Ok(()),
-            Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
-        };
-    }
+    let data = event.data.trim();
     let mut chunk = Chunk::default();
-    if chunk.fill(data, machine.rules.depth_max).is_err() {
-        return Err(Error::misbehaved(INVALID_RESPONSE));
+    if data.starts_with('{')
+        && !event.is_error
+        && chunk.fill(data, machine.rules.depth_max).is_ok()
+    {
+        return handle_object(machine, messages, &chunk, event.name, data, out);
     }
+    let mut rest = data;
+    while let Some(item) = framing::next(&mut rest) {
+        if machine.phase.is_final() {
+            break;
+        }
+        match item {
+            Item::Done => {
+                return match messages {
+                    Some(messages) if messages.is_complete() => {
+                        messages.message_stop(machine, None, out)
+                    }
+                    Some(_) => Ok(()),
+                    None => machine.end(out),
+                };
+            }
+            _ if event.is_error => {
+                return match messages {
+                    Some(_) => Err(error::from_object(None, data, &machine.asked)),
+                    None => machine.fail(data, out),
+                };
+            }
+            Item::SignOfLife => {}
+            Item::Object(object) => match Chunk::read(object, machine.rules.depth_max) {
+                Ok(chunk) => handle_object(machine, messages, &chunk, event.name, object, out)?,
+                Err(_) => return Err(Error::misbehaved(INVALID_RESPONSE)),
+            },
+            Item::Unreadable(_) if event.name == Some("ping") => {}
+            Item::Unreadable(text) => {
+                let repaired = framing::repaired(text).unwrap_or_default();
+                if let Ok(chunk) = Chunk::read(&repaired, machine.rules.depth_max) {
+                    machine.warnings.add("upstream_json_repaired");
+                    handle_object(machine, messages, &chunk, event.name, &repaired, out)?;
+                } else if machine.finish.is_some() {
+                    // The answer is complete; only numbers about it are lost.
+                    machine.warnings.add("upstream_event_dropped");
+                } else {
+                    return Err(Error::misbehaved(INVALID_RESPONSE));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn handle_object(
+    machine: &mut Machine,
+    messages: &mut Option<Messages>,
+    chunk: &Chunk<'_>,
+    event_name: Option<&'static str>,
+    data: &str,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     // Only the data counts for clients, but some servers name the event in its own line alone.
     let named = chunk.kind.map(|kind| kind.decode());
-    let name = named.as_deref().or(event.name).unwrap_or_default();
+    let name = named.as_deref().or(event_name).unwrap_or_default();
     let is_chunk = chunk.error || !chunk.choices.is_empty();
     let first = machine.phase == Phase::Start && !is_chunk;
     if messages.is_some() && !chunk.error || first && messages::begins(name) {
@@ -251,18 +314,6 @@ fn handle_event(
     match name {
         "ping" if !is_chunk => Ok(()),
         "message" if first => messages::write_whole(machine, data, out),
-        _ => machine.handle_chunk(&chunk, data, out),
-    }
-}
-
-/// The first element of an array (Google's servers wrap errors so), or the text itself.
-fn first_element(text: &str) -> &str {
-    if !text.starts_with('[') {
-        return text;
-    }
-    let mut reader = Reader::new(text, 128);
-    match reader.begin_array().and_then(|()| reader.next_element()) {
-        Ok(true) => reader.skip().unwrap_or(text),
-        _ => text,
+        _ => machine.handle_chunk(chunk, data, out),
     }
 }

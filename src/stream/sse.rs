@@ -4,14 +4,17 @@
 //! line end or of a character: only whole lines are looked at. Each byte is searched once and
 //! copied at most twice, however small the pieces are.
 //!
-//! More is accepted than the standard allows: a last event without its blank line, and a line that
-//! is a bare JSON object, which some proxies put into the middle of a stream.
+//! More is accepted than the standard allows: a last event without its blank line, events with no
+//! blank line between them, a line that is a bare JSON object (which some proxies put into the
+//! middle of a stream) or the bare end mark, and a field called `error`.
 
 use std::borrow::Cow;
 
 use crate::error::Error;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+const DONE: &[u8] = b"[DONE]";
 
 /// Splits a body into events.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(super) struct Decoder {
     line: Vec<u8>,
     /// The data of the event so far.
     data: Vec<u8>,
+    /// The start of the next event, where no blank line came between the two.
+    next_data: Vec<u8>,
     has_data: bool,
     is_error: bool,
     name: Option<&'static str>,
@@ -60,6 +65,7 @@ impl Decoder {
         Self {
             line: Vec::new(),
             data: Vec::new(),
+            next_data: Vec::new(),
             has_data: false,
             is_error: false,
             name: None,
@@ -137,8 +143,11 @@ impl Decoder {
             }
             return complete;
         }
-        if line.first() == Some(&b'{') && !self.has_data {
-            self.data.extend_from_slice(line);
+        let bare = line.trim_ascii_start();
+        if (bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE)
+            && self.data.trim_ascii().is_empty()
+        {
+            self.data.extend_from_slice(bare);
             self.has_data = true;
             return true;
         }
@@ -152,8 +161,18 @@ impl Decoder {
         match name {
             b"data" => {
                 if self.has_data {
+                    if starts_anew(&self.data, value) {
+                        value.clone_into(&mut self.next_data);
+                        return true;
+                    }
                     self.data.push(b'\n');
                 }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            // llama.cpp, until the end of 2025.
+            b"error" => {
+                self.is_error = true;
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
@@ -161,6 +180,9 @@ impl Decoder {
                 let value = value.trim_ascii();
                 self.is_error = value == b"error";
                 self.name = NAMES.into_iter().find(|name| name.as_bytes() == value);
+                if value.to_ascii_lowercase().starts_with(b"keep") || value == b"heartbeat" {
+                    self.name = Some("ping");
+                }
             }
             _ => {}
         }
@@ -180,8 +202,19 @@ impl Decoder {
             self.has_data = false;
             self.is_error = false;
             self.name = None;
+            if !self.next_data.is_empty() {
+                std::mem::swap(&mut self.data, &mut self.next_data);
+                self.has_data = true;
+            }
         }
     }
+}
+
+/// Whether `value` is another event, and no other line of the JSON text in `data`: nothing in JSON
+/// ends a line with `}` and begins the next with `{`.
+fn starts_anew(data: &[u8], value: &[u8]) -> bool {
+    data.trim_ascii_end().last() == Some(&b'}')
+        && (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
     let results = blocks.filter(|block| matches!(block, Block::ToolResult(_)));
     Shape {
         messages: count(request.messages.len()),
-        tools: count(request.tool_texts.len()),
+        tools: count(request.tools.len()),
         tool_results: count(results.count()),
         ..Shape::default()
     }

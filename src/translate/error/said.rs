@@ -160,7 +160,8 @@ impl Said {
                 "base_resp" => self.base_resp(reader, at(7), weight)?,
                 "choices" => self.choices(reader, at(1), weight)?,
                 "metadata" => self.metadata(reader)?,
-                "code" | "type" | "status" | "status_code" | "error_code" | "error_type" => {
+                "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
+                | "error_code" | "error_type" => {
                     self.code(reader)?;
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,

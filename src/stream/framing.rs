@@ -1,0 +1,171 @@
+//! What stands in the data of one event, where that is not one JSON object.
+//!
+//! Framing goes wrong in gateways: the field name comes twice, two events are glued together, a
+//! heartbeat is not JSON, a JSON array holds many chunks. None of that makes an answer worthless.
+//!
+//! ```text
+//! data: data: {…}                the field name again
+//! {…}data: {…}[DONE]             several events in one line
+//! [{…},{…}]                      a list of chunks, or of one error
+//! ping                           a sign of life
+//! {"logprob": NaN}               JSON as some libraries write it
+//! ```
+
+use crate::json::{self, Reader};
+
+/// One thing in the data of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Item<'a> {
+    /// An object.
+    Object(&'a str),
+    /// The end mark.
+    Done,
+    /// Nothing that says anything: other JSON values, and words that keep a connection alive.
+    SignOfLife,
+    /// What cannot be read, to the end of the data.
+    Unreadable(&'a str),
+}
+
+const DONE: &str = "[DONE]";
+
+/// Words that servers send to keep a connection alive, in whatever brackets.
+const SIGNS_OF_LIFE: [&str; 6] =
+    ["ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive"];
+
+/// Longest text that can be one of them, with its brackets.
+const SIGN_OF_LIFE_BYTES_MAX: usize = 24;
+
+/// Takes the first thing from the front of `data`; `None` at its end.
+pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
+    let mut rest = std::mem::take(data).trim_start();
+    if let Some(done) = after_done(rest) {
+        *data = done;
+        return Some(Item::Done);
+    }
+    if rest.len() <= SIGN_OF_LIFE_BYTES_MAX {
+        let word = rest.trim_matches(['[', ']', '"', ':', ' ', '\n']);
+        if SIGNS_OF_LIFE.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+            return Some(Item::SignOfLife);
+        }
+    }
+    loop {
+        // Elements of an array are read as if they stood there alone.
+        let bare = rest.strip_prefix("data:").or_else(|| rest.strip_prefix(['[', ',', ']']));
+        match bare {
+            Some(after) => rest = after.trim_start(),
+            None => break,
+        }
+        if let Some(done) = after_done(rest) {
+            *data = done;
+            return Some(Item::Done);
+        }
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut reader = Reader::new(rest, 128);
+    match reader.skip() {
+        Ok(value) => {
+            *data = rest.get(reader.offset()..).unwrap_or_default();
+            Some(if value.starts_with('{') { Item::Object(value) } else { Item::SignOfLife })
+        }
+        Err(_) => Some(Item::Unreadable(rest)),
+    }
+}
+
+/// What follows the end mark, if `text` begins with it.
+fn after_done(text: &str) -> Option<&str> {
+    match text.strip_prefix('"') {
+        Some(text) => without_case(text, DONE).map(|rest| rest.trim_start_matches('"')),
+        None => without_case(text, DONE),
+    }
+}
+
+fn without_case<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(start.len())?;
+    head.eq_ignore_ascii_case(start).then_some(rest)
+}
+
+/// `text` as JSON, where it differs from JSON only as the output of some libraries does: `NaN` and
+/// `Infinity` for numbers that JSON has not, control characters in strings, escapes that JSON does
+/// not know, a comma after the last member. `None` where none of that is there.
+pub(super) fn repaired(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut in_string = false;
+    while let Some(letter) = rest.chars().next() {
+        let (mut taken, mut instead) = (letter.len_utf8(), None);
+        if in_string {
+            match letter {
+                '"' => in_string = false,
+                '\\' => match rest.get(1..).and_then(|rest| rest.chars().next()) {
+                    Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') => taken = 2,
+                    _ => instead = Some("\\\\".to_owned()),
+                },
+                '\0'..='\x1f' => {
+                    let mut escaped = Vec::new();
+                    json::escape(&mut escaped, letter.encode_utf8(&mut [0; 4]));
+                    instead = Some(String::from_utf8_lossy(&escaped).into_owned());
+                }
+                _ => {}
+            }
+        } else if letter == '"' {
+            in_string = true;
+        } else if letter == ',' {
+            let after = rest.get(1..).unwrap_or_default().trim_start();
+            if after.starts_with(['}', ']']) {
+                instead = Some(String::new());
+            }
+        } else if let Some(word) =
+            ["NaN", "Infinity", "-Infinity", "-NaN"].into_iter().find(|word| rest.starts_with(word))
+        {
+            (taken, instead) = (word.len(), Some("null".to_owned()));
+        }
+        let (head, tail) = rest.split_at_checked(taken).unwrap_or((rest, ""));
+        out.push_str(instead.as_deref().unwrap_or(head));
+        rest = tail;
+    }
+    (out != text).then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(mut data: &str) -> Vec<Item<'_>> {
+        std::iter::from_fn(|| next(&mut data)).collect()
+    }
+
+    #[test]
+    fn each_thing_in_the_data_is_found() {
+        use Item::{Done, Object, SignOfLife, Unreadable};
+        assert_eq!(all("data: data:{}"), [Object("{}")]);
+        assert_eq!(
+            all("{\"a\":1}data: {\"b\":2}\n[DONE]"),
+            [Object("{\"a\":1}"), Object("{\"b\":2}"), Done]
+        );
+        assert_eq!(all("[{\"a\":1}, {\"b\":2}]"), [Object("{\"a\":1}"), Object("{\"b\":2}")]);
+        for done in ["[DONE]", "\"[DONE]\"", "[done]", " [DONE] "] {
+            assert_eq!(all(done), [Done], "{done}");
+        }
+        for alive in ["ping", "[HEARTBEAT]", ": keep-alive", "null", "3", "\"x\"", "true"] {
+            assert_eq!(all(alive), [SignOfLife], "{alive}");
+        }
+        assert_eq!(all("{\"a\":1}{\"b"), [Object("{\"a\":1}"), Unreadable("{\"b")]);
+        assert_eq!(all("oh no"), [Unreadable("oh no")]);
+        assert_eq!(all(""), []);
+    }
+
+    #[test]
+    fn what_libraries_write_instead_of_json_is_repaired() {
+        for (text, expected) in [
+            ("{\"a\":NaN,\"b\":[-Infinity,Infinity]}", "{\"a\":null,\"b\":[null,null]}"),
+            ("{\"a\":\"x\ty\u{1}\"}", "{\"a\":\"x\\ty\\u0001\"}"),
+            ("{\"a\":\"it\\'s \\\\ \\\"\"}", "{\"a\":\"it\\\\'s \\\\ \\\"\"}"),
+            ("{\"a\":[1,2, ],}", "{\"a\":[1,2 ]}"),
+        ] {
+            assert_eq!(repaired(text).as_deref(), Some(expected));
+        }
+        assert_eq!(repaired("{\"a\":\"NaN, ]\"}"), None);
+    }
+}
