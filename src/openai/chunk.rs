@@ -438,6 +438,16 @@ impl<'a> Detail<'a> {
 }
 
 impl<'a> ToolCall<'a> {
+    /// Whether it says nothing: some servers write an empty list as an empty object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_none()
+            && self.id.is_none()
+            && self.name.is_none()
+            && self.arguments == Arguments::None
+            && self.signature.is_none()
+    }
+
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let call = self;
         reader.begin_object()?;
@@ -470,7 +480,9 @@ impl<'a> ToolCall<'a> {
                     self.arguments = Arguments::Text(input);
                 }
             }
-            "arguments" => match reader.kind()? {
+            // `parameters` is what Llama models call it, and `input` the Messages API.
+            "parameters" | "input" if self.arguments != Arguments::None => drop(reader.skip()?),
+            "arguments" | "parameters" | "input" => match reader.kind()? {
                 Kind::String => {
                     if let Some(arguments) = text(reader)? {
                         self.arguments = Arguments::Text(arguments);

@@ -96,12 +96,15 @@ impl Machine {
                 return Ok(());
             }
         }
+        if entry.is_empty() {
+            return Ok(());
+        }
         let id = entry.id.map(|id| id.decode());
         let name = entry.name.map(|name| name.decode());
         let found = if legacy {
             self.calls.iter().rposition(|call| call.legacy)
         } else {
-            self.find_call(choice, entry.index, id.as_deref(), name.as_deref())
+            self.find_call(choice, entry, id.as_deref(), name.as_deref())
         };
         let index = match found {
             Some(index) if !whole => index,
@@ -110,6 +113,9 @@ impl Machine {
                 self.add_call(Call { key, legacy, ..Call::default() })?
             }
         };
+        if name.is_some() {
+            self.named_in_list.push(index);
+        }
         let Some(call) = self.calls.get_mut(index) else { return Ok(()) };
         if call.state == CallState::LeftOut {
             return Ok(());
@@ -153,38 +159,79 @@ impl Machine {
     fn find_call(
         &self,
         choice: u64,
-        index: Option<u64>,
+        entry: &ToolCall<'_>,
         id: Option<&str>,
         name: Option<&str>,
     ) -> Option<usize> {
-        let last = self.calls.len().checked_sub(1);
-        let Some(index) = index else {
-            return match (id, name) {
-                (Some(id), name) => {
-                    let known = self.calls.iter().rposition(|call| call.id.as_deref() == Some(id));
-                    // An id that changes with each fragment.
-                    let open = |at: &usize| {
-                        self.calls.get(*at).is_some_and(|call| !call.input.is_object())
-                    };
-                    known.or_else(|| last.filter(open).filter(|_| name.is_none()))
-                }
-                (None, Some(_)) => None,
-                (None, None) => last,
-            };
+        let at = if let Some(index) = entry.index {
+            self.calls.iter().rposition(|call| call.key == Some((choice, index)))?
+        } else {
+            let known = id
+                .and_then(|id| self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)));
+            let last = self.calls.len().checked_sub(1)?;
+            match (known, id, name) {
+                (Some(at), ..) => at,
+                (None, None, None) => last,
+                // An id that changes with each fragment, or nothing but the name.
+                _ if self.continues(self.calls.get(last)?, entry, id, name) => last,
+                _ => return None,
+            }
         };
-        let at = self.calls.iter().rposition(|call| call.key == Some((choice, index)))?;
-        let (call, Some(name)) = (self.calls.get(at)?, name) else { return Some(at) };
-        // Servers that number every call 0. A name that differs tells them apart as well as an
-        // id, but only once the call before has all of its input, or none at all.
-        let other_name = !call.name.is_empty() && call.name != name;
+        let call = self.calls.get(at)?;
+        (!self.is_another(at, call, entry, id, name)).then_some(at)
+    }
+
+    /// Whether a fragment without an index, and whose id is not known, continues the last call.
+    fn continues(
+        &self,
+        last: &Call,
+        entry: &ToolCall<'_>,
+        id: Option<&str>,
+        name: Option<&str>,
+    ) -> bool {
+        let Some(name) = name else { return !last.input.is_object() };
+        if last.name != name || last.input.is_object() {
+            return false;
+        }
+        id.is_none()
+            || matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
+    }
+
+    /// Whether a fragment that names the call at `at` by its index or id begins another one. Some
+    /// servers number every call 0, and some give every call the same id, or none. Then a name
+    /// tells calls apart, but only once the call before has all of its input, or none at all.
+    fn is_another(
+        &self,
+        at: usize,
+        call: &Call,
+        entry: &ToolCall<'_>,
+        id: Option<&str>,
+        name: Option<&str>,
+    ) -> bool {
+        let Some(name) = name.filter(|_| !call.name.is_empty()) else { return false };
+        let is_tool = |name: &str| self.asked.tools.iter().any(|tool| tool.outgoing == name);
+        if self.named_in_list.contains(&at)
+            && (call.input.has_text() || (is_tool(name) && is_tool(&call.name)))
+        {
+            return true;
+        }
+        if entry.index.is_none() {
+            return false;
+        }
+        let other_name = call.name != name;
         let other_id = id.is_some() && call.id.is_some() && call.id.as_deref() != id;
         let no_ids = id.is_none() && call.id.is_none();
-        let is_new = if call.input.is_object() {
-            other_id || (no_ids && other_name)
-        } else {
-            other_id && other_name && !call.input.has_text()
-        };
-        (!is_new).then_some(at)
+        if !call.input.is_object() {
+            return other_id && other_name && !call.input.has_text();
+        }
+        other_id
+            || (no_ids && other_name)
+            || (no_ids
+                && match entry.arguments {
+                    Arguments::None => false,
+                    Arguments::Text(text) => call.input.is_other_object(&text.decode()),
+                    Arguments::Json(raw) => call.input.is_other_object(raw),
+                })
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {

@@ -59,6 +59,8 @@ pub(super) struct Machine {
     /// Blocks that have been started.
     pub(super) blocks: u64,
     pub(super) calls: Vec<Call>,
+    /// The calls that the list of calls now read has named so far.
+    pub(super) named_in_list: Vec<usize>,
     /// The client's ids in the history and in this answer.
     pub(super) ids_used: NameSet<'static>,
     /// Reasoning that is not shown and must come back with the next call.
@@ -199,6 +201,7 @@ impl Machine {
             head_open: false,
             blocks: 0,
             calls: Vec::new(),
+            named_in_list: Vec::new(),
             hidden: None,
             reasoning_lead: String::new(),
             reasoning_field: None,
@@ -372,6 +375,7 @@ impl Machine {
         if let Some(refusal) = delta.refusal {
             self.take_refusal(refusal, out)?;
         }
+        self.named_in_list.clear();
         for call in delta.tool_calls.iter() {
             self.take_call(choice, call, whole, false, out)?;
         }

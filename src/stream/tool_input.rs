@@ -214,6 +214,19 @@ impl ToolInput {
         !self.reading.text.is_empty()
     }
 
+    /// Whether `text` goes on with this input: its next fragment, or all of it once more and longer.
+    pub(super) fn goes_on_with(&self, text: &str) -> bool {
+        self.has_text()
+            && (!text.trim_start().starts_with('{') || text.starts_with(&self.reading.text))
+    }
+
+    /// Whether `text` is a whole input, and another than this one.
+    pub(super) fn is_other_object(&self, text: &str) -> bool {
+        !self.reading.is_placeholder()
+            && Reading::of(text.trim()).scan.is_object()
+            && !same(text.trim(), self.reading.text.trim())
+    }
+
     /// How many bytes it holds.
     pub(super) fn held_bytes(&self) -> usize {
         let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
