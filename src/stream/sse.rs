@@ -191,9 +191,12 @@ impl Decoder {
 
     fn give(&mut self) -> Option<Event<'_>> {
         self.given = true;
+        // The same white space as in `take_line`: an event that is complete there is given out here,
+        // or what follows it in the piece would be lost.
+        let is_blank = self.data.trim_ascii().is_empty();
         let data = super::text_of(&self.data);
         let (is_error, name) = (self.is_error, self.name);
-        (!data.trim_ascii().is_empty()).then_some(Event { data, is_error, name })
+        (!is_blank).then_some(Event { data, is_error, name })
     }
 
     fn reuse(&mut self) {
