@@ -284,9 +284,14 @@ impl<'a> History<'a> {
             let (role, entries) = match turn {
                 Turn::System(texts) => {
                     for text in texts {
-                        same &= self.said.get(next).is_some_and(|said| said.raw == text.raw());
-                        next = next.saturating_add(1);
-                        json.raw(text.raw());
+                        let place = self.offset(text.raw());
+                        let at = self.said.partition_point(|said| self.offset(said.raw) < place);
+                        same &= at == next;
+                        next = at.saturating_add(1);
+                        if let Some(said) = self.said.get(at) {
+                            same &= !said.is_shortened();
+                            said.write(&mut json);
+                        }
                     }
                     continue;
                 }
