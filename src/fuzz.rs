@@ -95,12 +95,12 @@ fn again(body: &str, config: &Config) {
 pub fn errors(data: &[u8]) {
     let Some((status, body)) = data.split_first_chunk::<2>() else { return };
     let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
-    let asked = Asked { model: "claude".to_owned(), ..Asked::default() };
     for edge_key in [false, true] {
-        if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked, edge_key) {
+        let asked = Asked { model: "claude".to_owned(), edge_key, ..Asked::default() };
+        if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked) {
             told(&error);
         }
-        told(&error::from_object(None, &String::from_utf8_lossy(body), &asked, edge_key));
+        told(&error::from_object(None, &String::from_utf8_lossy(body), &asked));
     }
 }
 

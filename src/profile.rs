@@ -100,7 +100,8 @@ keys! {
         /// Leave out Claude Code's first system block, which changes with each request and would defeat
         /// prefix caches.
         strip_billing_header: bool = true;
-        /// Turn `<think>…</think>` at the very start of the text into a thinking block.
+        /// Turn `<think>…</think>` (or `[THINK]`, `<thought>`, …) at the very start of the text into a
+        /// thinking block.
         inline_think: bool = false;
         /// Turn tool calls that the model wrote as text into calls, in this one syntax.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;

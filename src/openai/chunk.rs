@@ -1,6 +1,7 @@
 //! A chunk of a stream, or a whole answer.
 
-use super::{Few, Usage, enter, filled, number, string};
+use super::call::read_google;
+use super::{Few, ToolCall, Usage, enter, filled, number, string, text};
 use crate::json::{Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
@@ -51,6 +52,12 @@ pub struct Delta<'a> {
     pub reasoning: Option<Str<'a>>,
     /// `reasoning_text`
     pub reasoning_text: Option<Str<'a>>,
+    /// `thinking`
+    pub thinking: Option<Str<'a>>,
+    /// `extra_content.google.thought`: the content is reasoning (Vertex AI).
+    pub is_thought: bool,
+    /// `finish_reason`, where a server puts it here.
+    finish_reason: Option<Str<'a>>,
     /// `reasoning_details`
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
@@ -68,8 +75,10 @@ pub struct Delta<'a> {
 pub enum Part<'a> {
     /// Text.
     Text(Str<'a>),
-    /// Reasoning (Mistral).
+    /// Reasoning, of the kind `thinking` (Mistral).
     Thinking(Str<'a>),
+    /// Reasoning, of the kind `reasoning` (Databricks).
+    Reasoning(Str<'a>),
     /// A refusal.
     Refusal(Str<'a>),
 }
@@ -89,35 +98,6 @@ pub struct Detail<'a> {
     pub signature: Option<Str<'a>>,
     /// The whole item.
     pub raw: &'a str,
-}
-
-/// A tool call, or a fragment of one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ToolCall<'a> {
-    /// Which call of the choice it belongs to.
-    pub index: Option<u64>,
-    /// The server's id of the call.
-    pub id: Option<Str<'a>>,
-    /// The name of the function, or a fragment of it.
-    pub name: Option<Str<'a>>,
-    /// The input, or a fragment of it.
-    pub arguments: Arguments<'a>,
-    /// The input is text for a custom tool and not JSON.
-    pub custom: bool,
-    /// `extra_content.google.thought_signature`, without which Gemini refuses the call's result.
-    pub signature: Option<Str<'a>>,
-}
-
-/// The input of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Arguments<'a> {
-    /// Nothing.
-    #[default]
-    None,
-    /// JSON text in a string, as the format wants it.
-    Text(Str<'a>),
-    /// A JSON value of its own.
-    Json(&'a str),
 }
 
 impl<'a> Chunk<'a> {
@@ -232,13 +212,14 @@ impl<'a> Choice<'a> {
     /// Reads the members of an object that was entered.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let choice = self;
-        let mut matched = None;
+        let (mut matched, mut completion) = (None, None);
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
                 "delta" => Delta::read(&mut choice.delta, reader)?,
                 "message" => Delta::read(&mut choice.message, reader)?,
-                "finish_reason" => choice.finish_reason = filled(reader)?,
+                "text" => completion = text(reader)?,
+                "finish_reason" => choice.finish_reason = finish(reader)?,
                 "stop_reason" => {
                     choice.stop_sequence = string(reader)?.filter(|text| !text.is_empty());
                 }
@@ -252,13 +233,32 @@ impl<'a> Choice<'a> {
             }
         }
         choice.stop_sequence = choice.stop_sequence.or(matched);
+        let of_delta = |delta: &Option<Delta<'a>>| delta.as_ref()?.finish_reason;
+        choice.finish_reason = choice
+            .finish_reason
+            .or_else(|| of_delta(&choice.delta))
+            .or_else(|| of_delta(&choice.message));
+        // A server for completions answers on the path for chats.
+        if let (None, None, Some(text)) = (&choice.delta, &choice.message, completion) {
+            choice.delta = Some(Delta::of_text(text));
+        }
         Ok(())
     }
 }
 
 impl<'a> Delta<'a> {
+    fn of_text(text: Str<'a>) -> Self {
+        let mut delta = Self::default();
+        delta.content.push(Part::Text(text));
+        delta
+    }
+
     fn read(slot: &mut Option<Self>, reader: &mut Reader<'a>) -> Result<(), Error> {
         *slot = None;
+        if reader.kind()? == Kind::String {
+            *slot = text(reader)?.map(Self::of_text);
+            return Ok(());
+        }
         if !enter(reader, Kind::Object)? {
             return Ok(());
         }
@@ -277,9 +277,17 @@ impl<'a> Delta<'a> {
                         }
                     }
                 }
-                "content" => read_content(reader, &mut delta.content)?,
+                "thinking" => delta.thinking = text(reader)?,
+                "extra_content" => delta.is_thought = read_google(reader)?.1,
+                "finish_reason" => delta.finish_reason = finish(reader)?,
+                "content" => {
+                    // Of equal names the last one counts, here as in any list.
+                    delta.content = Few::default();
+                    read_content(reader, &mut delta.content)?;
+                }
                 "refusal" => delta.refusal = text(reader)?,
                 "tool_calls" => {
+                    delta.tool_calls = Few::default();
                     // Some servers send a single call without the list around it.
                     if reader.kind()? == Kind::Object {
                         delta.tool_calls.add().read(reader)?;
@@ -312,6 +320,7 @@ impl<'a> Delta<'a> {
         self.reasoning_content.is_none()
             && self.reasoning.is_none()
             && self.reasoning_text.is_none()
+            && self.thinking.is_none()
             && self.reasoning_details.is_empty()
             && self.content.is_empty()
             && self.refusal.is_none()
@@ -320,9 +329,9 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Reads a text; an empty one counts as absent.
-fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    Ok(string(reader)?.filter(|text| !text.is_empty()))
+/// Reads a `finish_reason`; the word `null` counts as absent, as null does.
+fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    Ok(filled(reader)?.filter(|word| word.raw() != "null"))
 }
 
 fn read_content<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {
@@ -362,7 +371,7 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(
             "text" => plain = text(reader)?,
             "refusal" => refusal = text(reader)?,
             // Texts again; nothing else can be inside.
-            "thinking" => read_thinking(reader, &mut thinking)?,
+            "thinking" | "summary" => read_thinking(reader, &mut thinking)?,
             _ => drop(reader.skip()?),
         }
     }
@@ -375,6 +384,11 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(
         Some("thinking") => {
             for text in thinking.iter() {
                 parts.push(Part::Thinking(*text));
+            }
+        }
+        Some("reasoning") => {
+            for text in thinking.iter().copied().chain(plain) {
+                parts.push(Part::Reasoning(text));
             }
         }
         Some("refusal") => {
@@ -437,91 +451,10 @@ impl<'a> Detail<'a> {
     }
 }
 
-impl<'a> ToolCall<'a> {
-    /// Whether it says nothing: some servers write an empty list as an empty object.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.index.is_none()
-            && self.id.is_none()
-            && self.name.is_none()
-            && self.arguments == Arguments::None
-            && self.signature.is_none()
-    }
-
-    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
-        let call = self;
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            match key.raw() {
-                "index" => call.index = number(reader)?,
-                "id" => call.id = filled(reader)?,
-                "extra_content" => call.signature = read_signature(reader)?,
-                "function" | "custom" => {
-                    let custom = key.raw() == "custom";
-                    if enter(reader, Kind::Object)? {
-                        while let Some(key) = reader.next_key()? {
-                            call.member(key, custom, reader)?;
-                        }
-                    }
-                }
-                // `function_call`, and servers that leave out `function`.
-                _ => call.member(key, false, reader)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
-        match key.raw() {
-            "name" => self.name = filled(reader)?.or(self.name),
-            "input" if custom => {
-                self.custom = true;
-                if let Some(input) = text(reader)? {
-                    self.arguments = Arguments::Text(input);
-                }
-            }
-            // `parameters` is what Llama models call it, and `input` the Messages API.
-            "parameters" | "input" if self.arguments != Arguments::None => drop(reader.skip()?),
-            "arguments" | "parameters" | "input" => match reader.kind()? {
-                Kind::String => {
-                    if let Some(arguments) = text(reader)? {
-                        self.arguments = Arguments::Text(arguments);
-                    }
-                }
-                Kind::Null => drop(reader.skip()?),
-                _ => self.arguments = Arguments::Json(reader.skip()?),
-            },
-            _ => drop(reader.skip()?),
-        }
-        Ok(())
-    }
-}
-
-fn read_signature<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    let mut signature = None;
-    if !enter(reader, Kind::Object)? {
-        return Ok(None);
-    }
-    while let Some(key) = reader.next_key()? {
-        if key.raw() != "google" || reader.kind()? != Kind::Object {
-            reader.skip()?;
-            continue;
-        }
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            if key.raw() == "thought_signature" {
-                signature = filled(reader)?;
-            } else {
-                reader.skip()?;
-            }
-        }
-    }
-    Ok(signature)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::openai::Arguments;
 
     #[test]
     fn fields_of_another_type_count_as_absent() {

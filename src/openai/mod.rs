@@ -5,11 +5,13 @@
 //! another type, is skipped; only a text that is not JSON is an error. Strings stay borrowed and
 //! escaped. Nothing here decides anything.
 
+mod call;
 mod chunk;
 mod few;
 mod usage;
 
-pub use chunk::{Arguments, Choice, Chunk, Delta, Detail, Part, ToolCall};
+pub use call::{Arguments, ToolCall};
+pub use chunk::{Choice, Chunk, Delta, Detail, Part};
 pub use few::Few;
 pub use usage::Usage;
 
@@ -27,6 +29,11 @@ fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
 /// As [`string`]; a blank one counts as absent too. Servers send `"id": ""` with each fragment.
 fn filled<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(string(reader)?.filter(|text| !text.is_blank()))
+}
+
+/// Reads a text; an empty one counts as absent.
+fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    Ok(string(reader)?.filter(|text| !text.is_empty()))
 }
 
 /// Reads a count or index, also one written as `3.0` or `"3"`; anything else counts as absent.

@@ -91,6 +91,10 @@ impl Usage {
     #[must_use]
     pub fn after(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };
+        // Nothing costs nothing: zeros stand for counts that the server does not have here.
+        if self.prompt == Some(0) && matches!(self.completion, None | Some(0)) {
+            return earlier;
+        }
         let has_input = self.prompt.is_some() || self.input.is_some();
         Self {
             prompt: if has_input { self.prompt } else { earlier.prompt },
@@ -108,7 +112,7 @@ fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w 
     let [write, creation, creation_input] = written;
     match key {
         "cache_write_tokens" => Some(write),
-        "cache_creation_tokens" => Some(creation),
+        "cache_creation_tokens" | "created_cache_tokens" => Some(creation),
         "cache_creation_input_tokens" => Some(creation_input),
         _ => None,
     }

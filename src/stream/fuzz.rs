@@ -76,7 +76,7 @@ pub(crate) fn response(data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
     let mut answer = answer(*options);
     let mut out = Vec::new();
-    let result = answer.handle_whole(body, *options & 0x40 != 0, &mut out);
+    let result = answer.handle_whole(body, &mut out);
     check(*options, &out, result.is_err());
 }
 
@@ -94,6 +94,7 @@ fn answer(options: u8) -> Answer {
     };
     let mut asked = Asked {
         model: "claude".to_owned(),
+        edge_key: has(6),
         // '0' is the plain stream, as are other digits that are even.
         stream: !has(0),
         thinking: if has(1) { Thinking::Shown } else { Thinking::Hidden },

@@ -3,8 +3,14 @@
 //! Tags may be cut anywhere. A tag later in the text is text: models write about it. So is an end
 //! tag without its start, because the start of the stream cannot be known any more.
 
-const START: &str = "<think>";
-const END: &str = "</think>";
+/// The tags of the models: most of them, Magistral, Seed, Gemini, and those that were told to.
+const TAGS: [(&str, &str); 5] = [
+    ("<think>", "</think>"),
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<thought>", "</thought>"),
+    ("<thinking>", "</thinking>"),
+];
 
 /// Where the text is.
 #[derive(Debug)]
@@ -12,7 +18,12 @@ pub(super) enum InlineThink {
     /// At its start; this much may still become the tag.
     Start(String),
     /// Inside; the end of the reasoning so far may be the start of the end tag.
-    Inside(String),
+    Inside {
+        /// Text that may be the start of the tag.
+        held: String,
+        /// The tag.
+        end: &'static str,
+    },
     /// After the end tag; white space is left out.
     After,
     /// In the text.
@@ -32,26 +43,28 @@ impl InlineThink {
                 Self::Start(held) => {
                     held.push_str(&rest);
                     let seen = held.trim_start();
-                    if let Some(inside) = seen.strip_prefix(START) {
+                    let opened =
+                        TAGS.iter().find_map(|(start, end)| Some((seen.strip_prefix(start)?, end)));
+                    if let Some((inside, end)) = opened {
                         rest = inside.to_owned();
-                        *self = Self::Inside(String::new());
+                        *self = Self::Inside { held: String::new(), end };
                         continue;
                     }
-                    if START.starts_with(seen) {
+                    if TAGS.iter().any(|(start, _)| start.starts_with(seen)) {
                         return;
                     }
                     rest = std::mem::take(held);
                     *self = Self::Text;
                 }
-                Self::Inside(held) => {
+                Self::Inside { held, end } => {
                     held.push_str(&rest);
-                    if let Some((reasoning, after)) = held.split_once(END) {
+                    if let Some((reasoning, after)) = held.split_once(*end) {
                         each(true, reasoning);
                         rest = after.to_owned();
                         *self = Self::After;
                         continue;
                     }
-                    let ready = held.len().saturating_sub(overlap(held, END));
+                    let ready = held.len().saturating_sub(overlap(held, end));
                     let tail = held.split_off(ready);
                     each(true, held);
                     *held = tail;
@@ -77,7 +90,7 @@ impl InlineThink {
                 each(false, held);
                 *self = Self::Text;
             }
-            Self::Inside(held) => {
+            Self::Inside { held, .. } => {
                 each(true, held);
                 held.clear();
             }
@@ -87,7 +100,7 @@ impl InlineThink {
 
     pub(super) fn held_bytes(&self) -> usize {
         match self {
-            Self::Start(held) | Self::Inside(held) => held.len(),
+            Self::Start(held) | Self::Inside { held, .. } => held.len(),
             Self::After | Self::Text => 0,
         }
     }
@@ -137,6 +150,7 @@ mod tests {
             ("\n <think>Hmm.</think>Hi </think> <think>", "Hmm.", "Hi </think> <think>"),
             ("<think>a < b </ c</think>", "a < b </ c", ""),
             ("<think>never ends </thin", "never ends </thin", ""),
+            ("[THINK]a </think>[/THINK] Hi", "a </think>", "Hi"),
             ("Hmm.</think>Hi", "", "Hmm.</think>Hi"),
             ("Say <think>x</think>", "", "Say <think>x</think>"),
             ("<thin", "", "<thin"),

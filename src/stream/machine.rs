@@ -66,10 +66,10 @@ pub(super) struct Machine {
     /// Reasoning that is not shown and must come back with the next call.
     pub(super) hidden: Option<Thinking>,
     /// White space before the first reasoning, escaped.
-    reasoning_lead: String,
+    pub(super) reasoning_lead: String,
     /// The field that reasoning came in first; the same text may come in others too.
     pub(super) reasoning_field: Option<Field>,
-    last_reasoning: String,
+    pub(super) last_reasoning: String,
     pub(super) filter: Option<Box<TextFilter>>,
     /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
     pub(super) cut_at: Option<usize>,
@@ -85,6 +85,8 @@ pub(super) struct Machine {
     pub(super) model: Option<String>,
     deltas_seen: bool,
     message_chunk: Option<u64>,
+    /// The text of the message so far, escaped, in a stream that has no deltas.
+    message_text: String,
     /// Bytes of texts in the queue, and of inputs.
     pub(super) text_bytes: usize,
     pub(super) input_bytes: usize,
@@ -215,6 +217,7 @@ impl Machine {
             model: None,
             deltas_seen: false,
             message_chunk: None,
+            message_text: String::new(),
             text_bytes: 0,
             input_bytes: 0,
             output_bytes: 0,
@@ -319,24 +322,20 @@ impl Machine {
                         self.take_delta(choice.index, delta, true, out)?;
                     }
                 }
-                (Some(delta), _) => {
+                (Some(delta), message) if whole || !delta.is_empty() || message.is_none() => {
                     self.deltas_seen |= !delta.is_empty();
                     self.take_delta(choice.index, delta, whole, out)?;
                 }
-                // All choices of one chunk are parts of one answer; the same again is not.
-                (None, Some(message))
-                    if !self.deltas_seen
-                        && self.message_chunk.is_none_or(|at| at == self.report.chunks) =>
-                {
-                    if !message.is_empty() {
-                        self.message_chunk = Some(self.report.chunks);
-                    }
-                    self.take_delta(choice.index, message, true, out)?;
+                (_, Some(message)) if !self.deltas_seen && !message.is_empty() => {
+                    self.take_message(choice.index, message, out)?;
                 }
                 _ => {}
             }
             if let Some(finish) = choice.finish_reason {
-                set(&mut self.finish, finish);
+                let before = self.finish.as_deref().unwrap_or_default();
+                if !stop_reason::outlasts(before, &finish.decode()) {
+                    set(&mut self.finish, finish);
+                }
             }
             if let Some(stop) = choice.stop_sequence {
                 set(&mut self.native_stop, stop);
@@ -347,6 +346,41 @@ impl Machine {
             Some(failure) => Err(failure),
             None => Ok(()),
         }
+    }
+
+    /// The message so far, in a stream that has no deltas. All choices of one chunk are parts of
+    /// one answer; later chunks repeat it, with more text at its end.
+    fn take_message(
+        &mut self,
+        choice: u64,
+        message: &Delta<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut texts = String::new();
+        for part in message.content.iter() {
+            if let Part::Text(text) = part {
+                texts.push_str(text.raw());
+            }
+        }
+        if *self.message_chunk.get_or_insert(self.report.chunks) == self.report.chunks {
+            self.message_text.push_str(&texts);
+            return self.take_delta(choice, message, true, out);
+        }
+        if let Some(more) = texts.strip_prefix(self.message_text.as_str()) {
+            let quoted = format!("\"{more}\"");
+            if let Ok(more) = json::Reader::new(&quoted, 1).string()
+                && !more.is_empty()
+            {
+                self.take_text(more, out)?;
+            }
+            self.message_text = texts;
+        }
+        if self.calls.is_empty() {
+            for call in message.tool_calls.iter() {
+                self.take_call(choice, call, true, false, out)?;
+            }
+        }
+        Ok(())
     }
 
     /// One choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
@@ -363,10 +397,20 @@ impl Machine {
         self.take_reasoning(delta, out);
         for part in delta.content.iter() {
             match part {
+                Part::Text(text) if delta.is_thought => {
+                    if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
+                        self.push_reasoning(*text, Field::Marked, out);
+                    }
+                }
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
                     if *self.reasoning_field.get_or_insert(Field::Parts) == Field::Parts {
                         self.push_reasoning(*text, Field::Parts, out);
+                    }
+                }
+                Part::Reasoning(text) => {
+                    if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
+                        self.push_reasoning(*text, Field::Marked, out);
                     }
                 }
                 Part::Refusal(text) => self.take_refusal(*text, out)?,
@@ -385,101 +429,6 @@ impl Machine {
             self.take_call(choice, call, whole, true, out)?;
         }
         Ok(())
-    }
-
-    fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
-        let details = delta.reasoning_details.iter();
-        let details_text = details.clone().any(|detail| detail.text.is_some());
-        let candidates = [
-            (Field::ReasoningContent, delta.reasoning_content),
-            (Field::Reasoning, delta.reasoning),
-            (Field::ReasoningText, delta.reasoning_text),
-        ];
-        let field = match self.reasoning_field {
-            Some(field) => Some(field),
-            None if details_text => Some(Field::ReasoningDetails),
-            None => candidates.iter().find(|(_, text)| text.is_some()).map(|(field, _)| *field),
-        };
-        self.reasoning_field = field;
-        if field == Some(Field::ReasoningDetails) {
-            for text in details.clone().filter_map(|detail| detail.text) {
-                self.push_reasoning(text, Field::ReasoningDetails, out);
-            }
-        } else if let Some((field, Some(text))) =
-            candidates.into_iter().find(|(name, _)| Some(*name) == field)
-        {
-            self.push_reasoning(text, field, out);
-        }
-        for detail in details {
-            let is_empty =
-                detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
-            if !is_empty && (self.shows_thinking() || self.asked.reasoning_returns) {
-                let field = field.unwrap_or(Field::ReasoningDetails);
-                self.thinking(field).push_detail(detail);
-            }
-        }
-    }
-
-    fn shows_thinking(&self) -> bool {
-        self.rules.thinking != asked::Thinking::Hidden
-    }
-
-    /// The block that reasoning belongs to now.
-    pub(super) fn thinking(&mut self, field: Field) -> &mut Thinking {
-        if !self.shows_thinking() {
-            return self.hidden.get_or_insert_with(|| Thinking::new(field, false));
-        }
-        if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
-            let shown = self.rules.thinking == asked::Thinking::Shown;
-            self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
-        }
-        match self.queue.back_mut() {
-            Some(Block::Thinking(thinking)) => thinking,
-            // It was just pushed.
-            _ => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
-        }
-    }
-
-    fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
-        if self.asked.profile.dedupe_reasoning {
-            if self.last_reasoning == text.raw() {
-                return;
-            }
-            text.raw().clone_into(&mut self.last_reasoning);
-        }
-        self.count(text.raw());
-        if !self.shows_thinking() && !self.asked.reasoning_returns {
-            return;
-        }
-        let continues = match (self.shows_thinking(), self.queue.back(), &self.hidden) {
-            (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
-            (false, _, Some(hidden)) => hidden.has_text(),
-            _ => false,
-        };
-        if continues
-            && self.queue.len() == 1
-            && self.head_open
-            && json::hold_back(text.raw()) == 0
-            && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
-            && thinking.is_shown()
-            && thinking.pending.is_empty()
-        {
-            thinking.show(text.raw(), &mut self.scratch);
-            return self.sink.thinking(text.raw(), out);
-        }
-        let is_blank = text.is_blank();
-        if is_blank && !continues {
-            // White space alone opens no block; servers send it beside ordinary text.
-            self.reasoning_lead.push_str(text.raw());
-            self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
-            return;
-        }
-        self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
-        let lead = std::mem::take(&mut self.reasoning_lead);
-        let thinking = self.thinking(field);
-        thinking.set_field(field);
-        thinking.push(&lead, true);
-        thinking.push(text.raw(), is_blank);
     }
 
     fn take_refusal(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {

@@ -20,6 +20,7 @@ mod inline_think;
 mod machine;
 mod messages;
 mod pump;
+mod reasoning;
 mod scan;
 mod sink;
 mod sse;
@@ -241,9 +242,7 @@ fn handle_event(
 ) -> Result<(), Error> {
     let data = event.data.trim();
     let mut chunk = Chunk::default();
-    if data.starts_with('{')
-        && !event.is_error
-        && chunk.fill(data, machine.rules.depth_max).is_ok()
+    if data.starts_with('{') && !event.is_error && chunk.fill(data, machine.rules.depth_max).is_ok()
     {
         return handle_object(machine, messages, &chunk, event.name, data, out);
     }

@@ -41,15 +41,21 @@ pub enum Field {
     ReasoningDetails,
     /// `content` with parts of type `thinking` (Mistral)
     Parts,
+    /// `thinking`
+    Thinking,
+    /// `content` that is marked as reasoning (Vertex AI, Databricks). No server takes it back.
+    Marked,
 }
 
 impl Field {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::ReasoningContent,
         Self::Reasoning,
         Self::ReasoningText,
         Self::ReasoningDetails,
         Self::Parts,
+        Self::Thinking,
+        Self::Marked,
     ];
 
     /// The field's name in messages and deltas.
@@ -60,7 +66,8 @@ impl Field {
             Self::Reasoning => "reasoning",
             Self::ReasoningText => "reasoning_text",
             Self::ReasoningDetails => "reasoning_details",
-            Self::Parts => "content",
+            Self::Thinking => "thinking",
+            Self::Parts | Self::Marked => "content",
         }
     }
 
@@ -71,6 +78,8 @@ impl Field {
             Self::ReasoningText => 3,
             Self::ReasoningDetails => 4,
             Self::Parts => 5,
+            Self::Thinking => 6,
+            Self::Marked => 7,
         }
     }
 }

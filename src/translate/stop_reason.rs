@@ -46,11 +46,37 @@ impl Finish {
         // Some gateways pass on `STOP` and `MAX_TOKENS`.
         match word.trim().to_ascii_lowercase().as_str() {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
-            | "tool_call" | "tool_use" | "function_call" => Self::Normal,
-            "content_filter" | "refusal" | "safety" | "sensitive" => Self::Refusal,
-            "length" | "max_tokens" => Self::Length,
-            "model_length" | "model_context_window_exceeded" => Self::Window,
-            "error" | "abort" | "network_error" | "insufficient_system_resource" => Self::Failure,
+            | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
+            // Of OpenAI, Messages, Zhipu, Bedrock and Gemini, in this order.
+            "content_filter"
+            | "refusal"
+            | "sensitive"
+            | "content_filtered"
+            | "guardrail_intervened"
+            | "safety"
+            | "recitation"
+            | "prohibited_content"
+            | "blocklist"
+            | "spii"
+            | "image_safety" => Self::Refusal,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "max_completion_tokens"
+            | "max_new_tokens"
+            | "max_length" => Self::Length,
+            "model_length" | "model_context_window_exceeded" | "context_length_exceeded" => {
+                Self::Window
+            }
+            "error"
+            | "abort"
+            | "aborted"
+            | "cancelled"
+            | "canceled"
+            | "timeout"
+            | "server_error"
+            | "network_error"
+            | "insufficient_system_resource" => Self::Failure,
             _ => Self::Unknown,
         }
     }
@@ -60,6 +86,14 @@ impl Finish {
 #[must_use]
 pub fn is_cut_off(finish_reason: &str) -> bool {
     matches!(Finish::of(finish_reason), Finish::Length | Finish::Window)
+}
+
+/// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
+/// their own what the limit had cut off.
+#[must_use]
+pub fn outlasts(word: &str, later: &str) -> bool {
+    Finish::of(later) == Finish::Normal
+        && matches!(Finish::of(word), Finish::Length | Finish::Window | Finish::Refusal)
 }
 
 /// Whether the word is none that is known.

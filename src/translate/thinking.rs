@@ -97,12 +97,13 @@ impl<'a> Reasoning<'a> {
             json.key("reasoning_details").begin_array();
             self.write_items(json);
             json.end_array();
-        } else if field != Field::Parts && !self.texts.is_empty() {
+        } else if !matches!(field, Field::Parts | Field::Marked) && !self.texts.is_empty() {
             self.write_text(json.key(match field {
                 Field::ReasoningText => "reasoning_text",
                 // OpenRouter takes `reasoning` where it has no items.
                 Field::Reasoning | Field::ReasoningDetails => "reasoning",
-                Field::ReasoningContent | Field::Parts => "reasoning_content",
+                Field::Thinking => "thinking",
+                Field::ReasoningContent | Field::Parts | Field::Marked => "reasoning_content",
             }));
         } else if required {
             json.key("reasoning_content").text("");

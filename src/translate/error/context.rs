@@ -41,13 +41,14 @@ const PHRASES: [&str; 19] = [
 /// Words that mean it when something is too much of it.
 const WINDOWS: [&str; 5] =
     ["context length", "context window", "context size", "context limit", "token limit"];
-const TOO_MUCH: [&str; 9] = [
+const TOO_MUCH: [&str; 10] = [
     "exceed",
     "too long",
     "too large",
     "too many",
     "longer than",
     "larger than",
+    "greater than",
     "overflow",
     "only",
     "maximum",

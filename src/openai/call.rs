@@ -1,0 +1,116 @@
+//! A tool call of an answer, or a fragment of one.
+
+use super::{enter, filled, number, text};
+use crate::json::{Error, Kind, Reader, Str};
+
+/// A tool call, or a fragment of one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolCall<'a> {
+    /// Which call of the choice it belongs to.
+    pub index: Option<u64>,
+    /// The server's id of the call.
+    pub id: Option<Str<'a>>,
+    /// The name of the function, or a fragment of it.
+    pub name: Option<Str<'a>>,
+    /// The input, or a fragment of it.
+    pub arguments: Arguments<'a>,
+    /// The input is text for a custom tool and not JSON.
+    pub custom: bool,
+    /// `extra_content.google.thought_signature`, without which Gemini refuses the call's result.
+    pub signature: Option<Str<'a>>,
+}
+
+/// The input of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arguments<'a> {
+    /// Nothing.
+    #[default]
+    None,
+    /// JSON text in a string, as the format wants it.
+    Text(Str<'a>),
+    /// A JSON value of its own.
+    Json(&'a str),
+}
+
+impl<'a> ToolCall<'a> {
+    /// Whether it says nothing: some servers write an empty list as an empty object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.index.is_none()
+            && self.id.is_none()
+            && self.name.is_none()
+            && self.arguments == Arguments::None
+            && self.signature.is_none()
+    }
+
+    pub(super) fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+        let call = self;
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "index" => call.index = number(reader)?,
+                "id" => call.id = filled(reader)?,
+                "extra_content" => call.signature = read_google(reader)?.0,
+                "function" | "custom" => {
+                    let custom = key.raw() == "custom";
+                    if enter(reader, Kind::Object)? {
+                        while let Some(key) = reader.next_key()? {
+                            call.member(key, custom, reader)?;
+                        }
+                    }
+                }
+                // `function_call`, and servers that leave out `function`.
+                _ => call.member(key, false, reader)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
+        match key.raw() {
+            "name" => self.name = filled(reader)?.or(self.name),
+            "input" if custom => {
+                self.custom = true;
+                if let Some(input) = text(reader)? {
+                    self.arguments = Arguments::Text(input);
+                }
+            }
+            // `parameters` is what Llama models call it, and `input` the Messages API.
+            "parameters" | "input" if self.arguments != Arguments::None => drop(reader.skip()?),
+            "arguments" | "parameters" | "input" => match reader.kind()? {
+                Kind::String => {
+                    if let Some(arguments) = text(reader)? {
+                        self.arguments = Arguments::Text(arguments);
+                    }
+                }
+                Kind::Null => drop(reader.skip()?),
+                _ => self.arguments = Arguments::Json(reader.skip()?),
+            },
+            _ => drop(reader.skip()?),
+        }
+        Ok(())
+    }
+}
+
+/// Reads what stands in `google`: the signature of a call, and whether the content is reasoning.
+pub(super) fn read_google<'a>(reader: &mut Reader<'a>) -> Result<(Option<Str<'a>>, bool), Error> {
+    let (mut signature, mut is_thought) = (None, false);
+    if !enter(reader, Kind::Object)? {
+        return Ok((None, false));
+    }
+    while let Some(key) = reader.next_key()? {
+        if key.raw() != "google" || reader.kind()? != Kind::Object {
+            reader.skip()?;
+            continue;
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "thought_signature" => signature = filled(reader)?,
+                "thought" => is_thought = reader.skip()? == "true",
+                _ => drop(reader.skip()?),
+            }
+        }
+    }
+    Ok((signature, is_thought))
+}

@@ -1,0 +1,109 @@
+//! Reasoning of the upstream, in whichever field it comes: to thinking blocks.
+//!
+//! Some servers send the same text in two fields. So the first field with a text is the one that
+//! counts, for the whole answer.
+
+use super::machine::{Block, Machine};
+use super::thinking::Thinking;
+use crate::asked;
+use crate::json::{self, Str};
+use crate::openai::Delta;
+use crate::translate::signature::Field;
+
+impl Machine {
+    pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
+        let details = delta.reasoning_details.iter();
+        let details_text = details.clone().any(|detail| detail.text.is_some());
+        let candidates = [
+            (Field::ReasoningContent, delta.reasoning_content),
+            (Field::Reasoning, delta.reasoning),
+            (Field::ReasoningText, delta.reasoning_text),
+            (Field::Thinking, delta.thinking),
+        ];
+        let field = match self.reasoning_field {
+            Some(field) => Some(field),
+            None if details_text => Some(Field::ReasoningDetails),
+            None => candidates.iter().find(|(_, text)| text.is_some()).map(|(field, _)| *field),
+        };
+        self.reasoning_field = field;
+        if field == Some(Field::ReasoningDetails) {
+            for text in details.clone().filter_map(|detail| detail.text) {
+                self.push_reasoning(text, Field::ReasoningDetails, out);
+            }
+        } else if let Some((field, Some(text))) =
+            candidates.into_iter().find(|(name, _)| Some(*name) == field)
+        {
+            self.push_reasoning(text, field, out);
+        }
+        for detail in details {
+            let is_empty =
+                detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
+            if !is_empty && (self.shows_thinking() || self.asked.reasoning_returns) {
+                let field = field.unwrap_or(Field::ReasoningDetails);
+                self.thinking(field).push_detail(detail);
+            }
+        }
+    }
+
+    fn shows_thinking(&self) -> bool {
+        self.rules.thinking != asked::Thinking::Hidden
+    }
+
+    /// The block that reasoning belongs to now.
+    pub(super) fn thinking(&mut self, field: Field) -> &mut Thinking {
+        if !self.shows_thinking() {
+            return self.hidden.get_or_insert_with(|| Thinking::new(field, false));
+        }
+        if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
+            let shown = self.rules.thinking == asked::Thinking::Shown;
+            self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
+        }
+        match self.queue.back_mut() {
+            Some(Block::Thinking(thinking)) => thinking,
+            // It was just pushed.
+            _ => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+        }
+    }
+
+    pub(super) fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
+        if self.asked.profile.dedupe_reasoning {
+            if self.last_reasoning == text.raw() {
+                return;
+            }
+            text.raw().clone_into(&mut self.last_reasoning);
+        }
+        self.count(text.raw());
+        if !self.shows_thinking() && !self.asked.reasoning_returns {
+            return;
+        }
+        let continues = match (self.shows_thinking(), self.queue.back(), &self.hidden) {
+            (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
+            (false, _, Some(hidden)) => hidden.has_text(),
+            _ => false,
+        };
+        if continues
+            && self.queue.len() == 1
+            && self.head_open
+            && json::hold_back(text.raw()) == 0
+            && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
+            && thinking.is_shown()
+            && thinking.pending.is_empty()
+        {
+            thinking.show(text.raw(), &mut self.scratch);
+            return self.sink.thinking(text.raw(), out);
+        }
+        let is_blank = text.is_blank();
+        if is_blank && !continues {
+            // White space alone opens no block; servers send it beside ordinary text.
+            self.reasoning_lead.push_str(text.raw());
+            self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
+            return;
+        }
+        self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
+        let lead = std::mem::take(&mut self.reasoning_lead);
+        let thinking = self.thinking(field);
+        thinking.set_field(field);
+        thinking.push(&lead, true);
+        thinking.push(text.raw(), is_blank);
+    }
+}
