@@ -1,0 +1,159 @@
+//! `docs/upstreams.md` is made from the fixtures, so that it says what the tests prove and nothing
+//! else. To write it anew after a fixture was added or changed:
+//!
+//! ```text
+//! CREOLE_WRITE_DOCS=1 cargo test --test upstreams
+//! ```
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use support::fixture::{self, Fixture};
+
+#[test]
+fn the_table_of_upstreams_says_what_the_fixtures_prove() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstreams.md");
+    let expected = document(&fixture::all());
+    if std::env::var_os("CREOLE_WRITE_DOCS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    let found = fs::read_to_string(&path).unwrap_or_default();
+    let differs = found.lines().zip(expected.lines()).position(|(left, right)| left != right);
+    assert!(
+        found == expected,
+        "docs/upstreams.md is stale, from line {}; write it anew with CREOLE_WRITE_DOCS=1 cargo \
+         test --test upstreams",
+        differs.unwrap_or_else(|| expected.lines().count().min(found.lines().count())) + 1
+    );
+}
+
+fn document(fixtures: &[Fixture]) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut upstreams: BTreeMap<&str, Vec<&Fixture>> = BTreeMap::new();
+    for fixture in fixtures {
+        *kinds.entry(fixture.kind()).or_default() += 1;
+        let (upstream, _) = fixture.name.split_once('/').unwrap();
+        upstreams.entry(upstream).or_default().push(fixture);
+    }
+    let mut text = format!(
+        "# What upstreams do differently\n\n\
+         Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
+         the Messages API gets all the same, and the fixture under `tests/fixtures/` that proves it, at\n\
+         every split of the bytes (`tests/fixtures.rs`). `generic` is for what many servers do, or what\n\
+         stands for a class.\n\n\
+         This page is made from the fixtures. `CREOLE_WRITE_DOCS=1 cargo test --test upstreams` writes it\n\
+         anew, and `cargo test` fails while it is stale.\n\n\
+         {} fixtures: {}.\n",
+        fixtures.len(),
+        kinds
+            .iter()
+            .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
+            .collect::<Vec<_>>()
+            .join(", ")
+    );
+    for (upstream, fixtures) in upstreams {
+        write!(
+            text,
+            "\n## {upstream}\n\n| what it does | what follows | fixture |\n| --- | --- | --- |\n"
+        )
+        .unwrap();
+        for fixture in fixtures {
+            let why = fixture.meta["why"].as_str().expect("meta.why");
+            writeln!(
+                text,
+                "| {} | {} | [{}](../tests/fixtures/{}) |",
+                cell(&with_places(why, fixture)),
+                cell(&outcome(fixture)),
+                fixture.name.rsplit('/').next().unwrap(),
+                fixture.name
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+/// Where it was seen, if that is not what the heading says.
+fn with_places(why: &str, fixture: &Fixture) -> String {
+    let seen = fixture.meta["seen_at"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let seen: Vec<&str> = seen.filter(|place| !fixture.name.starts_with(place)).collect();
+    if seen.is_empty() { why.to_owned() } else { format!("{why} ({})", seen.join(", ")) }
+}
+
+/// What a client gets, or what the upstream is sent.
+fn outcome(fixture: &Fixture) -> String {
+    let expected = &fixture.expected;
+    if let Some(variants) = expected["variants"].as_array() {
+        let profile = |variant: &Value| {
+            let name = variant["profile"].as_str().unwrap_or("default");
+            let keys = variant["profile_overrides"].as_object();
+            let mut keys: BTreeSet<&str> =
+                keys.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+            keys.insert(name);
+            let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+            match variant["error"]["type"].as_str() {
+                Some(kind) => format!("refused as `{kind}` with {}", names.join(" and ")),
+                None => format!("sent as {} takes it", names.join(" with ")),
+            }
+        };
+        let all: BTreeSet<String> = variants.iter().map(profile).collect();
+        return all.into_iter().collect::<Vec<_>>().join("; ");
+    }
+    let mut parts = Vec::new();
+    for (way, expected) in
+        [("", expected), ("streamed: ", &expected["streamed"]), ("whole: ", &expected["whole"])]
+    {
+        let said = answer(expected);
+        if !said.is_empty() {
+            parts.push(format!("{way}{said}"));
+        }
+    }
+    if parts.is_empty() { "passed on as it is".to_owned() } else { parts.join("; ") }
+}
+
+fn answer(expected: &Value) -> String {
+    let mut parts = Vec::new();
+    if let Some(kind) = expected["error"]["type"].as_str() {
+        parts.push(match expected["status"].as_u64() {
+            Some(status) => format!("`{kind}`, status {status}"),
+            None => format!("`{kind}`"),
+        });
+    } else if let Some(part) = expected["error"]["message_contains"].as_str() {
+        parts.push(format!("an error that says “{part}”"));
+    }
+    if let Some(blocks) = expected["content"].as_array() {
+        let kinds: Vec<String> =
+            blocks.iter().map(|block| format!("`{}`", block["type"].as_str().unwrap())).collect();
+        parts.push(if kinds.is_empty() { "no content".to_owned() } else { kinds.join(", ") });
+    }
+    if let Some(reason) = expected["stop_reason"].as_str() {
+        parts.push(format!("stop reason `{reason}`"));
+    }
+    for (key, count) in expected["usage"].as_object().into_iter().flatten() {
+        if count.is_u64() {
+            parts.push(format!("{key} {count}"));
+        }
+    }
+    for code in expected["warnings"].as_array().into_iter().flatten() {
+        parts.push(format!("warning `{}`", code.as_str().unwrap()));
+    }
+    parts.join(", ")
+}
+
+/// Without what would end a cell, or be read as markup.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
+}
