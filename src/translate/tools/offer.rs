@@ -151,9 +151,6 @@ impl<'a> Offers<'a> {
                 if definition.input_schema.is_none() && warnings.strict() {
                     return Err(required(&path, "input_schema"));
                 }
-                if let (Some(schema), true) = (definition.input_schema, warnings.strict()) {
-                    check_schema(&schema, &format!("{}.custom.input_schema", dotted(&path)))?;
-                }
                 Function::custom(&mut definition, name, length_max)
             }
             Kind::Function => {
@@ -171,6 +168,9 @@ impl<'a> Offers<'a> {
             state = State::Hidden;
         } else if definition.defer_loading && function.name == PLACEHOLDER {
             state = State::Hidden;
+        }
+        if kind == Kind::Custom && warnings.strict() {
+            check_schema(&function.schema, &format!("{}.custom.input_schema", dotted(&path)))?;
         }
         if definition.strict && kind == Kind::Custom {
             function.strict = self.strict_tools && meets_strict_subset(&function.schema);
@@ -398,7 +398,7 @@ fn read_shape(schema: &str) -> Result<Shape, json::Error> {
         let kind = reader.kind()?;
         let value = reader.skip()?;
         match key.decode().as_ref() {
-            "type" => shape.object = Some(value == "\"object\""),
+            "type" if kind != ValueKind::Null => shape.object = Some(value == "\"object\""),
             "oneOf" | "allOf" | "anyOf" => shape.union = true,
             "properties" if !matches!(kind, ValueKind::Object | ValueKind::Null) => {
                 shape.odd = Some(("properties", "dictionary"));
