@@ -1,0 +1,60 @@
+//! An upstream that refuses a conversation's tool calls is asked once more without them.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod rig;
+
+use bytes::Bytes;
+use rig::{COMPLETION, Gateway, Upstream, client, request, send};
+
+const REFUSAL: &str = r#"{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","param":null,"code":"3230"}"#;
+
+const BODY: &str = r#"{"model":"m","max_tokens":100,"messages":[
+    {"role":"user","content":"Look"},
+    {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"look","input":{}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"a.txt"}]},
+    {"role":"user","content":"What is it?"}]}"#;
+
+/// Refuses bodies that have `word` in them.
+async fn refusing(word: &'static str) -> Upstream {
+    Upstream::start(move |asked, mut out| {
+        let refused = asked.body.contains(word);
+        tokio::spawn(async move {
+            out.send_data(Bytes::from(if refused { REFUSAL } else { COMPLETION })).await
+        });
+        (if refused { 400 } else { 200 }, "application/json")
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_refused_conversation_is_sent_again_without_its_calls() {
+    let upstream = refusing("tool_call_id").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), BODY)).await;
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(got.json()["content"][0]["text"], "Hi there");
+    assert_eq!(got.header("x-creole-guard"), "pairing");
+    assert_eq!(got.header("x-creole-warnings"), "pairing_refused");
+    assert_eq!(upstream.asked.lock().unwrap().len(), 2);
+    let last = upstream.last();
+    assert!(last.body.contains("[Tool call look {} gave: a.txt]"), "{}", last.body);
+    assert_eq!(last.headers["authorization"], "Bearer sk-client");
+    rig::until("the log line", || !gateway.lines("guards=pairing").is_empty()).await;
+}
+
+#[tokio::test]
+async fn an_upstream_that_refuses_twice_is_not_asked_a_third_time() {
+    let upstream = refusing("model").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), BODY)).await;
+    got.assert_error(529, "overloaded_error", "Unexpected role");
+    assert_eq!(got.header("x-should-retry"), "true");
+    assert_eq!(upstream.asked.lock().unwrap().len(), 2);
+}

@@ -1,0 +1,115 @@
+//! Upstreams that refuse pairs although they were repaired.
+
+use super::*;
+
+const MISTRAL: &str = r#"{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","param":null,"code":"3230"}"#;
+
+fn history() -> Vec<Value> {
+    vec![
+        user("Do it"),
+        call("toolu_alpha1", "look", json!({"q": "x"})),
+        answered(result("toolu_alpha1", "a.txt")),
+        call("toolu_beta22", "look", json!({"q": "y"})),
+        answered(result("toolu_beta22", "b.txt")),
+        user("And?"),
+    ]
+}
+
+/// Refuses with `refusal` as long as there are tool messages that `refuses` names.
+fn picky(refusal: (u16, Value), refuses: &'static str) -> impl Fn(&Value) -> (u16, Value) {
+    move |body| {
+        let messages = body["messages"].as_array().unwrap();
+        let refused = messages
+            .iter()
+            .any(|message| message["tool_call_id"].as_str().is_some_and(|id| id.contains(refuses)));
+        if refused { refusal.clone() } else { (200, says("fine")) }
+    }
+}
+
+fn asked(guards: Value, upstream: Upstream<'_>, retries: bool) -> Turn {
+    let body = request(&history(), &[tool("look", &[])]);
+    ask(&config(guards), &body, upstream, retries)
+}
+
+#[test]
+fn a_host_that_can_asks_once_more_without_the_calls() {
+    let refusal = (400, serde_json::from_str(MISTRAL).unwrap());
+    let turn = asked(json!({}), &picky(refusal, ""), true);
+    assert_eq!((turn.head.status, turn.asked), (200, 2));
+    assert_eq!(turn.header("x-creole-guard"), "pairing");
+    assert_eq!(turn.header("x-creole-warnings"), "pairing_refused");
+    // What was called and what it gave stays, in words; neighbours of one side are one message.
+    let text = |text: &str| json!({"type": "text", "text": text});
+    assert_eq!(
+        turn.sent["messages"],
+        json!([user(json!([
+            text("Do it"),
+            text("[Tool call look {\"q\":\"x\"} gave: a.txt]"),
+            text("[Tool call look {\"q\":\"y\"} gave: b.txt]"),
+            text("And?"),
+        ]))])
+    );
+    assert_eq!(turn.tools(), ["look"]);
+}
+
+#[test]
+fn only_the_calls_that_the_error_names_are_told_in_words() {
+    let message = "Invalid parameter: 'tool_call_id' of 'call_beta22' not found in 'tool_calls' of previous message.";
+    let refusal = (400, json!({"error": {"message": message}}));
+    let turn = asked(json!({}), &picky(refusal, "beta"), true);
+    assert_eq!((turn.head.status, turn.asked), (200, 2));
+    assert_eq!(turn.tool_texts(), ["a.txt"]);
+    assert!(turn.sent.to_string().contains("[Tool call look {\\\"q\\\":\\\"y\\\"} gave: b.txt]"));
+    chat::check(&turn.sent, chat::Rules::default()).unwrap();
+}
+
+#[test]
+fn others_tell_the_client_to_try_again() {
+    let always = (400, serde_json::from_str(MISTRAL).unwrap());
+    for (turn, asks) in [
+        (asked(json!({}), &picky(always.clone(), ""), false), 1),
+        // It refuses the second request, too.
+        (asked(json!({}), &|_| (400, serde_json::from_str(MISTRAL).unwrap()), true), 2),
+    ] {
+        assert_eq!((turn.head.status, turn.asked), (529, asks));
+        assert_eq!(turn.body["error"]["type"], "overloaded_error");
+        assert_eq!(turn.header("x-should-retry"), "true");
+        assert_eq!(turn.header("x-creole-guard"), "pairing");
+        assert_eq!(turn.header("x-creole-warnings"), "pairing_refused");
+        assert!(turn.message().contains("Unexpected role 'user' after role 'tool'"));
+    }
+}
+
+#[test]
+fn other_errors_and_other_settings_are_not_tried_again() {
+    let other = (400, json!({"error": {"message": "Invalid schema for function 'look'"}}));
+    let turn = asked(json!({}), &picky(other, ""), true);
+    assert_eq!((turn.head.status, turn.asked, turn.header("x-creole-guard")), (400, 1, ""));
+    let pairing: (u16, Value) = (400, serde_json::from_str(MISTRAL).unwrap());
+    let turn = asked(json!({"pairing": "off"}), &picky(pairing.clone(), ""), true);
+    assert_eq!((turn.head.status, turn.asked), (400, 1));
+    // Nothing in this request can be meant.
+    let body = request(&[user("q")], &[]);
+    let turn = ask(&config(json!({})), &body, &|_| pairing.clone(), true);
+    assert_eq!((turn.head.status, turn.asked), (400, 1));
+    // Too many requests says nothing of pairs.
+    let busy = (429, serde_json::from_str(MISTRAL).unwrap());
+    assert_eq!(asked(json!({}), &picky(busy, ""), true).head.status, 429);
+}
+
+#[test]
+fn images_of_results_survive_the_second_request() {
+    let image = json!({"type": "image", "source":
+        {"type": "base64", "media_type": "image/png", "data": "AA"}});
+    let messages = [
+        user("Do it"),
+        call("toolu_1", "look", json!({})),
+        answered(result("toolu_1", json!([{"type": "text", "text": "see"}, image]))),
+    ];
+    let body = request(&messages, &[tool("look", &[])]);
+    let refusal = (400, serde_json::from_str(MISTRAL).unwrap());
+    let turn = ask(&config(json!({})), &body, &picky(refusal, ""), true);
+    assert_eq!((turn.head.status, turn.asked), (200, 2));
+    let sent = turn.sent["messages"].to_string();
+    assert!(sent.contains("[Tool call look {} gave: see]") && sent.contains("image_url"), "{sent}");
+}
