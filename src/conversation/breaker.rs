@@ -17,7 +17,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::failure::is_failure;
-use super::same::{of_call, same_result};
+use super::same::{of_call, same_call, same_result};
+use super::turns::is_person;
 use super::{Turn, calls};
 use crate::anthropic::{ToolResult, ToolUse};
 use crate::names::Names;
@@ -76,6 +77,9 @@ pub struct Verdict<'a> {
     pub stuck: Vec<Stuck<'a>>,
 }
 
+/// For so many calls the history is searched for the same one; after that, all of it is counted.
+const SEARCHES_MAX: usize = 8;
+
 type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 
 /// A count, and the turn that was counted last.
@@ -99,12 +103,23 @@ struct Pair<'t, 'a> {
     result: &'t ToolResult<'a>,
     /// Where the result is.
     at: usize,
+    failed: bool,
     /// What the call is known by, unless it failed.
     succeeded_as: Option<String>,
 }
 
-/// Looks at the turns from `from` on. `fits` tells whether a call's input fits its tool's schema.
+/// Looks at what the tools were up to since all counts were 0. `fits` tells whether a call's input
+/// fits its tool's schema.
 pub fn inspect<'a>(
+    turns: &[Turn<'a>],
+    failures_max: u32,
+    fits: impl Fn(&ToolUse<'a>) -> bool,
+) -> Verdict<'a> {
+    count(turns, last_reset(turns, &fits), failures_max, fits)
+}
+
+/// Counts from the turn `from` on, at which all counts are 0.
+fn count<'a>(
     turns: &[Turn<'a>],
     from: usize,
     failures_max: u32,
@@ -119,6 +134,9 @@ pub fn inspect<'a>(
         let Some((answering, results)) = results_after(turns, turn) else { continue };
         pairs.clear();
         pair(calls(blocks), results, &fits, &mut pairs);
+        for pair in &mut pairs {
+            pair.succeeded_as = (!pair.failed).then(|| format!("{:020}", of_call(pair.call)));
+        }
         let is_new = |pair: &Pair<'_, 'a>| {
             pair.succeeded_as.as_ref().is_some_and(|key| match done.get(key) {
                 Some(Some((_, known, _))) => !same_result(known, pair.result),
@@ -177,6 +195,46 @@ pub fn inspect<'a>(
     verdict
 }
 
+/// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
+/// Nearly always that is the last one with calls, so that the rest of the history is never looked at.
+fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> usize {
+    let mut searches = SEARCHES_MAX;
+    let mut pairs = Vec::new();
+    for (at, turn) in turns.iter().enumerate().rev() {
+        let blocks = match turn {
+            Turn::User(user) if is_person(user) => return at.saturating_add(1),
+            Turn::Assistant(blocks) if searches > 0 => blocks,
+            _ => continue,
+        };
+        let Some((_, results)) = results_after(turns, at) else { continue };
+        pairs.clear();
+        pair(calls(blocks), results, fits, &mut pairs);
+        for pair in pairs.iter().filter(|pair| !pair.failed).take(searches) {
+            searches = searches.saturating_sub(1);
+            if !was_known(turns.get(..at).unwrap_or_default(), pair) {
+                return at;
+            }
+        }
+    }
+    0
+}
+
+/// Whether the same call gave the same result before.
+fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
+    for (at, turn) in earlier.iter().enumerate().rev() {
+        let Turn::User(user) = turn else { continue };
+        for known in user.results.iter().filter(|known| same_result(known, pair.result)) {
+            let before = earlier.iter().take(at);
+            let asked = before.rev().find(|turn| !matches!(turn, Turn::System(_)));
+            let Some(Turn::Assistant(blocks)) = asked else { continue };
+            if calls(blocks).any(|call| call.id == known.id && same_call(call, pair.call)) {
+                return true;
+            }
+        }
+    }
+    false
+}
+
 fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
     (call.name.decode(), call.toolset.map(|toolset| toolset.decode()))
 }
@@ -207,8 +265,7 @@ fn pair<'t, 'a: 't>(
             continue;
         };
         let failed = is_failure(result, || fits(call));
-        let succeeded_as = (!failed).then(|| format!("{:020}", of_call(call)));
-        pairs.push(Pair { call, result, at, succeeded_as });
+        pairs.push(Pair { call, result, at, failed, succeeded_as: None });
     }
 }
 
@@ -231,3 +288,6 @@ pub fn told(stuck: &Stuck<'_>, required: &[String]) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,9 @@ use crate::warning::Warnings;
 /// What a model is told about a call whose result is not in the history.
 const MISSING: &str = "Tool result is missing.";
 
+/// As many ids are compared each with each.
+const CALLS_COMPARED_MAX: usize = 16;
+
 /// The results with one id.
 #[derive(Default)]
 struct Found<'a> {
@@ -41,6 +44,9 @@ struct Found<'a> {
 /// Makes every call have its one result. See the module's documentation.
 #[must_use]
 pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
+    if is_right(&turns) {
+        return turns;
+    }
     let mut found: Names<'a, Found<'a>> = Names::default();
     for (at, turn) in turns.iter_mut().enumerate() {
         match turn {
@@ -85,6 +91,37 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
         }
     }
     assemble(turns, answers, orphans)
+}
+
+/// Whether nothing is to be repaired, which is so nearly always and can be told without looking
+/// anything up. Turns with very many calls are looked at more closely.
+fn is_right(turns: &[Turn<'_>]) -> bool {
+    let mut open: &[Block<'_>] = &[];
+    for turn in turns {
+        match turn {
+            Turn::User(user) => {
+                if !is_answered(open, &user.results) {
+                    return false;
+                }
+                open = &[];
+            }
+            Turn::Assistant(blocks) if calls(open).next().is_none() => open = blocks,
+            // It must not stand between a call and its result.
+            Turn::System(_) if calls(open).next().is_none() => {}
+            Turn::Assistant(_) | Turn::System(_) => return false,
+        }
+    }
+    calls(open).next().is_none()
+}
+
+/// Whether the results are those of the calls, in any order, one each.
+fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
+    let same = |call: &Str<'_>| results.iter().filter(|result| result.id == *call).count() == 1;
+    let count = calls(blocks).count();
+    let distinct = |at: usize, id: &Str<'_>| calls(blocks).take(at).all(|known| known.id != *id);
+    count == results.len()
+        && count <= CALLS_COMPARED_MAX
+        && calls(blocks).enumerate().all(|(at, call)| same(&call.id) && distinct(at, &call.id))
 }
 
 fn drop_repeated_calls(blocks: &mut Vec<Block<'_>>, warnings: &mut Warnings) {
@@ -212,34 +249,41 @@ fn flush<'a>(
 /// Puts results into the order of the calls, which is what templates render. Clients give them in
 /// the order in which the tools were done.
 pub fn order(turns: &mut [Turn<'_>]) {
-    let mut position: Names<'_, usize> = Names::default();
-    let mut calls_of_turn = 0;
+    let mut asked: &[Block<'_>] = &[];
     for turn in turns {
         match turn {
-            Turn::Assistant(blocks) => {
-                position.clear();
-                calls_of_turn = calls(blocks).count();
-                for (at, call) in calls(blocks).enumerate() {
-                    let id = call.id.decode();
-                    if !position.contains(&id) {
-                        position.insert(id, at);
-                    }
-                }
-            }
-            Turn::User(user) if user.results.len() > 1 => {
-                // One place for each call, and one for results of other calls.
-                let mut places: Vec<Vec<_>> = (0..=calls_of_turn).map(|_| Vec::new()).collect();
-                for result in user.results.drain(..) {
-                    let place = position.get(&result.id.decode()).copied();
-                    if let Some(place) = places.get_mut(place.unwrap_or(calls_of_turn)) {
-                        place.push(result);
-                    }
-                }
-                user.results.extend(places.into_iter().flatten());
+            Turn::Assistant(blocks) => asked = blocks,
+            Turn::User(user) if !is_ordered(asked, &user.results) => {
+                order_results(asked, &mut user.results);
             }
             Turn::User(_) | Turn::System(_) => {}
         }
     }
+}
+
+fn is_ordered(asked: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
+    results.len() < 2 || calls(asked).map(|call| call.id).eq(results.iter().map(|result| result.id))
+}
+
+fn order_results<'a>(asked: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
+    let mut position: Names<'_, usize> = Names::default();
+    let mut count = 0usize;
+    for (at, call) in calls(asked).enumerate() {
+        let id = call.id.decode();
+        if !position.contains(&id) {
+            position.insert(id, at);
+        }
+        count = at.saturating_add(1);
+    }
+    // One place for each call, and one for results of other calls.
+    let mut places: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
+    for result in results.drain(..) {
+        let place = position.get(&result.id.decode()).copied();
+        if let Some(place) = places.get_mut(place.unwrap_or(count)) {
+            place.push(result);
+        }
+    }
+    results.extend(places.into_iter().flatten());
 }
 
 /// Refuses a history whose calls and results do not fit.

@@ -22,6 +22,13 @@ pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
     mix(mix(text(call.name), toolset), input)
 }
 
+/// Whether two calls are the same. What is written alike need not be read.
+pub(super) fn same_call(left: &ToolUse<'_>, right: &ToolUse<'_>) -> bool {
+    left.name == right.name
+        && left.toolset == right.toolset
+        && (left.input == right.input || of_call(left) == of_call(right))
+}
+
 /// Recursion is as deep as the input, which is at most 128.
 fn value(reader: &mut Reader<'_>, id: Option<Str<'_>>) -> Result<u64, Error> {
     Ok(match reader.kind()? {
@@ -106,7 +113,7 @@ pub(super) fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool
 
 fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
     match (left, right) {
-        (Block::Text(left), Block::Text(right)) => left.text == right.text,
+        (Block::Text(left), Block::Text(right)) => same_text(left.text, right.text),
         (Block::ToolReference(left), Block::ToolReference(right)) => left == right,
         (Block::Image(left), Block::Image(right)) => match (&left.source, &right.source) {
             (ImageSource::Base64 { data: left, .. }, ImageSource::Base64 { data: right, .. })
@@ -115,6 +122,35 @@ fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
         },
         _ => false,
     }
+}
+
+/// Clients escape a text in the same way each time, so that texts which differ are told apart at the
+/// first byte that does, unless that is in an escape. Results are long and full of escapes.
+fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
+    const STEP: usize = 32;
+    let (one, other) = (left.raw().as_bytes(), right.raw().as_bytes());
+    if one == other {
+        return true;
+    }
+    let steps = one.chunks(STEP).zip(other.chunks(STEP)).take_while(|(left, right)| left == right);
+    let start = steps.count().saturating_mul(STEP).min(one.len()).min(other.len());
+    let rest = one.iter().zip(other).skip(start);
+    let same = rest.take_while(|(left, right)| left == right).count();
+    let at = start.saturating_add(same);
+    (is_in_escape(one, at) || is_in_escape(other, at)) && left == right
+}
+
+/// Whether the byte is one of an escape, if backslashes are all taken for the start of one.
+fn is_in_escape(text: &[u8], at: usize) -> bool {
+    (0..6usize).any(|back| {
+        let Some(start) = at.checked_sub(back) else { return false };
+        let escape = text.get(start..).unwrap_or_default();
+        match escape {
+            [b'\\', b'u', ..] => true,
+            [b'\\', ..] => back < 2,
+            _ => false,
+        }
+    })
 }
 
 #[cfg(test)]
@@ -180,6 +216,24 @@ mod tests {
         assert!(same_result(&result("a", false), &result("a", false)));
         assert!(!same_result(&result("a", false), &result("b", false)));
         assert!(!same_result(&result("a", false), &result("a", true)));
+        for (left, right, same) in [
+            (r#""a\nb""#, r#""a\u000ab""#, true),
+            (r#""a\nb""#, r#""a\nc""#, false),
+            (r#""\u0041b""#, r#""Ab""#, true),
+            (r#""\u0041b""#, r#""\u0042b""#, false),
+            (r#""\ud83d\ude00!""#, "\"😀!\"", true),
+            (r#""\\n""#, r#""\n""#, false),
+            (r#""\\\n""#, r#""\\\u000a""#, true),
+            (r#""a""#, r#""a\u0020""#, false),
+            (r#""tab\there""#, r#""tab\u0009here, and on""#, false),
+        ] {
+            let read = |text| Reader::new(text, 1).string().unwrap();
+            assert_eq!(same_text(read(left), read(right)), same, "{left} {right}");
+            assert_eq!(same_text(read(right), read(left)), same, "{right} {left}");
+            let far = |text: &str| text.replacen('"', &format!("\"{}", "x".repeat(70)), 1);
+            let (left, right) = (far(left), far(right));
+            assert_eq!(same_text(read(&left), read(&right)), same, "{left} {right}");
+        }
         let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
         assert!(!same_result(&result("a", false), &empty));
     }

@@ -37,7 +37,8 @@ pub fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn is_person(user: &User<'_>) -> bool {
+/// Whether a person wrote any of it.
+pub(super) fn is_person(user: &User<'_>) -> bool {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
     user.items.iter().any(|item| match item {
@@ -49,23 +50,39 @@ fn is_person(user: &User<'_>) -> bool {
 
 /// Whether a client wrote the text by itself.
 fn is_by_client(text: Str<'_>, beside_results: bool) -> bool {
+    let raw = text.raw().trim_start();
     // Nearly every text of a person ends the question with its first letter.
-    if !text.raw().trim_start().starts_with(['<', '\\', 'T']) {
+    if !raw.starts_with(['<', '\\', 'T']) {
         return text.is_blank();
+    }
+    // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
+    if is_elements(raw, beside_results, after_escaped_space) {
+        return true;
     }
     let text = text.decode();
     let text = text.trim();
-    if beside_results && text == TOOL_LOADED {
-        return true;
-    }
-    let mut rest = text;
+    (beside_results && text == TOOL_LOADED) || is_elements(text, beside_results, str::trim_start)
+}
+
+/// Whether there is nothing but elements: `system-reminder`, or any if `any`. Between them there may
+/// be white space.
+fn is_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> bool {
+    let mut rest = after_space(text);
     while !rest.is_empty() {
-        match after_element(rest, beside_results) {
-            Some(after) => rest = after.trim_start(),
+        match after_element(rest, any) {
+            Some(after) => rest = after_space(after),
             None => return false,
         }
     }
     true
+}
+
+fn after_escaped_space(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    while let Some(after) = ["\\n", "\\r", "\\t"].iter().find_map(|it| rest.strip_prefix(it)) {
+        rest = after.trim_start();
+    }
+    rest
 }
 
 /// What follows the element at the start of `text`: a `system-reminder`, or any if `any`.
@@ -73,12 +90,18 @@ fn after_element(text: &str, any: bool) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     let end =
         inside.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-".contains(letter)));
-    let (name, _) = inside.split_at_checked(end?)?;
+    let (name, mut rest) = inside.split_at_checked(end?)?;
     if name.is_empty() || !(any || name == "system-reminder") {
         return None;
     }
-    let close = format!("</{name}>");
-    inside.find(&close).and_then(|at| inside.get(at.saturating_add(close.len())..))
+    while let Some((_, after)) = rest.split_once('<') {
+        let end = after.strip_prefix('/').and_then(|after| after.strip_prefix(name));
+        if let Some(after) = end.and_then(|end| end.strip_prefix('>')) {
+            return Some(after);
+        }
+        rest = after;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -88,6 +111,13 @@ mod tests {
 
     fn text(text: &'static str) -> Item<'static> {
         let text = Str::plain(text);
+        Item::Block(Block::Text(Text { text, cached: false, cited: false }))
+    }
+
+    /// The inside of a JSON string.
+    fn escaped(raw: &'static str) -> Item<'static> {
+        let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
+        let text = crate::json::Reader::new(quoted, 1).string().unwrap();
         Item::Block(Block::Text(Text { text, cached: false, cited: false }))
     }
 
@@ -128,6 +158,10 @@ mod tests {
             (0, vec![text("<task>do it</task>")], true),
             (0, vec![text("<system-reminder>never closed")], true),
             (0, vec![text("Tool loaded.")], true),
+            (1, vec![escaped(r"\n<system-reminder>\na < b\n</system-reminder>\r\n\t")], false),
+            (1, vec![escaped(r"\u003csystem-reminder>a<\/system-reminder>")], false),
+            (1, vec![escaped(r"<system-reminder>a</system-reminder>\nand now")], true),
+            (1, vec![escaped(r"<system-reminder>a</system-reminder>\\n")], true),
             (0, vec![text("Tell me")], true),
             (0, vec![Item::Orphan(result())], false),
             (0, vec![Item::System(vec![Str::plain("note")])], false),

@@ -47,14 +47,13 @@ impl Guarded {
         if !breaks && settings.tool_turns_max == 0 {
             return Ok(guarded);
         }
-        let from = turns::after_person(turns);
         if settings.tool_turns_max > 0 {
+            let from = turns::after_person(turns);
             guarded.limit_turns(turns::tool_turns(turns, from), tools, settings, warnings)?;
         }
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;
-            let verdict =
-                breaker::inspect(turns, from, failures_max, |call| fits_schema(call, tools));
+            let verdict = breaker::inspect(turns, failures_max, |call| fits_schema(call, tools));
             guarded.act_on(&verdict, tools, settings, warnings)?;
         }
         Ok(guarded)

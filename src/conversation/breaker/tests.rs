@@ -1,0 +1,80 @@
+//! The history is read from its end, and must be judged as if it were read from its beginning.
+
+use super::*;
+use crate::anthropic::{Block, Text};
+use crate::conversation::turns::after_person;
+use crate::conversation::{Item, User};
+use crate::json::Str;
+use proptest::prelude::*;
+
+const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
+
+fn text(words: &'static str) -> Block<'static> {
+    Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
+}
+
+/// One call each, by name and input, and what became of it.
+type Made = (&'static str, &'static str, &'static str, bool);
+
+fn calls_of_a_turn() -> impl Strategy<Value = Vec<Made>> {
+    let name = prop::sample::select(vec!["shell", "look"]);
+    let input = prop::sample::select(vec!["{}", "{\"a\":1}", "{ \"a\": 1}"]);
+    let said = prop::sample::select(vec!["fine", "fine", "done", "Error: no", "must"]);
+    prop::collection::vec((name, input, said, prop::bool::weighted(0.1)), 0..3)
+}
+
+/// What comes after the results: nothing, a client's words, a person's, or a system message.
+fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
+    let after = prop_oneof![30 => Just(0), 1 => Just(1), 1 => Just(2), 2 => Just(3)];
+    prop::collection::vec((calls_of_a_turn(), after, any::<bool>()), 1..40).prop_map(|all| {
+        let mut turns = Vec::new();
+        for (made, after, system) in all {
+            let call = |(id, made): (&&'static str, &Made)| {
+                let (id, name) = (Str::plain(id), Str::plain(made.0));
+                Block::ToolUse(ToolUse { at: 0, id, name, toolset: None, input: made.1 })
+            };
+            turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
+            if system {
+                turns.push(Turn::System(Vec::new()));
+            }
+            let result = |(id, made): (&&'static str, &Made)| ToolResult {
+                id: Str::plain(id),
+                content: vec![text(made.2)],
+                is_error: made.3,
+            };
+            let results = IDS.iter().zip(&made).map(result).collect();
+            let items = match after {
+                1 => vec![Item::Block(text("stop"))],
+                2 => vec![Item::Block(text("<system-reminder>x</system-reminder>"))],
+                _ => Vec::new(),
+            };
+            turns.push(Turn::User(User { results, items }));
+            if after == 3 {
+                turns.push(Turn::System(Vec::new()));
+            }
+        }
+        turns
+    })
+}
+
+proptest! {
+    #[test]
+    fn where_the_reading_begins_makes_no_difference(history in history(), most in 1u32..5) {
+        let fits = |call: &ToolUse<'_>| call.input != "{}";
+        let whole = count(&history, after_person(&history), most, fits);
+        prop_assert_eq!(inspect(&history, most, fits), whole);
+    }
+}
+
+#[test]
+fn a_history_that_gets_on_is_read_at_its_end_only() {
+    let mut turns = Vec::new();
+    for word in ["one", "two", "three"] {
+        let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
+        let call = ToolUse { at: 0, id, name, toolset: None, input: "{}" };
+        turns.push(Turn::Assistant(vec![Block::ToolUse(call)]));
+        let result = ToolResult { id, content: vec![text(word)], is_error: false };
+        turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
+    }
+    assert_eq!(last_reset(&turns, &|_| true), 4);
+}
