@@ -27,6 +27,8 @@ pub(super) struct Guarded {
     /// Turn, result in it, and the text that it gets, as a JSON string.
     pub(super) notes: Vec<(usize, usize, String)>,
     pub(super) withheld: Withheld,
+    /// The client's names of the tools that are withheld, unless all are.
+    pub(super) names: Vec<String>,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
 }
@@ -134,11 +136,14 @@ impl Guarded {
                     tools.withhold_all();
                     self.withheld = Withheld::All;
                 }
-                BreakerAction::Withhold => match &mut self.withheld {
-                    Withheld::All => {}
-                    Withheld::Some(names) => names.push(outgoing),
-                    Withheld::Nothing => self.withheld = Withheld::Some(vec![outgoing]),
-                },
+                BreakerAction::Withhold => {
+                    match &mut self.withheld {
+                        Withheld::All => {}
+                        Withheld::Some(names) => names.push(outgoing),
+                        Withheld::Nothing => self.withheld = Withheld::Some(vec![outgoing]),
+                    }
+                    self.names.push(stuck.name.clone().into_owned());
+                }
             }
             warnings.add_named("tool_withheld", &stuck.name);
         }

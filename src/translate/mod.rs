@@ -73,6 +73,9 @@ pub fn request(
         if native.repaired {
             warnings.acted("pairing");
         }
+        if let Some(text) = native.end {
+            return Ok(Translated::Answer { asked: native.asked, text, stop_reason: "end_turn" });
+        }
         return Ok(Translated::Send {
             upstream: native.upstream.name.clone(),
             body: native.body,

@@ -11,6 +11,7 @@
 
 mod errors;
 mod grammar;
+mod guards;
 mod properties;
 mod request;
 mod stream;

@@ -4,12 +4,14 @@
 //! - the model's name, where the model map gives another one;
 //! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
 //! - empty texts, which the API refuses, and messages of which nothing is left;
-//! - calls and results that do not fit, which are repaired as for any upstream (`conversation`).
+//! - calls and results that do not fit, which are repaired as for any upstream (`conversation`);
+//! - tools and results, where a guard acts (`guards`).
 //!
 //! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
 //! and to members that nobody here knows. What cannot be read as a history is left for the upstream
 //! to refuse.
 
+mod guards;
 mod history;
 
 use std::borrow::Cow;
@@ -23,6 +25,7 @@ use crate::error::Error;
 use crate::json::{self, Reader, Str};
 use crate::names::NameSet;
 use crate::warning::Warnings;
+use guards::Verdict;
 use history::History;
 
 /// A request on its way up.
@@ -33,6 +36,8 @@ pub(super) struct Native<'c> {
     pub(super) asked: Box<Asked>,
     /// Calls and results did not fit.
     pub(super) repaired: bool,
+    /// A guard answers in place of the upstream.
+    pub(super) end: Option<String>,
 }
 
 /// The body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
@@ -82,7 +87,7 @@ pub(super) fn translate<'c>(
     }
     let mut shape = typed.as_ref().map_or_else(Shape::default, count::shape);
     shape.count_ids(&ids_used);
-    let asked = Asked {
+    let mut asked = Asked {
         model: model.clone().into_owned(),
         model_mapped: *outgoing != *model,
         stream: envelope.stream,
@@ -92,7 +97,26 @@ pub(super) fn translate<'c>(
         profile: upstream.profile.clone(),
         ..asked(typed.as_ref(), body, config)
     };
-    Ok(Some(Native { upstream, body: edited(body, edits), asked: Box::new(asked), repaired }))
+    let edits_none = edits.is_empty();
+    let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
+    let mut end = None;
+    // Without calls there is nothing to count.
+    if !asked.ids_used.is_empty() {
+        let as_sent = if edits_none {
+            typed
+        } else {
+            Request::read(&body_up, depth_max, true, &mut Warnings::new(false)).ok()
+        };
+        if let Some(request) = as_sent {
+            let guards = &config.settings.guards;
+            let verdict = Verdict::new(request, guards, &upstream.profile, warnings)?;
+            body_up = verdict.apply(body_up, depth_max);
+            asked.withheld = verdict.withheld;
+            end = verdict.end;
+        }
+    }
+    let body = body_up.into_bytes();
+    Ok(Some(Native { upstream, body, asked: Box::new(asked), repaired, end }))
 }
 
 /// The upstream and the model's name there, both owned by the configuration or the request.

@@ -1,0 +1,226 @@
+//! The circuit breaker and the limit of tool turns, for a request that goes up as it came.
+//!
+//! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
+//! is put into its text: a word of warning is one more text in its result, a tool that is withheld
+//! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
+//! the tools of the calls in the history. A request whose tools cannot be read is left alone.
+
+use super::edited;
+use crate::anthropic::Request;
+use crate::asked::Withheld;
+use crate::config::{Guards, Pairing};
+use crate::conversation::{Turn, pairs};
+use crate::error::Error;
+use crate::json::{Error as JsonError, Kind, Reader, Str};
+use crate::profile::Profile;
+use crate::translate::guards::Guarded;
+use crate::translate::tools::ToolSet;
+use crate::translate::turns::History;
+use crate::warning::Warnings;
+
+const NONE: &str = r#"{"type":"none"}"#;
+const AUTO: &str = r#"{"type":"auto"}"#;
+
+/// What the guards decided.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    /// Ids of calls, and what is added to their results, as JSON strings.
+    notes: Vec<(String, String)>,
+    /// The client's names of the tools that are withheld.
+    names: Vec<String>,
+    pub(super) withheld: Withheld,
+    /// The answer, which needs no upstream.
+    pub(super) end: Option<String>,
+}
+
+impl Verdict {
+    /// # Errors
+    /// A guard is set to refuse.
+    pub(super) fn new(
+        mut request: Request<'_>,
+        settings: &Guards,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mut unsaid = Warnings::new(false);
+        let messages = std::mem::take(&mut request.messages);
+        let Ok(mut history) = History::new(messages, profile, &mut unsaid) else {
+            return Ok(Self::default());
+        };
+        if settings.pairing == Pairing::Repair {
+            history.turns = pairs::repair(history.turns, &mut unsaid);
+        }
+        pairs::order(&mut history.turns);
+        let tools = ToolSet::new(
+            request.tools,
+            history.changes,
+            &history.activated,
+            request.tool_choice,
+            !history.ids.is_empty(),
+            profile,
+            &mut unsaid,
+        );
+        let Ok(mut tools) = tools else { return Ok(Self::default()) };
+        let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
+        let id = |turn: usize, result: usize| match history.turns.get(turn) {
+            Some(Turn::User(user)) => Some(user.results.get(result)?.id.decode().into_owned()),
+            _ => None,
+        };
+        let noted = guarded.notes.into_iter();
+        Ok(Self {
+            notes: noted.filter_map(|(turn, at, text)| Some((id(turn, at)?, text))).collect(),
+            names: guarded.names,
+            withheld: guarded.withheld,
+            end: guarded.end,
+        })
+    }
+
+    /// The body as it goes up.
+    pub(super) fn apply(&self, body: String, depth_max: u32) -> String {
+        if self.notes.is_empty() && self.withheld == Withheld::Nothing {
+            return body;
+        }
+        // It was read before.
+        let edits = self.edits(&body, depth_max).unwrap_or_default();
+        String::from_utf8(edited(&body, edits)).unwrap_or_default()
+    }
+
+    fn edits(&self, body: &str, depth_max: u32) -> Result<Vec<(usize, usize, String)>, JsonError> {
+        let mut edits = Vec::new();
+        let (mut tools, mut choice) = (None, None);
+        let mut reader = Reader::new(body, depth_max);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let value = reader.skip()?;
+            match key.decode().as_ref() {
+                "messages" => self.annotate(body, value, depth_max, &mut edits)?,
+                "tools" => tools = Some(value),
+                "tool_choice" => choice = Some(value),
+                _ => {}
+            }
+        }
+        let mut none = self.withheld == Withheld::All;
+        if let (Some(tools), Withheld::Some(_)) = (tools, &self.withheld) {
+            let kept = self.kept(tools, depth_max)?;
+            // A request with calls must have tools.
+            none = kept.is_empty();
+            if !none {
+                edits.push(replaced(body, tools, format!("[{}]", kept.join(","))));
+            }
+        }
+        let withheld = |choice: &str| {
+            member(choice, "name")
+                .is_some_and(|name| self.names.iter().any(|known| name == **known))
+        };
+        match choice {
+            Some(choice) if none => edits.push(replaced(body, choice, NONE.to_owned())),
+            Some(choice) if withheld(choice) => {
+                edits.push(replaced(body, choice, AUTO.to_owned()));
+            }
+            None if none => {
+                let end = body.trim_end().len().saturating_sub(1);
+                edits.push((end, end, format!(",\"tool_choice\":{NONE}")));
+            }
+            _ => {}
+        }
+        Ok(edits)
+    }
+
+    /// The tools that are not withheld.
+    fn kept<'b>(&self, tools: &'b str, depth_max: u32) -> Result<Vec<&'b str>, JsonError> {
+        let mut kept = Vec::new();
+        let mut reader = Reader::new(tools, depth_max);
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let tool = reader.skip()?;
+            let name = member(tool, "name");
+            if !name.is_some_and(|name| self.names.iter().any(|known| name == **known)) {
+                kept.push(tool);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Adds the words of warning, each to the last result of its call.
+    fn annotate(
+        &self,
+        body: &str,
+        messages: &str,
+        depth_max: u32,
+        edits: &mut Vec<(usize, usize, String)>,
+    ) -> Result<(), JsonError> {
+        let mut found: Vec<Option<&str>> = self.notes.iter().map(|_| None).collect();
+        let mut reader = Reader::new(messages, depth_max);
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let Some(content) = raw_member(reader.skip()?, "content") else { continue };
+            let mut blocks = Reader::new(content, depth_max);
+            if blocks.kind()? != Kind::Array {
+                continue;
+            }
+            blocks.begin_array()?;
+            while blocks.next_element()? {
+                let block = blocks.skip()?;
+                let Some(id) = member(block, "tool_use_id") else { continue };
+                let noted = found.iter_mut().zip(&self.notes);
+                for (place, _) in noted.filter(|(_, (known, _))| id == **known) {
+                    *place = Some(block);
+                }
+            }
+        }
+        for (block, (_, text)) in found.iter().zip(&self.notes) {
+            if let Some(block) = block {
+                edits.push(with_text(body, block, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A result with one more text.
+fn with_text(body: &str, result: &str, text: &str) -> (usize, usize, String) {
+    let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
+    let Some(content) = raw_member(result, "content") else {
+        let start = offset(body, result).saturating_add(1);
+        return (start, start, format!("\"content\":[{text}],"));
+    };
+    let inside = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    if let Some(inside) = inside {
+        let end = offset(body, inside).saturating_add(inside.len());
+        let comma = if inside.trim_ascii().is_empty() { "" } else { "," };
+        return (end, end, format!("{comma}{text}"));
+    }
+    let said = content.starts_with('"') && content != "\"\"";
+    let said =
+        if said { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
+    replaced(body, content, format!("[{said}{text}]"))
+}
+
+fn replaced(body: &str, part: &str, text: String) -> (usize, usize, String) {
+    let start = offset(body, part);
+    (start, start.saturating_add(part.len()), text)
+}
+
+/// Where a part of the body stands in it.
+fn offset(body: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).wrapping_sub(body.as_ptr() as usize)
+}
+
+/// A member that is a string.
+fn member<'b>(object: &'b str, name: &str) -> Option<Str<'b>> {
+    Reader::new(raw_member(object, name)?, 1).string().ok()
+}
+
+/// The text of a member; the last one of several.
+fn raw_member<'b>(object: &'b str, name: &str) -> Option<&'b str> {
+    let mut reader = Reader::new(object, 128);
+    reader.begin_object().ok()?;
+    let mut found = None;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key == *name {
+            found = Some(value);
+        }
+    }
+    found
+}

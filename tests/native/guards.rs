@@ -1,0 +1,142 @@
+//! The circuit breaker and the limit of tool turns act on requests that go up as they came.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A task with so many calls of `shell` without its command; `result` makes each one's content.
+fn failing(calls: usize, tools: &[&str], result: impl Fn(usize) -> Value) -> Value {
+    let mut messages = vec![json!({"role": "user", "content": "Do it"})];
+    for at in 0..calls {
+        let id = format!("toolu_{at}");
+        messages.push(json!({"role": "assistant", "content": [
+            {"type": "tool_use", "id": id, "name": "shell", "input": {}}]}));
+        let mut block = json!({"type": "tool_result", "tool_use_id": id, "is_error": true});
+        let content = result(at);
+        if !content.is_null() {
+            block["content"] = content;
+        }
+        messages.push(json!({"role": "user", "content": [block]}));
+    }
+    let tool = |name: &&str| {
+        json!({"name": name, "input_schema": {"type": "object",
+            "properties": {"command": {"type": "string"}}, "required": ["command"]}})
+    };
+    let tools: Vec<Value> = tools.iter().map(tool).collect();
+    json!({"model": "claude", "max_tokens": 9, "tools": tools, "messages": messages})
+}
+
+fn shell(calls: usize) -> Value {
+    failing(calls, &["shell"], |_| json!("command is missing"))
+}
+
+fn guards(settings: &str) -> Arc<Config> {
+    config_with(None, &format!(r#","guards":{settings}"#))
+}
+
+#[track_caller]
+fn up(config: &Arc<Config>, body: &Value) -> Value {
+    serde_json::from_slice(&sent(config, &body.to_string()).body).unwrap()
+}
+
+/// The content of the last result.
+fn last_content(body: &Value) -> Value {
+    let messages = body["messages"].as_array().unwrap();
+    messages.last().unwrap()["content"][0]["content"].clone()
+}
+
+#[test]
+fn the_result_of_a_call_that_fails_again_says_what_is_required() {
+    let told = "Tool 'shell' has failed schema validation 3 times consecutively. The required fields are: command. Do NOT call this tool again without providing all required fields.";
+    let told = json!({"type": "text", "text": told});
+    let text = |text: &str| json!({"type": "text", "text": text});
+    for (content, expected) in [
+        (json!("no \"command\""), json!([text("no \"command\""), told])),
+        (json!([text("a"), text("b")]), json!([text("a"), text("b"), told])),
+        (json!([]), json!([told])),
+        (json!(""), json!([told])),
+        (Value::Null, json!([told])),
+    ] {
+        let body = failing(3, &["shell"], |_| content.clone());
+        let mut wanted = body.clone();
+        let last = wanted["messages"].as_array_mut().unwrap().last_mut().unwrap();
+        last["content"][0]["content"] = expected;
+        assert_eq!(up(&config(), &body), wanted, "{content}");
+    }
+    // Two calls are no pattern, and what is switched off does not act.
+    let two = shell(2).to_string();
+    assert_eq!(sent(&config(), &two).body, two.as_bytes());
+    let off = guards(r#"{"breaker":{"failures_max":0,"withhold_after":0}}"#);
+    let many = shell(9).to_string();
+    assert_eq!(sent(&off, &many).body, many.as_bytes());
+}
+
+#[test]
+fn what_is_not_about_the_guard_keeps_its_bytes() {
+    let body = shell(3).to_string().replacen('{', "{ \"newer\" : 1.10 , ", 1);
+    let sent = String::from_utf8(sent(&config(), &body).body).unwrap();
+    let (before, after) = body.rsplit_once("\"command is missing\"").unwrap();
+    assert!(sent.starts_with(before), "{sent}");
+    assert!(sent.ends_with(after), "{sent}");
+}
+
+#[test]
+fn a_tool_that_goes_on_failing_is_withheld() {
+    let mut body = failing(6, &["shell", "look"], |_| json!("command is missing"));
+    body["tool_choice"] = json!({"type": "tool", "name": "shell"});
+    let found = up(&config(), &body);
+    assert_eq!(found["tools"], json!([body["tools"][1]]));
+    assert_eq!(found["tool_choice"], json!({"type": "auto"}));
+    // The API wants the tools of the calls in the history, so the last one stays and is not chosen.
+    let alone = shell(6);
+    let found = up(&config(), &alone);
+    assert_eq!(found["tools"], alone["tools"]);
+    assert_eq!(found["tool_choice"], json!({"type": "none"}));
+    let answer = guards(r#"{"breaker":{"action":"answer"}}"#);
+    let found = up(&answer, &body);
+    assert_eq!(
+        (&found["tools"], &found["tool_choice"]),
+        (&body["tools"], &json!({"type": "none"}))
+    );
+    let refuse = guards(r#"{"breaker":{"action":"error"}}"#);
+    let answer = drive::request(&refuse, "/v1/messages", &[], body.to_string().as_bytes());
+    let Err(answer) = answer else { panic!("it is sent") };
+    assert_eq!(answer.head.status, 400);
+    assert!(String::from_utf8_lossy(&answer.body).contains("failure_class=deterministic"));
+}
+
+#[test]
+fn a_repaired_history_is_judged_as_it_goes_up() {
+    let mut body = shell(2);
+    let messages = body["messages"].as_array_mut().unwrap();
+    let call = json!({"type": "tool_use", "id": "toolu_lost", "name": "shell", "input": {}});
+    messages.push(json!({"role": "assistant", "content": [call]}));
+    messages.push(json!({"role": "user", "content": "And now?"}));
+    let found = up(&config(), &body);
+    let last = found["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    assert_eq!(last[0]["tool_use_id"], "toolu_lost", "{last}");
+    // A person wrote: all counts are 0.
+    assert_eq!(last[0]["content"], "Tool result is missing.");
+    body["messages"].as_array_mut().unwrap().pop();
+    let found = up(&config(), &body);
+    assert!(last_content(&found).to_string().contains("3 times"), "{found}");
+}
+
+#[test]
+fn tool_turns_are_limited() {
+    let body = shell(2);
+    let down = guards(r#"{"tool_turns_max":2}"#);
+    let found = up(&down, &body);
+    assert_eq!(found["tool_choice"], json!({"type": "none"}));
+    assert_eq!(found["messages"], body["messages"]);
+    let end = guards(r#"{"tool_turns_max":2,"tool_turns_action":"end"}"#);
+    let answer = drive::request(&end, "/v1/messages", &[], body.to_string().as_bytes());
+    let Err(answer) = answer else { panic!("it is sent") };
+    let said: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!((answer.head.status, &said["stop_reason"]), (200, &json!("end_turn")));
+    assert!(said["content"][0]["text"].as_str().unwrap().contains("2 turns"), "{said}");
+    let turn = answer.head.headers.iter().find(|(name, _)| name == "x-creole-tool-turn").unwrap();
+    assert_eq!(turn.1, "2/2");
+    let below = guards(r#"{"tool_turns_max":3}"#);
+    assert_eq!(up(&below, &body), body);
+}
