@@ -8,7 +8,7 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use creole::{End, Failure, Head, Millis};
+use creole::{End, Failure, Head, Millis, UpstreamRequest};
 use futures_util::Stream as _;
 use worker::web_sys::{ReadableStream, Response};
 use worker::{AbortController, ByteStream};
@@ -30,12 +30,24 @@ pub(crate) struct Answering {
     timer: Timer,
     /// What it holds while it collects.
     held: Held,
+    /// The client's body, while the upstream may still refuse it.
+    again: Option<Vec<u8>>,
+    /// The second request, where it did.
+    retry: Option<UpstreamRequest>,
     /// The client has no head: what comes is kept, until it is known what the answer is.
     collects: bool,
     /// Bytes for the client.
     out: Vec<u8>,
     /// Until when the upstream may end by itself, once the exchange is over.
     ending: Option<Millis>,
+}
+
+/// What comes of an upstream's response.
+pub(crate) enum Answered {
+    /// The response for the client.
+    Response(Response),
+    /// The upstream refused, and is asked again with this.
+    Again(Box<(Live, UpstreamRequest, Held)>),
 }
 
 /// The upstream's body. Dropped before its end, it aborts the request.
@@ -75,12 +87,15 @@ impl Drop for Upstream {
 }
 
 impl Answering {
-    pub(crate) fn new(live: Live, upstream: Upstream, held: Held) -> Self {
+    /// `again` is the client's body, for a second request where the first one is refused.
+    pub(crate) fn new(live: Live, upstream: Upstream, held: Held, again: Option<Vec<u8>>) -> Self {
         Self {
             live,
             upstream,
             timer: Timer::default(),
             held,
+            again,
+            retry: None,
             collects: true,
             out: Vec::new(),
             ending: None,
@@ -88,10 +103,14 @@ impl Answering {
     }
 
     /// Reads until the exchange says what the head is. The rest follows as the body.
-    pub(crate) async fn respond(mut self) -> Response {
+    pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
             if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
                 break head;
+            }
+            if let Some(request) = self.retry.take() {
+                self.held.release();
+                return Answered::Again(Box::new((self.live, request, self.held)));
             }
             if self.live.exchange.is_ended() {
                 break live::no_head();
@@ -100,9 +119,9 @@ impl Answering {
         self.collects = false;
         self.held.release();
         if self.live.exchange.is_ended() && self.upstream.body.is_none() {
-            return http::response(&head, &self.out);
+            return Answered::Response(http::response(&head, &self.out));
         }
-        http::stream(&head, &source::stream(self))
+        Answered::Response(http::stream(&head, &source::stream(self)))
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
@@ -126,7 +145,13 @@ impl Answering {
                 Poll::Ready(exchange.handle_response_end(End::Aborted, now(), &mut self.out))
             }
             Poll::Ready(None) => {
-                Poll::Ready(exchange.handle_response_end(End::Complete, now(), &mut self.out))
+                let now = now();
+                let asked = self.again.take();
+                self.retry = asked.and_then(|body| exchange.handle_retry(&body, now));
+                if self.retry.is_some() {
+                    return Poll::Ready(None);
+                }
+                Poll::Ready(exchange.handle_response_end(End::Complete, now, &mut self.out))
             }
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));

@@ -14,7 +14,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, ByteStream};
 
-use crate::answer::{Answering, Upstream};
+use crate::answer::{Answered, Answering, Upstream};
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
@@ -66,22 +66,42 @@ async fn answer(isolate: &Isolate, request: Request) -> Response {
 }
 
 async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
-    let held = isolate.budget.hold();
+    let mut held = isolate.budget.hold();
     let body = match collect(isolate, request, &held).await {
         Ok(body) => body,
         Err(failure) => return live.fail(failure),
     };
     let translated = live.exchange.handle_request(&body, now());
-    drop(body);
-    let upstream = match translated {
-        Ok(upstream) => upstream,
+    // Where the upstream may refuse how calls and results are paired, the body is needed again.
+    let mut again = live.exchange.may_retry().then_some(body);
+    if again.is_none() {
+        held.release();
+    }
+    let mut request = match translated {
+        Ok(request) => request,
         Err(reply) => return http::response(&reply.head, &reply.body),
     };
-    let name = upstream.upstream.clone();
+    loop {
+        match exchange(isolate, live, request, held, again.take()).await {
+            Answered::Response(response) => return response,
+            Answered::Again(retry) => (live, request, held) = *retry,
+        }
+    }
+}
+
+/// One request to the upstream, up to the head for the client. `again` is the client's body.
+async fn exchange(
+    isolate: &Isolate,
+    mut live: Live,
+    request: UpstreamRequest,
+    held: Held,
+    again: Option<Vec<u8>>,
+) -> Answered {
+    let name = request.upstream.clone();
     let abort = AbortController::default();
-    let Some(sent) = send(isolate, upstream, &abort) else { return live.fail(Failure::NoRoute) };
-    // What was collected has become the runtime's.
-    held.release();
+    let Some(sent) = send(isolate, request, &abort) else {
+        return Answered::Response(live.fail(Failure::NoRoute));
+    };
     let mut sent = pin!(sent);
     let mut timer = Timer::default();
     let answered = loop {
@@ -89,22 +109,21 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
             Poll::Ready(answered) => Poll::Ready(Some(answered)),
             Poll::Pending => timer.poll(live.exchange.poll_timeout(), context).map(|()| None),
         });
-        match next.await {
-            Some(answered) => break answered,
-            None => {
-                let mut out = Vec::new();
-                if let Some(head) = live.exchange.handle_timeout(now(), &mut out) {
-                    abort.abort();
-                    return http::response(&head, &out);
-                }
-            }
+        if let Some(answered) = next.await {
+            break answered;
+        }
+        let mut out = Vec::new();
+        if let Some(head) = live.exchange.handle_timeout(now(), &mut out) {
+            abort.abort();
+            return Answered::Response(http::response(&head, &out));
         }
     };
     let response = match answered {
         Ok(response) => response,
         Err(error) => {
             worker::console_warn!("upstream {name}: {}", http::describe(&error));
-            return live.fail(Failure::Unreachable(http::reason(&error).to_owned()));
+            let failure = Failure::Unreachable(http::reason(&error).to_owned());
+            return Answered::Response(live.fail(failure));
         }
     };
     let mut headers = http::list(response.headers());
@@ -113,7 +132,12 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
         name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
     });
     live.exchange.handle_response_head(response.status(), &headers, now());
-    Answering::new(live, Upstream::new(response.body(), abort), held).respond().await
+    let again = again.filter(|_| live.exchange.may_retry());
+    if again.is_none() {
+        held.release();
+    }
+    let upstream = Upstream::new(response.body(), abort);
+    Answering::new(live, upstream, held, again).respond().await
 }
 
 fn send(

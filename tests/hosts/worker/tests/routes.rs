@@ -263,6 +263,30 @@ async fn an_error_of_the_upstream_is_told_in_the_clients_words() {
 }
 
 #[tokio::test]
+async fn an_upstream_that_refuses_the_calls_is_asked_again_without_them() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let upstream = Upstream::start(move |_, mut out| {
+        let first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
+        let refusal = r#"{"error":{"message":"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_1"}}"#;
+        let (status, body) = if first { (400, refusal) } else { (200, COMPLETION) };
+        tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
+        (status, "application/json")
+    })
+    .await;
+    let worker = Worker::start(&upstream.url(), "{}");
+    let body = r#"{"model":"m","max_tokens":9,"tools":[{"name":"f","input_schema":{"type":"object"}}],"messages":[
+        {"role":"user","content":"go"},
+        {"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"f","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"done"}]}]}"#;
+    let got = post(&worker, "/v1/messages", body).await;
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(got.header("x-creole-guard"), "pairing");
+    let asked = upstream.asked.lock().unwrap();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[0].body.contains("\"tool_calls\"") && !asked[1].body.contains("\"tool_calls\""));
+}
+
+#[tokio::test]
 async fn one_of_several_upstreams_is_chosen_by_the_model() {
     let first = Upstream::answering(200, "application/json", COMPLETION).await;
     let second = Upstream::answering(200, "text/event-stream", "data: [DONE]\n\n").await;
