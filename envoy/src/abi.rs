@@ -62,6 +62,7 @@ mod host {
     unsafe extern "C" {
         pub(super) fn proxy_log(level: u32, text: *const u8, size: usize) -> u32;
         pub(super) fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
+        pub(super) fn proxy_continue_stream(stream: u32) -> u32;
         pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
         pub(super) fn proxy_get_buffer_bytes(
             buffer: u32,
@@ -323,6 +324,8 @@ fn act(action: &Action) -> Result<(), Status> {
         Action::SendLocalResponse(response) => send_local_response(response),
         // SAFETY: numbers alone.
         Action::CloseStream => check(unsafe { host::proxy_close_stream(STREAM_RESPONSE) }),
+        // SAFETY: numbers alone.
+        Action::ContinueResponse => check(unsafe { host::proxy_continue_stream(STREAM_RESPONSE) }),
         Action::SetTickPeriod { period_ms } => {
             // SAFETY: numbers alone.
             check(unsafe { host::proxy_set_tick_period_milliseconds(*period_ms) })
@@ -352,6 +355,7 @@ fn name(action: &Action) -> &'static str {
         Action::ReplaceHeaders(..) => "replace headers",
         Action::ReplaceBody(..) => "replace body",
         Action::SendLocalResponse(_) => "send local response",
+        Action::ContinueResponse => "continue response",
         Action::CloseStream => "close stream",
         Action::SetTickPeriod { .. } => "set tick period",
         Action::Count { .. } => "count",
@@ -363,6 +367,7 @@ fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
     act_for(id, &decision.actions);
     match decision.flow {
         Flow::Continue => CONTINUE,
+        Flow::Pause => STOP_ITERATION,
         Flow::Stop => stop,
     }
 }

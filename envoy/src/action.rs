@@ -17,9 +17,12 @@ pub enum Flow {
     /// Head, piece or trailers go on as they are now.
     #[default]
     Continue,
-    /// They wait, and Envoy keeps no bytes: `StopIteration` for a head or trailers,
-    /// `StopIterationNoBuffer` for a body. Never `StopIterationAndBuffer`, whose limit would end the
+    /// The piece of a body waits in Envoy's buffer until [`Action::ContinueResponse`]:
+    /// `StopIterationAndBuffer`. Only for pieces that were taken out, or its limit would end the
     /// stream.
+    Pause,
+    /// They wait, and Envoy keeps no bytes: `StopIteration` for a head or trailers,
+    /// `StopIterationNoBuffer` for a body.
     Stop,
 }
 
@@ -29,9 +32,11 @@ pub enum Action {
     /// The head of this side is these headers and no others. Only while it is in the filter's hands:
     /// in the callback of the head, and later if that was answered with [`Flow::Stop`].
     ReplaceHeaders(Side, Vec<Header>),
-    /// The piece that this body callback is about is these bytes instead. Only in a body callback:
-    /// outside of it, Envoy has no buffer behind it.
+    /// The piece that this body callback is about is these bytes instead. Outside of a body
+    /// callback, Envoy has a buffer behind it only after [`Flow::Pause`].
     ReplaceBody(Side, Vec<u8>),
+    /// Let what waits after [`Flow::Pause`] go on to the client.
+    ContinueResponse,
     /// Answer the client from here, and drop the upstream.
     SendLocalResponse(LocalResponse),
     /// Reset the stream: the client sees it break.
@@ -99,6 +104,12 @@ impl Decision {
     #[must_use]
     pub fn go_on(actions: Vec<Action>) -> Self {
         Self { actions, flow: Flow::Continue }
+    }
+
+    /// Keeps the piece in Envoy's buffer after these actions.
+    #[must_use]
+    pub fn pause(actions: Vec<Action>) -> Self {
+        Self { actions, flow: Flow::Pause }
     }
 
     /// Waits after these actions.

@@ -25,10 +25,19 @@ pub type ContextId = u32;
 /// All that one VM knows.
 #[derive(Debug, Default)]
 pub struct Filter {
-    plugins: Contexts<Option<Arc<Config>>>,
+    plugins: Contexts<Plugin>,
     streams: Contexts<Entry>,
     /// What all streams together hold.
     held_bytes: usize,
+}
+
+/// A configuration, once there is one.
+#[derive(Debug, Default)]
+struct Plugin {
+    config: Option<Arc<Config>>,
+    tick_ms: u32,
+    /// Ticks come at once: a stream has something to write.
+    hurries: bool,
 }
 
 /// A context, and its stream once the request's head has come.
@@ -42,7 +51,7 @@ impl Filter {
     /// A context begins: a plugin if it has no parent, else a stream.
     pub fn on_context_create(&mut self, id: ContextId, parent: ContextId) {
         if parent == 0 {
-            self.plugins.insert(id, None);
+            self.plugins.insert(id, Plugin::default());
         } else {
             self.streams.insert(id, Entry { plugin: parent, stream: None });
         }
@@ -79,11 +88,17 @@ impl Filter {
             ));
         }
         let settings = &config.settings;
-        let shortest = settings.stall_timeout_ms(false).min(settings.first_byte_timeout_ms(false));
-        let tick_ms = (shortest / 4).clamp(TICK_MS_MIN, TICK_MS_MAX);
-        self.plugins.insert(id, Some(Arc::new(config)));
-        let period_ms = u32::try_from(tick_ms).unwrap_or(u32::MAX);
-        Ok(vec![Action::SetTickPeriod { period_ms }])
+        let pings = settings.deferred_flush;
+        let mut shortest =
+            settings.stall_timeout_ms(pings).min(settings.first_byte_timeout_ms(pings));
+        if pings {
+            shortest = shortest.min(settings.ping_interval_ms);
+        }
+        let period = (shortest / 4).clamp(TICK_MS_MIN, TICK_MS_MAX);
+        let tick_ms = u32::try_from(period).unwrap_or(u32::MAX);
+        let config = Some(Arc::new(config));
+        self.plugins.insert(id, Plugin { config, tick_ms, hurries: false });
+        Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
     }
 
     /// Whether a context is there: after some hostcalls it is not any more.
@@ -108,7 +123,9 @@ impl Filter {
         now: Millis,
     ) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
-        let Some(Some(config)) = self.plugins.get(entry.plugin) else { return Decision::pass() };
+        let Some(Plugin { config: Some(config), .. }) = self.plugins.get(entry.plugin) else {
+            return Decision::pass();
+        };
         let stream = entry.stream.insert(Stream::new(Arc::clone(config), seed));
         stream.on_request_headers(head, end_of_stream, now)
     }
@@ -160,6 +177,7 @@ impl Filter {
     /// Time passes for the streams of a plugin.
     pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
         let mut all = Vec::new();
+        let mut hurries = false;
         let mut released = 0_usize;
         for (id, entry) in self.streams.iter_mut() {
             let Some(stream) = entry.stream.as_mut().filter(|_| entry.plugin == plugin) else {
@@ -167,12 +185,20 @@ impl Filter {
             };
             let before = stream.held_bytes();
             let actions = stream.on_tick(now);
+            hurries |= stream.is_due();
             released = released.saturating_add(before.saturating_sub(stream.held_bytes()));
             if !actions.is_empty() {
                 all.push((id, actions));
             }
         }
         self.held_bytes = self.held_bytes.saturating_sub(released);
+        if let Some(known) = self.plugins.get_mut(plugin)
+            && known.hurries
+            && !hurries
+        {
+            known.hurries = false;
+            all.push((plugin, vec![Action::SetTickPeriod { period_ms: known.tick_ms }]));
+        }
         all
     }
 
@@ -210,12 +236,15 @@ impl Filter {
     ) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
         let Some(stream) = entry.stream.as_mut() else { return Decision::pass() };
-        let limit = match self.plugins.get(entry.plugin) {
-            Some(Some(config)) => config.settings.buffered_bytes_max,
-            _ => usize::MAX,
-        };
+        let Some(plugin) = self.plugins.get_mut(entry.plugin) else { return Decision::pass() };
+        let limit =
+            plugin.config.as_ref().map_or(usize::MAX, |known| known.settings.buffered_bytes_max);
         let others = self.held_bytes.saturating_sub(stream.held_bytes());
-        let decision = call(stream, limit.saturating_sub(others));
+        let mut decision = call(stream, limit.saturating_sub(others));
+        if stream.is_due() && !plugin.hurries {
+            plugin.hurries = true;
+            decision.actions.push(Action::SetTickPeriod { period_ms: 1 });
+        }
         self.held_bytes = others.saturating_add(stream.held_bytes());
         decision
     }

@@ -25,12 +25,16 @@
 //! `allow_on_headers_stop_iteration` in the plugin's configuration. Where that cannot be set, heads
 //! leave at once: then there can be one upstream only, and what goes wrong after a head is told in
 //! the body.
+//!
+//! With `deferred_flush`, streams are written from a timer, so that pings and error events can be
+//! sent while the upstream is silent: see `deferred`.
 #![deny(unsafe_code)]
 
 #[cfg(target_arch = "wasm32")]
 mod abi;
 pub mod action;
 mod contexts;
+mod deferred;
 pub mod details;
 pub mod filter;
 pub mod heads;

@@ -10,7 +10,8 @@
 //!
 //! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
 //! [`Flow::Stop`] is answered to a piece only while the head of its side is held, or while the
-//! request is collected; nothing is written outside of the callback of a piece.
+//! request is collected; nothing is written outside of the callback of a piece, unless the stream is
+//! deferred (`deferred`): then nothing is written inside of one.
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ use creole::{
 };
 
 use crate::action::{Action, Decision, Flow, LocalResponse, Side};
+use crate::deferred::Deferred;
 use crate::details::{self, Break, Origin};
 use crate::{heads, observe};
 
@@ -50,6 +52,8 @@ pub struct Stream {
     held_bytes: usize,
     /// When a stream that has said everything is reset.
     close_at: Option<Millis>,
+    /// The client has the head of a stream that is written by the timer.
+    deferred: Option<Deferred>,
 }
 
 #[derive(Debug)]
@@ -73,11 +77,12 @@ impl Stream {
     #[must_use]
     pub fn new(config: Arc<Config>, seed: u128) -> Self {
         Self {
-            exchange: Exchange::new(Arc::clone(&config), seed, Pings::No),
+            exchange: Exchange::new(Arc::clone(&config), seed, pings(&config)),
             config,
             state: State::HandsOff,
             held_bytes: 0,
             close_at: None,
+            deferred: None,
         }
     }
 
@@ -288,6 +293,8 @@ impl Stream {
         let mut head = self.exchange.handle_response_body(&piece, now, &mut out);
         self.held_bytes =
             if out.is_empty() { self.held_bytes.saturating_add(piece.len()) } else { 0 };
+        let waiting = self.deferred.as_ref().map_or(0, Deferred::held_bytes);
+        self.held_bytes = self.held_bytes.saturating_add(waiting);
         if self.held_bytes > room_bytes {
             let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
             head = head.or(late);
@@ -305,6 +312,11 @@ impl Stream {
                 let delay = if whole { LINGER_MS } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
+            if let Some(deferred) = &mut self.deferred {
+                deferred.push(&out, end_of_stream);
+                self.held_bytes = deferred.held_bytes();
+                return Decision::pause(drain(Side::Response, &piece));
+            }
             let silent = piece.is_empty() && out.is_empty();
             let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));
             return Decision::go_on(write.into_iter().collect());
@@ -312,6 +324,9 @@ impl Stream {
         match head {
             Some(head) if !cut => {
                 self.set_head_sent();
+                if self.config.settings.deferred_flush && !complete {
+                    return self.defer(heads::for_client(head, None), &out);
+                }
                 let length = complete.then_some(out.len());
                 Decision::go_on(vec![
                     Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
@@ -332,6 +347,10 @@ impl Stream {
         if !head_sent {
             return self.reply_with(head, out, Vec::new());
         }
+        if let Some(deferred) = &mut self.deferred {
+            deferred.push(&out, true);
+            return Decision::stop(Vec::new());
+        }
         if out.is_empty() {
             return Decision::pass();
         }
@@ -348,10 +367,17 @@ impl Stream {
             return vec![Action::CloseStream];
         }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
-            return Vec::new();
+            return self.flush();
         }
         let mut out = Vec::new();
         let head = self.exchange.handle_timeout(now, &mut out);
+        if let Some(deferred) = &mut self.deferred {
+            deferred.push(&out, false);
+            if self.exchange.is_ended() {
+                self.close_at = Some(now.saturating_add(CLOSE_DELAY_MS));
+            }
+            return self.flush();
+        }
         let head_sent = matches!(self.state, State::Answering { head_sent: true, .. });
         match head {
             Some(head) if !head_sent => self.reply_with(Some(head), out, Vec::new()).actions,
@@ -359,6 +385,30 @@ impl Stream {
             _ if self.exchange.is_ended() => vec![Action::CloseStream],
             _ => Vec::new(),
         }
+    }
+
+    /// Whether the next tick is to come at once.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        self.deferred.as_ref().is_some_and(Deferred::is_due)
+    }
+
+    /// From here on the timer writes.
+    fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
+        let deferred = self.deferred.insert(Deferred::default());
+        deferred.push(out, false);
+        self.held_bytes = deferred.held_bytes();
+        Decision::pause(vec![
+            Action::ReplaceHeaders(Side::Response, head),
+            Action::ReplaceBody(Side::Response, Vec::new()),
+        ])
+    }
+
+    fn flush(&mut self) -> Vec<Action> {
+        let Some(deferred) = &mut self.deferred else { return Vec::new() };
+        let actions = deferred.flush();
+        self.held_bytes = deferred.held_bytes();
+        actions
     }
 
     /// The stream is over, well or not: counts and logs.
@@ -451,6 +501,10 @@ impl Stream {
         }));
         Decision::stop(actions)
     }
+}
+
+fn pings(config: &Config) -> Pings {
+    if config.settings.deferred_flush { Pings::Sent } else { Pings::No }
 }
 
 /// Takes a piece out of Envoy's hands.

@@ -66,6 +66,9 @@ keys! {
         /// Envoy: hold the head of a request until its body is translated. `false` where
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;
+        /// Envoy: write streams from a timer, so that pings and errors can be sent while the
+        /// upstream is silent.
+        deferred_flush: bool = false;
         /// How much is logged. Never prompts, tool inputs or credentials.
         log: Log = Log::Info;
     }
