@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
-use serde_json::Map;
+use clap::ValueEnum as _;
+use serde_json::{Map, Value, json};
 
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
@@ -36,10 +37,8 @@ const SDKS: [Sdk; 4] = [
 
 /// Runs every SDK against a host, and gives the commands' counts one by one.
 pub(crate) fn test(host: Host, mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
-    let stop = Stop::shared()?;
-    let mut children = Children::new(stop);
-    let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
-    let serving = run::start(host, None, Map::new(), None, listen, &mut children)?;
+    let mut children = Children::new(Stop::shared()?);
+    let serving = serve(host, Map::new(), &mut children)?;
     let mut failed = Vec::new();
     for sdk in &SDKS {
         println!("\n{} SDK {}", sdk.language.name(), sdk.version);
@@ -54,6 +53,51 @@ pub(crate) fn test(host: Host, mut each: impl FnMut(&mut Command) -> Result<()>)
     Ok(())
 }
 
+/// Configurations without guards, and with them; for Envoy, also one that writes from a timer. A
+/// client's own patience outlasts these times.
+fn guards(host: Host) -> Vec<Value> {
+    let on = json!({
+        "guards": {"tool_turns_max": 9}, "first_byte_timeout_ms": 500, "stall_timeout_ms": 500
+    });
+    let mut deferred = on.clone();
+    if let Some(document) = deferred.as_object_mut() {
+        document.insert("deferred_flush".to_owned(), true.into());
+    }
+    let off = json!({
+        "guards": {"pairing": "off", "breaker": {"failures_max": 0, "withhold_after": 0}}
+    });
+    if matches!(host, Host::Envoy) { vec![off, on, deferred] } else { vec![off, on] }
+}
+
+/// Runs the newest SDK of Python against a host without guards, where failures must happen, and
+/// against one with guards, where they must not.
+pub(crate) fn test_guards(
+    host: Host,
+    mut each: impl FnMut(&mut Command) -> Result<()>,
+) -> Result<()> {
+    let [sdk, ..] = &SDKS;
+    let mut children = Children::new(Stop::shared()?);
+    let name = host.to_possible_value().map(|value| value.get_name().to_owned());
+    let mut command = sdk.script("guards.py")?;
+    command.arg(name.unwrap_or_default());
+    for document in guards(host) {
+        let document = document.as_object().cloned().unwrap_or_default();
+        command.args(addresses(&serve(host, document, &mut children)?));
+    }
+    each(&mut command)
+}
+
+fn serve(host: Host, document: Map<String, Value>, children: &mut Children) -> Result<Serving> {
+    let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
+    run::start(host, None, document, None, listen, children)
+}
+
+/// Of the host, and of the demo model behind it.
+fn addresses(serving: &Serving) -> [String; 2] {
+    let demo = &serving.upstream;
+    [format!("http://{}", serving.listen), format!("http://{}:{}", demo.host, demo.port)]
+}
+
 impl Language {
     fn name(&self) -> &'static str {
         match self {
@@ -65,18 +109,20 @@ impl Language {
 
 impl Sdk {
     fn command(&self, serving: &Serving) -> Result<Command> {
+        let mut command = self.script(match self.language {
+            Language::Python => "python_sdk.py",
+            Language::TypeScript => "typescript_sdk.mjs",
+        })?;
+        command.args(addresses(serving));
+        Ok(command)
+    }
+
+    fn script(&self, name: &str) -> Result<Command> {
         let folder = own().join("sdk").join(format!("{}-{}", self.language.name(), self.version));
-        let scripts = workspace::root().join("tests/clients/sdk");
         let program =
             step(&format!("installing into {}", folder.display()), || self.install(&folder))?;
         let mut command = Command::new(program);
-        command.current_dir(&folder).arg(scripts.join(match self.language {
-            Language::Python => "python_sdk.py",
-            Language::TypeScript => "typescript_sdk.mjs",
-        }));
-        let demo = &serving.upstream;
-        command.arg(format!("http://{}", serving.listen));
-        command.arg(format!("http://{}:{}", demo.host, demo.port));
+        command.current_dir(&folder).arg(workspace::root().join("tests/clients/sdk").join(name));
         Ok(command)
     }
 

@@ -35,6 +35,8 @@ enum Work {
     Artefacts,
     /// The official SDKs in front of this host.
     Sdks(Host),
+    /// What the guards prevent, in front of this host without and with them.
+    Guards(Host),
 }
 
 /// A variable for the tests, and the file that it names.
@@ -100,6 +102,9 @@ fn stages() -> Vec<Stage> {
         ("sdks, envoy", Work::Sdks(Host::Envoy)),
         ("sdks, gateway", Work::Sdks(Host::Gateway)),
         ("sdks, worker", Work::Sdks(Host::Worker)),
+        ("guards, envoy", Work::Guards(Host::Envoy)),
+        ("guards, gateway", Work::Guards(Host::Gateway)),
+        ("guards, worker", Work::Guards(Host::Worker)),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -189,6 +194,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
         }
         Work::Artefacts => artefacts().map(|ready| *variables = ready),
         Work::Sdks(host) => sdk::test(host, |command| count(command, &mut outcome)),
+        Work::Guards(host) => sdk::test_guards(host, |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -273,7 +279,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages.iter().any(|stage| match stage.work {
             Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts | Work::Sdks(_) => false,
+            Work::Artefacts | Work::Sdks(_) | Work::Guards(_) => false,
         })
     };
     let missing: Vec<String> =
