@@ -3,7 +3,8 @@
 use std::fmt;
 
 use super::{
-    Config, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
+    Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream,
+    Upstream,
 };
 use crate::json::{Error, Kind, Reader};
 use crate::names::{NameSet, Names};
@@ -49,10 +50,12 @@ struct UpstreamDocument<'a> {
     key: KeyDocument,
     /// As text: the profile, over which it is read, may stand behind it.
     profile_overrides: Option<&'a str>,
+    /// As text: the guards of all, over which they are read, may stand behind them.
+    guards: Option<&'a str>,
 }
 
 const UPSTREAM_KEYS: &[&str] =
-    &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides"];
+    &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides", "guards"];
 
 #[derive(Default)]
 enum KeyDocument {
@@ -80,6 +83,7 @@ impl<'a> UpstreamDocument<'a> {
             "protocol" => self.protocol = Some(Setting::read(reader)?),
             "profile" => self.profile = Some(Setting::read(reader)?),
             "key" => self.key = KeyDocument::read(reader)?,
+            "guards" => self.guards = Some(reader.skip()?),
             "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
             _ => {
                 let known = UPSTREAM_KEYS.join(", ");
@@ -187,7 +191,7 @@ impl Config {
             config.upstreams.clear();
         }
         for (name, upstream) in upstreams {
-            let upstream = upstream.check(&name, &secret)?;
+            let upstream = upstream.check(&name, &config.settings.guards, &secret)?;
             config.upstreams.insert(name, upstream);
         }
         config.models = ModelMap::check(models, &config.upstreams)?;
@@ -200,6 +204,7 @@ impl UpstreamDocument<'_> {
     fn check(
         self,
         name: &str,
+        guards_of_all: &Guards,
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
@@ -213,6 +218,13 @@ impl UpstreamDocument<'_> {
         if let Some(overrides) = self.profile_overrides {
             let read = profile.read_over(&mut Reader::new(overrides, 64));
             read.map_err(|error| error.in_key(&path("profile_overrides")))?;
+        }
+        let mut guards = None;
+        if let Some(own) = self.guards {
+            let guards = guards.insert(guards_of_all.clone());
+            let read = guards.read_over(&mut Reader::new(own, 64));
+            read.map_err(|error| error.in_key(&path("guards")))?;
+            guards.check(&path("guards"))?;
         }
         let base_path = self.base_path.as_deref().unwrap_or("/v1");
         let key = match self.key {
@@ -255,6 +267,7 @@ impl UpstreamDocument<'_> {
             protocol: self.protocol.unwrap_or(Protocol::Openai),
             profile,
             key,
+            guards,
         })
     }
 }
@@ -323,13 +336,7 @@ impl Settings {
                 return refuse(key, format!("expected at least {least} ms, but found {value}"));
             }
         }
-        let breaker = &self.guards.breaker;
-        if breaker.failures_max > 0 && breaker.withhold_after < breaker.failures_max {
-            return refuse(
-                "guards.breaker.withhold_after",
-                format!("expected at least failures_max, but found {}", breaker.withhold_after),
-            );
-        }
+        self.guards.check("guards")?;
         if self.invalid_tool_call == InvalidToolCall::Hold
             && self.tool_stream != ToolStream::Buffered
         {
@@ -339,9 +346,23 @@ impl Settings {
     }
 }
 
+impl Guards {
+    fn check(&self, path: &str) -> Result<(), ConfigError> {
+        let breaker = &self.breaker;
+        if breaker.failures_max > 0 && breaker.withhold_after < breaker.failures_max {
+            return refuse(
+                format!("{path}.breaker.withhold_after"),
+                format!("expected at least failures_max, but found {}", breaker.withhold_after),
+            );
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Pairing;
 
     fn config(text: &str) -> Result<Config, String> {
         Config::from_json(text, |name| (name == "KEY").then(|| "sk-canary".to_owned()))
@@ -401,6 +422,14 @@ mod tests {
                 r#"{"models":{"m":{"upstream":"x"}}}"#,
                 "configuration: models.m.upstream: expected a name in upstreams",
             ),
+            (
+                r#"{"upstreams":{"a":{"guards":{"pairs":"off"}}}}"#,
+                "configuration: upstreams.a.guards.pairs: unknown key, expected one of pairing",
+            ),
+            (
+                r#"{"upstreams":{"a":{"guards":{"breaker":{"withhold_after":1}}}}}"#,
+                "configuration: upstreams.a.guards.breaker.withhold_after: expected at least",
+            ),
             (r#"{"invalid_tool_call":"hold"}"#, "configuration: invalid_tool_call: \"hold\" needs"),
         ] {
             let error = config(text).unwrap_err();
@@ -435,6 +464,19 @@ mod tests {
         assert_eq!(route("qwen"), ("a".into(), "qwen".into()));
         assert_eq!(config.upstreams.get("b").unwrap().profile.max_stop, 2);
         assert_eq!(config.upstreams.get("b").unwrap().profile.max_tools, 128);
+    }
+
+    #[test]
+    fn an_upstream_has_guards_of_its_own_over_those_of_all() {
+        let config = config(
+            r#"{"upstreams":{"n8n":{"guards":{"tool_turns_max":10}},"code":{}},
+                "models":{"*":{"upstream":"code"}},"guards":{"pairing":"reject"}}"#,
+        )
+        .unwrap();
+        let guards = |name| config.guards(config.upstreams.get(name).unwrap());
+        let all = (Pairing::Reject, 0);
+        assert_eq!((guards("code").pairing, guards("code").tool_turns_max), all);
+        assert_eq!((guards("n8n").pairing, guards("n8n").tool_turns_max), (Pairing::Reject, 10));
     }
 
     #[test]

@@ -226,6 +226,8 @@ pub struct Upstream {
     pub profile: Profile,
     /// Which credential it gets.
     pub key: Key,
+    /// Its own guards; absent: those of `settings`.
+    pub guards: Option<Guards>,
 }
 
 /// Which credential an upstream gets.
@@ -294,11 +296,18 @@ impl Upstream {
             protocol: Protocol::Openai,
             profile: Profile::default(),
             key: Key::Client,
+            guards: None,
         }
     }
 }
 
 impl Config {
+    /// The guards of requests that go to this upstream.
+    #[must_use]
+    pub fn guards<'a>(&'a self, upstream: &'a Upstream) -> &'a Guards {
+        upstream.guards.as_ref().unwrap_or(&self.settings.guards)
+    }
+
     /// Where a request for `model` goes, and the model's name there; nothing where the model map has
     /// no entry for it. Without a model map, everything goes to the (first) upstream.
     pub fn route<'a>(&'a self, model: &'a str) -> Option<(&'a Upstream, &'a str)> {

@@ -79,7 +79,8 @@ impl Exchange {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let upstream = self.config.upstreams.get(&self.report.upstream);
         let speaks_chat = upstream.is_some_and(|upstream| upstream.protocol == Protocol::Openai);
-        let repairs = self.config.settings.guards.pairing == Pairing::Repair;
+        let repairs = upstream
+            .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
         repairs && speaks_chat && !asked.ids_used.is_empty()
     }
 }

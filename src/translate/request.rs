@@ -44,7 +44,8 @@ pub(super) fn translate(
     let input_tokens = count::estimate(&request);
     let mut shape = count::shape(&request);
 
-    let pairing = config.settings.guards.pairing;
+    let guards = config.guards(upstream);
+    let pairing = guards.pairing;
     if config.settings.strict {
         rules::check_strictly(&request)?;
     }
@@ -75,7 +76,7 @@ pub(super) fn translate(
         profile,
         warnings,
     )?;
-    let guarded = Guarded::new(&history.turns, &mut tools, &config.settings.guards, warnings)?;
+    let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
     let effective = Effective::new(&request, history.effort, profile, warnings)?;
     let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
     let stop_sequences: Vec<String> =

@@ -88,3 +88,18 @@ fn an_agent_that_calls_without_end_comes_to_an_end() {
     assert_eq!(turns[10].header("x-creole-tool-turn"), "10/10");
     assert_eq!(turns[10].body["stop_reason"], "end_turn");
 }
+
+#[test]
+fn an_upstream_can_have_a_limit_of_its_own() {
+    let config = drive::config(
+        r#"{"upstreams":{"code":{},"flow":{"guards":{"tool_turns_max":2}}},
+            "models":{"m":{"upstream":"flow"},"*":{"upstream":"code"}}}"#,
+    );
+    let limited = sent(&config, &looks(2));
+    assert_eq!(limited.header("x-creole-tool-turn"), "2/2");
+    assert!(limited.tools().is_empty());
+    let mut body = request(&looks(2), &[tool("look", &[])]);
+    body["model"] = json!("other");
+    let free = ask(&config, &body, &|_| (200, says("ok")), false);
+    assert_eq!((free.header("x-creole-tool-turn"), free.tools()), ("", vec!["look"]));
+}

@@ -184,10 +184,10 @@ impl<'a> History<'a> {
     pub(super) fn repair(
         &self,
         config: &Config,
+        pairing: Pairing,
         warnings: &mut Warnings,
         repaired: &mut bool,
     ) -> Result<Option<String>, Error> {
-        let pairing = config.settings.guards.pairing;
         let fit = pairs::check(&self.messages());
         if config.settings.strict || pairing == Pairing::Reject {
             fit?;

@@ -62,6 +62,7 @@ pub(super) fn translate<'c>(
         return Ok(None);
     };
 
+    let guards = config.guards(upstream);
     let mut edits: Vec<(usize, usize, String)> = Vec::new();
     if *outgoing != *model {
         let Member { start, end, .. } = envelope.model;
@@ -75,7 +76,7 @@ pub(super) fn translate<'c>(
         for id in history.ids() {
             ids_used.add(id.decode().into_owned());
         }
-        let written = history.repair(config, warnings, &mut repaired)?;
+        let written = history.repair(config, guards.pairing, warnings, &mut repaired)?;
         if let Some(messages) = written {
             edits.push((start, end, messages));
         }
@@ -108,7 +109,6 @@ pub(super) fn translate<'c>(
             Request::read(&body_up, depth_max, true, &mut Warnings::new(false)).ok()
         };
         if let Some(request) = as_sent {
-            let guards = &config.settings.guards;
             let verdict = Verdict::new(request, guards, &upstream.profile, warnings)?;
             body_up = verdict.apply(body_up, depth_max);
             asked.withheld = verdict.withheld;
