@@ -44,11 +44,18 @@ struct Turn<'a> {
     results: Vec<(&'a str, String)>,
 }
 
-/// Plans the answer to a checked request. `seed` makes its ids.
-pub(crate) fn plan(body: &Map<String, Value>, seed: u64) -> Result<Plan, String> {
+/// Plans the answer to a checked request. `seed` makes its ids; `words` stand in for those of the user.
+pub(crate) fn plan(
+    body: &Map<String, Value>,
+    seed: u64,
+    words: Option<&str>,
+) -> Result<Plan, String> {
     let none = Vec::new();
     let messages = body.get("messages").and_then(Value::as_array).unwrap_or(&none);
-    let turn = turn(messages);
+    let mut turn = turn(messages);
+    if let Some(words) = words {
+        (turn.task, turn.tool_turns) = (words.to_owned(), 0);
+    }
     let triggers = Triggers::read(&turn.task)?;
     let tools = tools(body);
     let names = wanted_calls(body, &turn, &triggers, &tools);
@@ -56,7 +63,7 @@ pub(crate) fn plan(body: &Map<String, Value>, seed: u64) -> Result<Plan, String>
         reasoning: reasoning(body, &triggers),
         text: String::new(),
         refusal: None,
-        calls: calls(&names, &tools, triggers.input.as_deref(), seed),
+        calls: calls(&names, &tools, &triggers, seed),
         finish: "stop",
         triggers,
     };
@@ -198,17 +205,19 @@ fn mentions(text: &str, name: &str) -> bool {
     name.contains(['_', '-']) && text.split(|c| !is_name(c)).any(|word| word == name)
 }
 
-fn calls(names: &[&str], tools: &[Tool<'_>], input: Option<&str>, seed: u64) -> Vec<Call> {
+fn calls(names: &[&str], tools: &[Tool<'_>], triggers: &Triggers, seed: u64) -> Vec<Call> {
     let call = |(nth, name): (usize, &&str)| {
         let tool = tools.iter().find(|tool| tool.name == *name);
         let custom = tool.is_some_and(|tool| tool.custom);
+        let input = triggers.inputs.get(nth).or(triggers.inputs.last());
         let arguments = match (input, tool.and_then(|tool| tool.parameters)) {
-            (Some(input), _) => input.to_owned(),
+            (Some(input), _) => input.clone(),
             (None, Some(schema)) => schema::sample(schema).to_string(),
             (None, None) if custom => "example".to_owned(),
             (None, None) => "{}".to_owned(),
         };
-        Call { id: id("call_", seed, nth), name: (*name).to_owned(), arguments, custom }
+        let id = triggers.id.clone().unwrap_or_else(|| id("call_", seed, nth));
+        Call { id, name: (*name).to_owned(), arguments, custom }
     };
     names.iter().enumerate().map(call).collect()
 }

@@ -17,6 +17,9 @@ pub struct Answer {
     /// Only a request whose body contains this text gets the answer; empty: any request. Tests that
     /// share one server put a word of their own into the prompt.
     pub when: String,
+    /// Words of `docs/demo-model.md`: the answer is made from the request as if its user had just said
+    /// them, in the form that the request asks for. Nothing below counts then.
+    pub words: String,
     /// How long the head waits, in milliseconds.
     pub delay_ms: u64,
     /// The status.
@@ -36,6 +39,7 @@ impl Default for Answer {
         Self {
             path: String::new(),
             when: String::new(),
+            words: String::new(),
             delay_ms: 0,
             status: 200,
             headers: Vec::new(),
@@ -61,6 +65,11 @@ impl Answer {
             pieces: pieces.into_iter().map(Piece::text).collect(),
             ..Self::default()
         }
+    }
+
+    /// An answer that is made from the request by these words.
+    pub fn words(words: impl Into<String>) -> Self {
+        Self { words: words.into(), ..Self::default() }
     }
 
     fn answers(&self, path: &str, body: &[u8]) -> bool {

@@ -57,8 +57,11 @@ async fn handle(State(model): State<Arc<Model>>, request: Request) -> Result<Res
     let number = model.record.add(head.method.as_str(), whole_path, &head.headers, &body);
     let authorization = head.headers.get(header::AUTHORIZATION);
     let answer = match model.script.take(&path, &body) {
-        Some(answer) => answer,
-        None => generated(&model, &head.method, &path, authorization, &body),
+        Some(answer) if answer.words.is_empty() => answer,
+        scripted => {
+            let words = scripted.as_ref().map(|answer| answer.words.as_str());
+            generated(&model, &head.method, &path, authorization, &body, words)
+        }
     };
     Ok(send(model, number, answer).await)
 }
@@ -106,6 +109,7 @@ fn generated(
     path: &str,
     authorization: Option<&HeaderValue>,
     body: &[u8],
+    words: Option<&str>,
 ) -> Answer {
     let sent = authorization.and_then(|value| value.to_str().ok());
     if let Some(key) = &model.options.key
@@ -141,19 +145,19 @@ fn generated(
         let code = Some("method_not_supported");
         return refuse(Refusal { status: 405, code, ..Refusal::invalid(message) });
     }
-    match chat(model, body) {
+    match chat(model, body, words) {
         Ok(answer) => answer,
         Err(refusal) => refuse(refusal),
     }
 }
 
-fn chat(model: &Model, body: &[u8]) -> Result<Answer, Refusal> {
+fn chat(model: &Model, body: &[u8], words: Option<&str>) -> Result<Answer, Refusal> {
     let read: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
         Refusal::invalid(format!("We could not parse the JSON body of your request. ({error})"))
     })?;
     check::request(&read, model.options.id_length_max)?;
     let seed = fnv1a(body);
-    let plan = plan::plan(&read, seed).map_err(Refusal::invalid)?;
+    let plan = plan::plan(&read, seed, words).map_err(Refusal::invalid)?;
     let stream = read.get("stream") == Some(&Value::Bool(true));
     let include_usage = read.get("stream_options").and_then(|options| options.get("include_usage"));
     let head = Head {

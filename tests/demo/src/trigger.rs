@@ -6,8 +6,10 @@
 pub(crate) struct Triggers {
     /// `tool NAME`, once for each call.
     pub(crate) tools: Vec<String>,
-    /// `input TEXT`: the arguments of the call, as they are.
-    pub(crate) input: Option<String>,
+    /// `input TEXT`: the arguments of the calls in order, as they are; the last one's for all after it.
+    pub(crate) inputs: Vec<String>,
+    /// `id TEXT`: the id of every call, as it is.
+    pub(crate) id: Option<String>,
     /// `parallel N`.
     pub(crate) parallel: Option<usize>,
     /// `interleave`.
@@ -92,7 +94,10 @@ impl Triggers {
         let count = |what: &str| number(what).map(|n| usize::try_from(n).unwrap_or(usize::MAX));
         match word {
             "tool" => self.tools.push(name(argument)),
-            "input" => self.input = Some(rest.lines().next().unwrap_or_default().trim().to_owned()),
+            "input" => {
+                self.inputs.push(rest.lines().next().unwrap_or_default().trim().to_owned());
+            }
+            "id" => self.id = Some(argument.to_owned()),
             "parallel" => self.parallel = Some(count(word)?),
             "interleave" => self.interleave = true,
             "turns" => self.turns = Some(count(word)?),
@@ -153,7 +158,7 @@ mod tests {
         let read = Triggers::read("demo:tool a\ndemo:input {\"x\": \"demo:y\nmore").unwrap_err();
         assert!(read.starts_with("demo:y:"));
         let read = Triggers::read("demo:input {\"x\": 1\nmore").unwrap();
-        assert_eq!(read.input.as_deref(), Some("{\"x\": 1"));
+        assert_eq!(read.inputs, ["{\"x\": 1"]);
     }
 
     #[test]

@@ -365,3 +365,39 @@ fn models_are_listed_and_other_paths_are_not_found() {
     assert_eq!(send(&demo, "POST", "/v1/messages", "{}").0, 404);
     assert_eq!(send(&demo, "GET", "/v1/chat/completions", "").0, 405);
 }
+
+#[test]
+fn scripted_words_make_the_answer_of_a_request_that_is_still_checked() {
+    let demo = Demo::start(Options::default()).unwrap();
+    let lines = [
+        "demo:say Looking. demo:tool Read",
+        r#"demo:input {"file": 1}"#,
+        "demo:tool Bash",
+        r#"demo:input {"command": "ls"}"#,
+        "demo:id same",
+    ];
+    demo.script([
+        Answer { when: "one".to_owned(), ..Answer::words(lines.join("\n")) },
+        Answer { when: "one".to_owned(), ..Answer::words("demo:say done") },
+    ]);
+    let (_, answer) = chat(&demo, &ask("one"));
+    let message = &answer["choices"][0]["message"];
+    assert_eq!(message["content"], "Looking.");
+    for (call, name, arguments) in
+        [(0, "Read", r#"{"file": 1}"#), (1, "Bash", r#"{"command": "ls"}"#)]
+    {
+        let call = &message["tool_calls"][call];
+        assert_eq!(call["id"], "same");
+        assert_eq!(call["function"]["name"], name);
+        assert_eq!(call["function"]["arguments"], arguments);
+    }
+    let bad = json!({"model": "demo", "messages": [{"role": "assistant", "content": 3}]});
+    demo.script([Answer::words("demo:say never")]);
+    assert_eq!(chat(&demo, &bad).0, 400);
+    let mut streamed = ask("one");
+    streamed["stream"] = true.into();
+    let (_, _, body) = send(&demo, "POST", "/v1/chat/completions", &streamed.to_string());
+    let said: Vec<_> =
+        events(&body).iter().map(|chunk| chunk["choices"][0]["delta"]["content"].clone()).collect();
+    assert!(said.contains(&json!("done")), "{body}");
+}
