@@ -5,11 +5,11 @@
 
 mod build;
 mod children;
+mod clients;
 mod component;
 mod hosts;
 mod http;
 mod run;
-mod sdk;
 mod setup;
 mod size;
 mod test;
@@ -33,6 +33,8 @@ enum Command {
     Run(run::Options),
     /// Run every test of the project.
     Test(test::Options),
+    /// Run real clients of the Messages API, headless, in front of a host and the demo model.
+    Clients(clients::Options),
     /// Leave the artefacts in `dist/`.
     Build,
     /// Print how large the artefacts are, and what makes them so.
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
     let done = match arguments.command {
         Command::Run(options) => run::run(&options).map(|()| true),
         Command::Test(options) => test::test(&options),
+        Command::Clients(options) => clients::clients(&options),
         Command::Build => build::all().map(|_| true),
         Command::Size => size::print().map(|()| true),
         Command::Setup => setup::all().map(|()| true),

@@ -34,7 +34,7 @@ pub(crate) const NODE: Tool = Tool {
     name: "node",
     install: "apt install nodejs npm (Debian, Ubuntu), brew install node (macOS)",
 };
-const NPM: Tool =
+pub(crate) const NPM: Tool =
     Tool { name: "npm", install: "apt install npm (Debian, Ubuntu), brew install node (macOS)" };
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };

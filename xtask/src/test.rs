@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::hosts::{Host, gateway};
-use crate::{build, sdk, setup, worker, workspace};
+use crate::{build, clients, setup, worker, workspace};
 
 /// What can be chosen.
 #[derive(Args)]
@@ -33,14 +33,17 @@ enum Work {
     Cargo(&'static [&'static str]),
     /// Builds and installs what tests of real hosts use: see [`artefacts`].
     Artefacts,
-    /// The official SDKs in front of this host.
-    Sdks(Host),
+    /// Real clients, by name or tier, in front of this host.
+    Clients(Host, &'static [&'static str]),
     /// What the guards prevent, in front of this host without and with them.
     Guards(Host),
 }
 
 /// A variable for the tests, and the file that it names.
 type Variables = Vec<(&'static str, OsString)>;
+
+/// The clients that run on every host.
+const SDKS: &[&str] = &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
 
 /// In order: what is quick and fails often comes first. Every package of the workspace must have a row
 /// with `-p PACKAGE`; tests that start real hosts come after `artefacts`.
@@ -99,9 +102,9 @@ fn stages() -> Vec<Stage> {
             Work::Cargo(&["test", "--no-fail-fast", "-p", "creole", "--target", "wasm32-wasip1"]),
         ),
         ("hosts", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-hosts"])),
-        ("sdks, envoy", Work::Sdks(Host::Envoy)),
-        ("sdks, gateway", Work::Sdks(Host::Gateway)),
-        ("sdks, worker", Work::Sdks(Host::Worker)),
+        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
+        ("clients, gateway", Work::Clients(Host::Gateway, SDKS)),
+        ("clients, worker", Work::Clients(Host::Worker, SDKS)),
         ("guards, envoy", Work::Guards(Host::Envoy)),
         ("guards, gateway", Work::Guards(Host::Gateway)),
         ("guards, worker", Work::Guards(Host::Worker)),
@@ -193,8 +196,13 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
             count(command.envs(variables.iter().cloned()), &mut outcome)
         }
         Work::Artefacts => artefacts().map(|ready| *variables = ready),
-        Work::Sdks(host) => sdk::test(host, |command| count(command, &mut outcome)),
-        Work::Guards(host) => sdk::test_guards(host, |command| count(command, &mut outcome)),
+        Work::Clients(host, names) => {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            clients::run_on(host, &names, false).map(|(passed, failed)| {
+                (outcome.passed, outcome.failed) = (passed, failed);
+            })
+        }
+        Work::Guards(host) => clients::guards::test(host, |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -279,7 +287,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages.iter().any(|stage| match stage.work {
             Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts | Work::Sdks(_) | Work::Guards(_) => false,
+            Work::Artefacts | Work::Clients(..) | Work::Guards(_) => false,
         })
     };
     let missing: Vec<String> =

@@ -4,7 +4,7 @@
 
 Each scene runs twice: in front of a host whose guards are off, where the failure must happen, and in
 front of one whose guards are on, where it must not. HOST (`envoy`, `worker`, `gateway`) says what the
-host can do; the DEMO addresses are those of the demo models behind the hosts. `xtask/src/sdk.rs` has
+host can do; the DEMO addresses are those of the demo models behind the hosts. `xtask/src/clients/guards.rs` has
 the configurations. The scenes of streams run a third time where Envoy writes from a timer
 (`deferred_flush`). The last line is `N passed, N failed`.
 """

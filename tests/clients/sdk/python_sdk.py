@@ -281,16 +281,16 @@ def tokens_are_counted_and_models_listed():
 
 
 def main():
+    print(f"version anthropic {anthropic.__version__}")
     failed = 0
     for run in tests:
         try:
             note = run()
-            print(f"ok   {run.__name__}{' (' + note + ')' if note else ''}")
+            print(f"ok {run.__name__}{' (' + note + ')' if note else ''}")
         except Exception:
             failed += 1
             print(f"FAIL {run.__name__}")
             traceback.print_exc(file=sys.stdout)
-    print(f"anthropic {anthropic.__version__}, python")
     print(f"{len(tests) - failed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

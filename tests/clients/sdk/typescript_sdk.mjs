@@ -192,16 +192,16 @@ test("tokens are counted and models listed", async () => {
   for await (const found of client.models.list()) assert.ok(found.id);
 });
 
+console.log(`version @anthropic-ai/sdk ${version}`);
 let failed = 0;
 for (const [name, run] of tests) {
   try {
     const note = await run();
-    console.log(`ok   ${name}${typeof note === "string" ? ` (${note})` : ""}`);
+    console.log(`ok ${name}${typeof note === "string" ? ` (${note})` : ""}`);
   } catch (error) {
     failed += 1;
     console.log(`FAIL ${name}\n${error.stack}`);
   }
 }
-console.log(`@anthropic-ai/sdk ${version}, node ${process.version}`);
 console.log(`${tests.length - failed} passed, ${failed} failed`);
 process.exit(failed ? 1 : 0);

@@ -48,6 +48,16 @@ pub(crate) struct Started {
 }
 
 impl Host {
+    /// As it is written on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Envoy => "envoy",
+            Self::Gateway => "gateway",
+            Self::Component => "component",
+            Self::Worker => "worker",
+        }
+    }
+
     /// Installs and builds what the host needs, and gives the files.
     pub(crate) fn prepare(self) -> Result<Prepared> {
         match self {

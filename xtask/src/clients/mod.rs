@@ -1,0 +1,273 @@
+//! `cargo xtask clients`: real programs that speak the Messages API, in front of a host, with the demo
+//! model behind it.
+//!
+//! A client is a folder of `tests/clients` with a `client.json`; [`Client`] says what is in it. Its script
+//! drives the program headless and prints a line for each check (`tests/clients/harness.py`).
+
+pub(crate) mod guards;
+mod install;
+mod table;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use serde_json::{Map, Value};
+
+use crate::children::{Children, Stop};
+use crate::hosts::Host;
+use crate::run::{self, Serving};
+use crate::workspace;
+
+/// What can be chosen.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Folders of `tests/clients`, or a tier: `default`, `second`, `third`, or `all`.
+    #[arg(value_name = "NAME", default_value = "default")]
+    names: Vec<String>,
+    /// Where the translator runs; several times for several hosts.
+    #[arg(long, value_enum, default_value = "envoy")]
+    host: Vec<Host>,
+    /// Only install what they need.
+    #[arg(long)]
+    install: bool,
+    /// Write docs/clients.md from the results of all runs so far.
+    #[arg(long)]
+    table: bool,
+}
+
+/// One client: its folder, and what `client.json` says.
+struct Client {
+    /// The name of its folder.
+    folder: String,
+    /// As people write it.
+    name: String,
+    /// When it runs: `default`, `second` or `third`.
+    tier: String,
+    /// The script, from its folder.
+    main: String,
+    /// What a user has to set, in Markdown.
+    needs: String,
+    /// An npm package that is compiled after the installation.
+    rebuild: Option<String>,
+    /// Creole's configuration for it.
+    config: Map<String, Value>,
+}
+
+/// What one script printed.
+#[derive(Default)]
+struct Outcome {
+    version: String,
+    checks: Vec<String>,
+    passed: u64,
+    failed: u64,
+}
+
+/// Runs the chosen clients on the chosen hosts; says whether all checks passed.
+pub(crate) fn clients(options: &Options) -> Result<bool> {
+    if options.table {
+        return table::write().map(|()| true);
+    }
+    let mut good = true;
+    for &host in &options.host {
+        let (passed, failed) = run_on(host, &options.names, options.install)?;
+        println!("{passed} passed, {failed} failed");
+        good &= failed == 0;
+    }
+    Ok(good)
+}
+
+/// Runs clients on one host; gives how many checks passed and failed.
+pub(crate) fn run_on(host: Host, names: &[String], only_install: bool) -> Result<(u64, u64)> {
+    let chosen = chosen(names)?;
+    for client in &chosen {
+        install::install(client)?;
+    }
+    let (mut passed, mut failed) = (0_u64, 0_u64);
+    let mut rows = Vec::new();
+    let mut serving: Option<(Map<String, Value>, Serving, Children)> = None;
+    for client in chosen.iter().filter(|_| !only_install) {
+        // One host serves all clients that want the same configuration.
+        if serving.as_ref().is_none_or(|(config, ..)| *config != client.config) {
+            // The old one goes first: two would share the machine.
+            drop(serving.take());
+            let mut children = Children::new(Stop::shared()?);
+            let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
+            let config = client.config.clone();
+            let started = run::start(host, None, config.clone(), None, listen, &mut children)?;
+            serving = Some((config, started, children));
+        }
+        let Some((_, serving, _)) = &serving else { continue };
+        println!("\n== {} on {}", client.name, host.name());
+        let start = Instant::now();
+        let outcome = client.run(serving)?;
+        table::keep(client, host, &outcome)?;
+        passed = passed.saturating_add(outcome.passed);
+        failed = failed.saturating_add(outcome.failed);
+        rows.push((client, outcome, start.elapsed().as_secs_f64()));
+    }
+    println!(
+        "\n{:<44} {:>8} {:>8} {:>9}",
+        format!("on {}", host.name()),
+        "passed",
+        "failed",
+        "seconds"
+    );
+    for (client, outcome, seconds) in rows {
+        let name = format!("{} {}", client.name, outcome.version);
+        println!("{name:<44} {:>8} {:>8} {seconds:>9.1}", outcome.passed, outcome.failed);
+    }
+    Ok((passed, failed))
+}
+
+/// The clients that are meant by names and tiers, in the order of their folders.
+fn chosen(names: &[String]) -> Result<Vec<Client>> {
+    let all = all()?;
+    let means =
+        |name: &str, client: &Client| name == "all" || name == client.tier || name == client.folder;
+    for name in names {
+        if !all.iter().any(|client| means(name, client)) {
+            let known: Vec<&str> = all.iter().map(|client| client.folder.as_str()).collect();
+            bail!("no client {name}; there are {}", known.join(", "));
+        }
+    }
+    let wanted = all.into_iter().filter(|client| names.iter().any(|name| means(name, client)));
+    Ok(wanted.collect())
+}
+
+fn all() -> Result<Vec<Client>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(workspace::root().join("tests/clients"))? {
+        let path = entry?.path();
+        if path.join("client.json").is_file() {
+            let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            found.push(Client::read(folder).with_context(|| path.display().to_string())?);
+        }
+    }
+    found.sort_by(|a, b| a.folder.cmp(&b.folder));
+    Ok(found)
+}
+
+impl Client {
+    fn read(folder: String) -> Result<Self> {
+        let path = workspace::root().join("tests/clients").join(&folder).join("client.json");
+        let read: Map<String, Value> = serde_json::from_str(&fs::read_to_string(path)?)?;
+        const KEYS: [&str; 6] = ["name", "tier", "main", "needs", "rebuild", "config"];
+        if let Some(key) = read.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            bail!("client.json: {key} is not one of {}", KEYS.join(", "));
+        }
+        let text = |key: &str| {
+            let text = read.get(key).and_then(Value::as_str).map(str::to_owned);
+            text.with_context(|| format!("client.json: expected a text called {key}"))
+        };
+        let config = read.get("config").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok(Self {
+            name: text("name")?,
+            tier: text("tier")?,
+            main: text("main")?,
+            needs: text("needs")?,
+            rebuild: read.get("rebuild").and_then(Value::as_str).map(str::to_owned),
+            config,
+            folder,
+        })
+    }
+
+    /// The folder with the script and the lock files.
+    fn sources(&self) -> PathBuf {
+        workspace::root().join("tests/clients").join(&self.folder)
+    }
+
+    /// The folder with what was installed.
+    fn installed(&self) -> PathBuf {
+        workspace::own().join("clients").join(&self.folder)
+    }
+
+    /// Runs the script, shows what it prints and reads it.
+    fn run(&self, serving: &Serving) -> Result<Outcome> {
+        let demo = &serving.upstream;
+        let folder = self.installed();
+        let mut command = Command::new(install::program(self));
+        command.current_dir(&folder).arg(self.sources().join(&self.main));
+        command.arg(format!("http://{}", serving.listen));
+        command.arg(format!("http://{}:{}", demo.host, demo.port));
+        command.arg(&folder).env("PATH", install::path(self)?);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let mut outcome = Outcome::default();
+        let mut counted = false;
+        for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+            let line = line?;
+            println!("{line}");
+            counted |= outcome.read(&line);
+        }
+        let status = child.wait()?;
+        // A script that dies, or tests nothing, must not look like success.
+        if !counted || (!status.success() && outcome.failed == 0) || outcome.passed == 0 {
+            outcome.failed = outcome.failed.saturating_add(1);
+        }
+        Ok(outcome)
+    }
+}
+
+impl Outcome {
+    /// Reads a line; says whether it is the last one.
+    fn read(&mut self, line: &str) -> bool {
+        if let Some(version) = line.strip_prefix("version ") {
+            // The name may have spaces; a version begins with a digit.
+            let at = version.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+            self.version = version.get(at..).unwrap_or_default().to_owned();
+        } else if let Some(check) = line.strip_prefix("ok ") {
+            let claim = check.trim().split(" (").next().unwrap_or_default();
+            self.checks.push(claim.replace('_', " "));
+        } else if let Some((passed, failed)) = line.split_once(" passed, ") {
+            let failed = failed.strip_suffix(" failed").and_then(|count| count.parse().ok());
+            if let (Ok(passed), Some(failed)) = (passed.parse(), failed) {
+                (self.passed, self.failed) = (passed, failed);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lines_of_a_script_are_read() {
+        let mut outcome = Outcome::default();
+        for line in ["version Claude Code 2.1.330", "noise", "ok it_works (0.3 s)", "FAIL other"] {
+            assert!(!outcome.read(line), "{line}");
+        }
+        assert!(outcome.read("1 passed, 1 failed"));
+        assert_eq!((outcome.passed, outcome.failed), (1, 1));
+        assert_eq!(
+            (outcome.version.as_str(), outcome.checks),
+            ("2.1.330", vec!["it works".to_owned()])
+        );
+    }
+
+    #[test]
+    fn every_client_has_a_script_a_lock_file_and_a_known_tier() {
+        let all = all().unwrap();
+        assert!(all.len() > 8);
+        for client in all {
+            let sources = client.sources();
+            assert!(sources.join(&client.main).is_file(), "{}", client.folder);
+            let locked = ["package-lock.json", "requirements.txt"];
+            assert!(locked.iter().any(|lock| sources.join(lock).is_file()), "{}", client.folder);
+            assert!(["default", "second", "third"].contains(&client.tier.as_str()));
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_client_is_refused() {
+        let error = chosen(&["claude-cod".to_owned()]).err().unwrap().to_string();
+        assert!(error.contains("claude-code"), "{error}");
+        assert_eq!(chosen(&["pi".to_owned()]).unwrap().len(), 1);
+    }
+}
