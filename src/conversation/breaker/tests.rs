@@ -4,7 +4,7 @@ use super::*;
 use crate::anthropic::{Block, Text};
 use crate::conversation::turns::after_person;
 use crate::conversation::{Item, User};
-use crate::json::Str;
+use crate::json::{Raw, Str};
 use proptest::prelude::*;
 
 const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
@@ -31,7 +31,7 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
         for (made, after, system) in all {
             let call = |(id, made): (&&'static str, &Made)| {
                 let (id, name) = (Str::plain(id), Str::plain(made.0));
-                Block::ToolUse(ToolUse { at: 0, id, name, toolset: None, input: made.1 })
+                Block::ToolUse(ToolUse { at: 0, id, name, toolset: None, input: Raw::of(made.1) })
             };
             turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
             if system {
@@ -60,7 +60,7 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
 proptest! {
     #[test]
     fn where_the_reading_begins_makes_no_difference(history in history(), most in 1u32..5) {
-        let fits = |call: &ToolUse<'_>| call.input != "{}";
+        let fits = |call: &ToolUse<'_>| &*call.input != "{}";
         let whole = count(&history, after_person(&history), most, fits);
         prop_assert_eq!(inspect(&history, most, fits), whole);
     }
@@ -71,7 +71,7 @@ fn a_history_that_gets_on_is_read_at_its_end_only() {
     let mut turns = Vec::new();
     for word in ["one", "two", "three"] {
         let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
-        let call = ToolUse { at: 0, id, name, toolset: None, input: "{}" };
+        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
         turns.push(Turn::Assistant(vec![Block::ToolUse(call)]));
         let result = ToolResult { id, content: vec![text(word)], is_error: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
