@@ -92,6 +92,25 @@ fn without_paused_heads_every_body_is_the_same() {
     unpaused.with(|vm| assert_eq!(vm.world().refused, Vec::<String>::new()));
 }
 
+#[test]
+fn a_timer_writes_what_the_callbacks_would() {
+    let plain = emulator(&keyed());
+    let deferred = emulator(&suite::config(&["0001"], json!({"deferred_flush": true})));
+    for (stream, answer) in answers() {
+        let trial = trial(messages("0001", stream, "hi"), answer);
+        let reference = suite::comparable(&plain.send(&trial));
+        for rules in all_rules() {
+            let got = suite::comparable(&deferred.send_under(&trial, rules));
+            assert_eq!(got, reference, "{rules:?}");
+        }
+    }
+    deferred.with(|vm| {
+        assert_eq!(vm.world().refused, Vec::<String>::new(), "Envoy would refuse this");
+        assert!(vm.world().streams.is_empty());
+        assert!(vm.world().tick_ms > 1, "the timer rests again");
+    });
+}
+
 fn same_body(body: &[u8]) -> String {
     creole_hosts::ordinals::Ordinals::default().replace(body)
 }

@@ -26,6 +26,8 @@ struct Way {
     body: Vec<u8>,
     /// The body while a callback asked for it to be kept.
     kept: Vec<u8>,
+    /// The end came with what is kept.
+    end_waits: bool,
     /// The end went on.
     ended: bool,
 }
@@ -128,9 +130,14 @@ impl Stream {
             return;
         }
         let result = self.trailers(vm, "proxy_on_response_trailers");
-        if !self.settle(vm) && result == 0 {
+        if self.settle(vm) {
+            return;
+        }
+        if result == 0 {
             self.release(vm, Side::Response);
             self.end(vm, Side::Response);
+        } else {
+            self.response.end_waits = true;
         }
     }
 
@@ -173,8 +180,26 @@ impl Stream {
         vm.world_mut().now_ms += ms;
         vm.in_context(PLUGIN);
         vm.call::<u32, ()>("proxy_on_tick", PLUGIN).expect("no trap");
-        if !self.over {
-            self.settle(vm);
+        if !self.over && !self.settle(vm) {
+            self.resume(vm);
+        }
+    }
+
+    /// What was kept goes on, if the filter said so. It may write more at any later time.
+    fn resume(&mut self, vm: &mut Vm) {
+        let mut kept = None;
+        self.show(vm, |shown| {
+            if std::mem::take(&mut shown.resume) {
+                kept = shown.ways[Side::Response as usize].buffer.replace(Vec::new());
+            }
+        });
+        let Some(kept) = kept else { return };
+        self.release(vm, Side::Response);
+        self.response.kept.clear();
+        self.response.body.extend_from_slice(&kept);
+        self.got.body.extend_from_slice(&kept);
+        if self.response.end_waits {
+            self.end(vm, Side::Response);
         }
     }
 
@@ -251,7 +276,11 @@ impl Stream {
                     self.end(vm, side);
                 }
             }
-            1 => self.way(side).kept = left,
+            1 => {
+                self.show(vm, |shown| shown.ways[side as usize].buffer = Some(left.clone()));
+                self.way(side).kept = left;
+                self.way(side).end_waits = end;
+            }
             // Thrown away.
             _ => {}
         }

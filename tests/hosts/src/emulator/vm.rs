@@ -33,7 +33,8 @@ pub struct Way {
     pub headers: Vec<Header>,
     /// Whether the head can still be changed: in its callback, and while it is paused.
     pub headers_open: bool,
-    /// The buffer of the body callback that runs; `None` outside of one.
+    /// The buffer of the body callback that runs, and what is kept after one that paused; otherwise
+    /// `None`.
     pub buffer: Option<Vec<u8>>,
 }
 
@@ -61,6 +62,8 @@ pub struct Stream {
     pub local: Option<Local>,
     /// Reset when the callback has returned.
     pub close: bool,
+    /// What waits towards the client goes on when the callback has returned.
+    pub resume: bool,
 }
 
 /// Everything that the imports touch.
@@ -283,6 +286,14 @@ fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
             OK
         },
     )?;
+    linker.func_wrap("env", "proxy_continue_stream", |mut c: Caller<'_, World>, side: u32| {
+        let context = c.data().context;
+        match c.data_mut().streams.get_mut(&context) {
+            Some(stream) if side == Side::Response as u32 => stream.resume = true,
+            _ => return refuse(&mut c, "continue: no such stream".to_owned()),
+        }
+        OK
+    })?;
     linker.func_wrap("env", "proxy_get_buffer_bytes", get_buffer)?;
     linker.func_wrap("env", "proxy_set_buffer_bytes", set_buffer)?;
     linker.func_wrap(
