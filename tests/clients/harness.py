@@ -103,8 +103,9 @@ def results(body):
     return found
 
 
-def paired(body):
-    """Whether every tool call has its result right after it, and every result its call."""
+def paired(body, unique=True):
+    """Every tool call has its result right after it, every result its call, and no id comes twice: a
+    model that repeats its ids (`unique=False`) gets them back as it made them."""
     waiting, seen = [], set()
     for message in body["messages"]:
         if message["role"] == "tool":
@@ -113,7 +114,7 @@ def paired(body):
             continue
         assert not waiting, f"no result for {waiting}"
         waiting = [call["id"] for call in message.get("tool_calls") or []]
-        assert not seen.intersection(waiting), f"ids come twice: {waiting}"
+        assert not unique or not seen.intersection(waiting), f"ids come twice: {waiting}"
         seen.update(waiting)
     assert not waiting, f"no result for {waiting}"
 
