@@ -11,6 +11,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use crate::children::{Children, Stop};
+use crate::clients;
 use crate::hosts::{Host, Plan};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
@@ -25,6 +26,10 @@ pub(crate) struct Options {
     /// demo model answers.
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
+    /// The model behind the host: the demo model, or a real one of 270 million parameters that is
+    /// installed and runs on this machine.
+    #[arg(long, value_enum, default_value = "demo", conflicts_with = "upstream")]
+    model: Model,
     /// Where clients connect; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     listen: SocketAddr,
@@ -34,6 +39,15 @@ pub(crate) struct Options {
     /// Creole's configuration, a JSON file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+/// The models that come with the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Model {
+    /// No model: answers that follow from the request.
+    Demo,
+    /// Gemma 3 270M in llama.cpp.
+    Local,
 }
 
 /// What was started.
@@ -60,8 +74,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut children = Children::new(stop);
     let listen = http::with_port(options.listen)?;
     // A bad URL is said before anything is installed or built.
-    let given = upstream_url(options.upstream.as_deref(), &document)?;
-    let profile = options.profile.as_deref();
+    let mut given = upstream_url(options.upstream.as_deref(), &document)?;
+    let mut profile = options.profile.as_deref();
+    if options.model == Model::Local {
+        if given.is_some() {
+            bail!("the configuration names an upstream, so --model local would be behind nothing");
+        }
+        given = Some(clients::local_model(&mut children)?);
+        profile = profile.or(Some("llama.cpp"));
+    }
     let serving = start(options.host, given, document, profile, listen, &mut children)?;
     print(&serving);
     children.watch()?;

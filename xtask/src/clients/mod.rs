@@ -20,8 +20,9 @@ use serde_json::{Map, Value};
 
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
+use crate::http::Url;
 use crate::run::{self, Serving};
-use crate::workspace;
+use crate::workspace::{self, step};
 
 /// What can be chosen.
 #[derive(Args)]
@@ -56,6 +57,8 @@ struct Client {
     rebuild: Option<String>,
     /// Creole's configuration for it.
     config: Map<String, Value>,
+    /// Whether the model is the local one instead of the demo model.
+    local: bool,
 }
 
 /// What one script printed.
@@ -89,19 +92,14 @@ pub(crate) fn run_on(host: Host, names: &[String], only_install: bool) -> Result
     }
     let (mut passed, mut failed) = (0_u64, 0_u64);
     let mut rows = Vec::new();
-    let mut serving: Option<(Map<String, Value>, Serving, Children)> = None;
+    let mut up: Option<Up> = None;
     for client in chosen.iter().filter(|_| !only_install) {
-        // One host serves all clients that want the same configuration.
-        if serving.as_ref().is_none_or(|(config, ..)| *config != client.config) {
+        if !up.as_ref().is_some_and(|up| up.serves(client)) {
             // The old one goes first: two would share the machine.
-            drop(serving.take());
-            let mut children = Children::new(Stop::shared()?);
-            let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
-            let config = client.config.clone();
-            let started = run::start(host, None, config.clone(), None, listen, &mut children)?;
-            serving = Some((config, started, children));
+            drop(up.take());
+            up = Some(Up::start(host, client)?);
         }
-        let Some((_, serving, _)) = &serving else { continue };
+        let Some(Up { serving, .. }) = &up else { continue };
         println!("\n== {} on {}", client.name, host.name());
         let start = Instant::now();
         let outcome = client.run(serving)?;
@@ -122,6 +120,44 @@ pub(crate) fn run_on(host: Host, names: &[String], only_install: bool) -> Result
         println!("{name:<44} {:>8} {:>8} {seconds:>9.1}", outcome.passed, outcome.failed);
     }
     Ok((passed, failed))
+}
+
+/// A host that runs. It serves every client that wants the same configuration and model.
+struct Up {
+    config: Map<String, Value>,
+    local: bool,
+    serving: Serving,
+    _children: Children,
+}
+
+impl Up {
+    fn start(host: Host, client: &Client) -> Result<Self> {
+        let mut children = Children::new(Stop::shared()?);
+        let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
+        let given = if client.local { Some(local_model(&mut children)?) } else { None };
+        let profile = client.local.then_some("llama.cpp");
+        let config = client.config.clone();
+        let serving = run::start(host, given, config.clone(), profile, listen, &mut children)?;
+        Ok(Self { config, local: client.local, serving, _children: children })
+    }
+
+    fn serves(&self, client: &Client) -> bool {
+        self.config == client.config && self.local == client.local
+    }
+}
+
+/// Installs and starts a real model on this machine; gives the URL of its server.
+pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
+    let client = Client::read("local-model".to_owned())?;
+    install::install(&client)?;
+    let folder = client.installed();
+    let mut command = Command::new(install::program(&client));
+    command.arg(client.sources().join("server.py")).arg(&folder);
+    // Its first start puts the model's file together, which takes a while.
+    let url = step("starting the local model", || {
+        children.start_and_read_line("the local model", &mut command, &folder.join("server.log"))
+    })?;
+    Url::parse(&url)
 }
 
 /// The clients that are meant by names and tiers, in the order of their folders.
@@ -156,7 +192,7 @@ impl Client {
     fn read(folder: String) -> Result<Self> {
         let path = workspace::root().join("tests/clients").join(&folder).join("client.json");
         let read: Map<String, Value> = serde_json::from_str(&fs::read_to_string(path)?)?;
-        const KEYS: [&str; 6] = ["name", "tier", "main", "needs", "rebuild", "config"];
+        const KEYS: [&str; 7] = ["name", "tier", "main", "needs", "rebuild", "config", "local"];
         if let Some(key) = read.keys().find(|key| !KEYS.contains(&key.as_str())) {
             bail!("client.json: {key} is not one of {}", KEYS.join(", "));
         }
@@ -172,6 +208,7 @@ impl Client {
             needs: text("needs")?,
             rebuild: read.get("rebuild").and_then(Value::as_str).map(str::to_owned),
             config,
+            local: read.get("local").and_then(Value::as_bool).unwrap_or_default(),
             folder,
         })
     }
