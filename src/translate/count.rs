@@ -1,7 +1,8 @@
-//! An estimate of a request's input tokens (mapping A.10): for `count_tokens`, and for
-//! `message_start`, which must name a number before the upstream has counted.
+//! An estimate of a request's input tokens (mapping A.10): a careful one for `count_tokens`, and a
+//! quick one, from bytes alone, for `message_start`, which must name a number before the upstream has
+//! counted.
 
-use super::server_history;
+use super::{server_history, tokens};
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request};
 use crate::asked::Shape;
@@ -15,29 +16,25 @@ const BASE64_BYTES_PER_TOKEN: u64 = 50;
 
 #[derive(Default)]
 struct Count {
+    /// Texts are looked at, letter by letter.
+    careful: bool,
     /// Bytes of text, 3.6 to a token.
     bytes: u64,
+    /// Thousandths of tokens in text.
+    thousandths: u64,
     tokens: u64,
 }
 
-/// Estimates the input tokens of a request.
+/// Estimates the input tokens of a request, quickly.
 #[must_use]
 pub(super) fn estimate(request: &Request<'_>) -> u64 {
-    let mut count = Count::default();
-    for text in &request.system {
-        count.text(text.text);
-    }
-    for message in &request.messages {
-        count.tokens = count.tokens.saturating_add(PER_MESSAGE);
-        count.blocks(&message.content);
-    }
-    for tool in &request.tools {
-        count.tokens = count.tokens.saturating_add(PER_TOOL);
-        count.tool(tool);
-    }
-    // 3.6 bytes are 18/5.
-    let text_tokens = count.bytes.saturating_mul(5).div_ceil(18);
-    count.tokens.saturating_add(text_tokens)
+    Count::default().request(request)
+}
+
+/// Estimates the input tokens of a request for a client that asks for nothing else.
+#[must_use]
+pub(super) fn estimate_carefully(request: &Request<'_>) -> u64 {
+    Count { careful: true, ..Count::default() }.request(request)
 }
 
 /// How much of what there is in a request; ids are counted elsewhere.
@@ -55,16 +52,47 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
 }
 
 impl Count {
+    fn request(mut self, request: &Request<'_>) -> u64 {
+        for text in &request.system {
+            self.text(text.text);
+        }
+        for message in &request.messages {
+            self.tokens = self.tokens.saturating_add(PER_MESSAGE);
+            self.blocks(&message.content);
+        }
+        for tool in &request.tools {
+            self.tokens = self.tokens.saturating_add(PER_TOOL);
+            self.tool(tool);
+        }
+        // 3.6 bytes are 18/5.
+        let text_tokens = self.bytes.saturating_mul(5).div_ceil(18);
+        self.tokens.saturating_add(text_tokens).saturating_add(self.thousandths.div_ceil(1000))
+    }
+
     fn add(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }
 
+    fn add_carefully(&mut self, text: &str) {
+        self.thousandths = self.thousandths.saturating_add(tokens::thousandths(text));
+    }
+
     fn text(&mut self, text: Str<'_>) {
-        self.add(text.decoded_len());
+        if self.careful {
+            self.add_carefully(&text.decode());
+        } else {
+            self.add(text.decoded_len());
+        }
     }
 
     fn json(&mut self, json: Raw<'_>) {
-        self.add(json.compact_len());
+        if self.careful {
+            let mut compact = Vec::new();
+            json.compact(&mut compact);
+            self.add_carefully(&String::from_utf8_lossy(&compact));
+        } else {
+            self.add(json.compact_len());
+        }
     }
 
     fn blocks(&mut self, blocks: &[Block<'_>]) {
@@ -95,7 +123,11 @@ impl Count {
                 Block::ServerToolResult { content, .. } => {
                     let mut words = Vec::new();
                     server_history::push_result(&mut words, content);
-                    self.add(words.len());
+                    if self.careful {
+                        self.add_carefully(&String::from_utf8_lossy(&words));
+                    } else {
+                        self.add(words.len());
+                    }
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),
                 // Reasoning of earlier turns is not billed as input.
@@ -131,7 +163,12 @@ impl Count {
             self.json(function);
             return;
         }
-        self.add(tool.name.as_deref().unwrap_or_default().len());
+        let name = tool.name.as_deref().unwrap_or_default();
+        if self.careful {
+            self.add_carefully(name);
+        } else {
+            self.add(name.len());
+        }
         self.text(tool.description.unwrap_or_default());
         self.json(tool.input_schema.unwrap_or_default());
     }

@@ -16,6 +16,7 @@ mod request;
 mod server_history;
 mod surrogates;
 mod thinking;
+mod tokens;
 mod tool_input;
 mod turns;
 

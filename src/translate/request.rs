@@ -144,7 +144,7 @@ pub(super) fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
     let mut warnings = Warnings::new(config.settings.strict);
     let request = Request::read(body, config.settings.depth_max, true, &mut warnings)?;
     check(&request, &request.model.decode(), config, &[], &mut warnings)?;
-    Ok(count::estimate(&request))
+    Ok(count::estimate_carefully(&request))
 }
 
 /// Refuses what cannot be served, counts what is left out, and finds the upstream.
