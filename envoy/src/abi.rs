@@ -16,6 +16,7 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 
+use creole::names::Names;
 use creole::{Header, Millis};
 
 use crate::Filter;
@@ -53,6 +54,7 @@ const STREAM_RESPONSE: u32 = 1;
 
 /// `proxy_metric_type_t`
 const COUNTER: u32 = 0;
+const HISTOGRAM: u32 = 2;
 
 /// Beyond every buffer: the whole of it is replaced.
 const WHOLE: usize = usize::MAX >> 1;
@@ -113,6 +115,7 @@ mod host {
             id: *mut u32,
         ) -> u32;
         pub(super) fn proxy_increment_metric(id: u32, by: i64) -> u32;
+        pub(super) fn proxy_record_metric(id: u32, value: u64) -> u32;
     }
 }
 
@@ -256,8 +259,8 @@ fn write_pairs(headers: &[Header]) -> Vec<u8> {
 /// What this VM has beside the filter.
 struct Vm {
     filter: RefCell<Filter>,
-    /// Defining a counter again would give it a second id.
-    counters: RefCell<Vec<(&'static str, u32)>>,
+    /// The ids of statistics: defining one again would give it a second id.
+    statistics: RefCell<Names<'static, u32>>,
     /// A keyed hash: the entropy of this VM, drawn once.
     entropy: RandomState,
     streams: Cell<u64>,
@@ -266,7 +269,7 @@ struct Vm {
 thread_local! {
     static VM: Vm = Vm {
         filter: RefCell::default(),
-        counters: RefCell::default(),
+        statistics: RefCell::default(),
         entropy: RandomState::new(),
         streams: Cell::new(0),
     };
@@ -276,6 +279,15 @@ thread_local! {
 fn ask<R: Default>(question: impl FnOnce(&mut Filter) -> R) -> R {
     VM.with(|vm| vm.filter.try_borrow_mut().map(|mut filter| question(&mut filter)))
         .unwrap_or_default()
+}
+
+/// Asks about a body, which is what takes time, and tells how long it took.
+fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter) -> R) -> R {
+    let began = now_ns();
+    let answer = ask(question);
+    let spent_ns = now_ns().saturating_sub(began);
+    ask(|filter| filter.add_spent(id, spent_ns));
+    answer
 }
 
 /// A number that no other stream has, in no VM.
@@ -289,30 +301,34 @@ fn seed(id: ContextId) -> u128 {
     })
 }
 
-fn count(name: &'static str, by: u64) -> Result<(), Status> {
-    let known = VM.with(|vm| {
-        let counters = vm.counters.try_borrow().ok()?;
-        counters.iter().find(|known| known.0 == name).map(|known| known.1)
-    });
-    let id = match known {
-        Some(id) => id,
-        None => {
-            let mut id = 0;
-            // SAFETY: the host reads `name` and writes to a local.
-            check(unsafe {
-                host::proxy_define_metric(COUNTER, name.as_ptr(), name.len(), &raw mut id)
-            })?;
-            VM.with(|vm| {
-                if let Ok(mut counters) = vm.counters.try_borrow_mut() {
-                    counters.push((name, id));
-                }
-            });
-            id
+/// The host's id of a statistic.
+fn statistic(kind: u32, name: &str) -> Result<u32, Status> {
+    let known = VM.with(|vm| vm.statistics.try_borrow().ok()?.get(name).copied());
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    let mut id = 0;
+    // SAFETY: the host reads `name` and writes to a local.
+    check(unsafe { host::proxy_define_metric(kind, name.as_ptr(), name.len(), &raw mut id) })?;
+    VM.with(|vm| {
+        if let Ok(mut statistics) = vm.statistics.try_borrow_mut() {
+            statistics.insert(name.to_owned(), id);
         }
-    };
+    });
+    Ok(id)
+}
+
+fn count(name: &str, by: u64) -> Result<(), Status> {
+    let id = statistic(COUNTER, name)?;
     let by = i64::try_from(by).unwrap_or(i64::MAX);
     // SAFETY: numbers alone.
     check(unsafe { host::proxy_increment_metric(id, by) })
+}
+
+fn record(name: &str, value: u64) -> Result<(), Status> {
+    let id = statistic(HISTOGRAM, name)?;
+    // SAFETY: numbers alone.
+    check(unsafe { host::proxy_record_metric(id, value) })
 }
 
 fn act(action: &Action) -> Result<(), Status> {
@@ -331,6 +347,7 @@ fn act(action: &Action) -> Result<(), Status> {
             check(unsafe { host::proxy_set_tick_period_milliseconds(*period_ms) })
         }
         Action::Count { name, by } => count(name, *by),
+        Action::Record { name, value } => record(name, *value),
         Action::Log(level, text) => {
             log(*level, text);
             Ok(())
@@ -359,6 +376,7 @@ fn name(action: &Action) -> &'static str {
         Action::CloseStream => "close stream",
         Action::SetTickPeriod { .. } => "set tick period",
         Action::Count { .. } => "count",
+        Action::Record { .. } => "record",
         Action::Log(..) => "log",
     }
 }
@@ -462,7 +480,7 @@ extern "C" fn proxy_on_request_body(id: ContextId, size: usize, end: u32) -> u32
         return STOP_ITERATION_NO_BUFFER;
     };
     let now = now();
-    let decision = ask(|filter| filter.on_request_body(id, piece, end != 0, now));
+    let decision = timed(id, |filter| filter.on_request_body(id, piece, end != 0, now));
     finish(id, &decision, STOP_ITERATION_NO_BUFFER)
 }
 
@@ -493,7 +511,7 @@ extern "C" fn proxy_on_response_body(id: ContextId, size: usize, end: u32) -> u3
         return STOP_ITERATION_NO_BUFFER;
     };
     let now = now();
-    let decision = ask(|filter| filter.on_response_body(id, piece, end != 0, now));
+    let decision = timed(id, |filter| filter.on_response_body(id, piece, end != 0, now));
     finish(id, &decision, STOP_ITERATION_NO_BUFFER)
 }
 

@@ -49,9 +49,16 @@ pub enum Action {
     /// Add to a counter.
     Count {
         /// Its name.
-        name: &'static str,
+        name: String,
         /// How much.
         by: u64,
+    },
+    /// Add to a distribution.
+    Record {
+        /// Its name.
+        name: String,
+        /// What was measured.
+        value: u64,
     },
     /// Write a line to Envoy's log.
     Log(Level, String),

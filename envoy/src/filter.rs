@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use creole::config::Config;
+use creole::metrics::Counters;
 use creole::translate::headers::is_value;
 use creole::{Header, Millis};
 
@@ -29,6 +30,7 @@ pub struct Filter {
     streams: Contexts<Entry>,
     /// What all streams together hold.
     held_bytes: usize,
+    counters: Counters,
 }
 
 /// A configuration, once there is one.
@@ -205,8 +207,15 @@ impl Filter {
     /// A stream is over.
     pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
         match self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
-            Some(stream) => stream.on_log(details, now),
+            Some(stream) => stream.on_log(details, &mut self.counters, now),
             None => Vec::new(),
+        }
+    }
+
+    /// A callback of this stream took so long.
+    pub fn add_spent(&mut self, id: ContextId, spent_ns: u64) {
+        if let Some(stream) = self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
+            stream.add_spent(spent_ns);
         }
     }
 

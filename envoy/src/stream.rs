@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::error::Error;
+use creole::log::Request;
+use creole::metrics::Counters;
 use creole::report::Outcome;
 use creole::translate::headers::Headers;
 use creole::{
@@ -54,6 +56,10 @@ pub struct Stream {
     close_at: Option<Millis>,
     /// The client has the head of a stream that is written by the timer.
     deferred: Option<Deferred>,
+    /// For the line in the log.
+    request: Request,
+    /// How long the callbacks of bodies took, in nanoseconds.
+    spent_ns: u64,
 }
 
 #[derive(Debug)]
@@ -83,6 +89,8 @@ impl Stream {
             held_bytes: 0,
             close_at: None,
             deferred: None,
+            request: Request::default(),
+            spent_ns: 0,
         }
     }
 
@@ -94,6 +102,11 @@ impl Stream {
             State::Collecting { .. } | State::Refusing { .. } => true,
             State::Waiting | State::Answering { .. } => side == Side::Response,
         }
+    }
+
+    /// A callback took so long.
+    pub fn add_spent(&mut self, spent_ns: u64) {
+        self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
     /// Bytes that are kept here.
@@ -111,6 +124,12 @@ impl Stream {
     ) -> Decision {
         let method = head.value(":method").unwrap_or_default();
         let path = head.value(":path").unwrap_or_default();
+        self.request = Request {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            began: now,
+            ..Request::default()
+        };
         let paused = self.config.settings.pause_headers;
         let seen: Vec<Header>;
         let seen = if paused {
@@ -412,7 +431,7 @@ impl Stream {
     }
 
     /// The stream is over, well or not: counts and logs.
-    pub fn on_log(&mut self, details: &str, now: Millis) -> Vec<Action> {
+    pub fn on_log(&mut self, details: &str, counters: &mut Counters, now: Millis) -> Vec<Action> {
         let mut actions = Vec::new();
         // An exchange that passed through stays open; it is nobody's business here.
         if matches!(self.state, State::HandsOff) && !self.exchange.is_ended() {
@@ -434,8 +453,12 @@ impl Stream {
                 }
             }
         }
-        let log = self.config.settings.log;
-        observe::finished(&self.exchange.report(), details, log, now, &mut actions);
+        if self.spent_ns > 0 {
+            self.exchange.add_translation_us(self.spent_ns / 1000);
+        }
+        details.clone_into(&mut self.request.details);
+        let report = self.exchange.report();
+        observe::finished(&report, &self.request, &self.config, counters, now, &mut actions);
         actions
     }
 

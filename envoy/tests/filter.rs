@@ -198,7 +198,7 @@ fn a_client_that_leaves_is_counted_once_in_every_phase() {
     envoy.body(b"{", false);
     let lines = envoy.lines("downstream_remote_disconnect");
     assert_eq!(lines.len(), 1);
-    assert!(lines[0].1.contains("outcome=abandoned status=499"), "{lines:?}");
+    assert!(lines[0].1.contains(r#""status":499,"outcome":"abandoned""#), "{lines:?}");
     assert_eq!(lines[0].0, Level::Info);
 }
 

@@ -140,7 +140,7 @@ fn an_answer_is_written_once_with_its_length_however_it_is_cut() {
             assert_eq!(whole.get_or_insert_with(|| body.clone()).len(), body.len());
             assert_eq!(envoy.filter.held_bytes(), 0);
             let lines = envoy.lines("via_upstream");
-            assert!(lines[0].1.contains("outcome=answered status=200"), "{lines:?}");
+            assert!(lines[0].1.contains(r#""status":200,"outcome":"answered""#), "{lines:?}");
         }
     }
 }
@@ -170,7 +170,7 @@ fn events_are_written_in_the_callback_that_they_came_in() {
             assert_eq!(envoy.filter.held_bytes(), 0);
         }
         assert_eq!(envoy.answer(b"", true).flow, Flow::Continue);
-        assert!(envoy.lines("via_upstream")[0].1.contains("outcome=answered"));
+        assert!(envoy.lines("via_upstream")[0].1.contains(r#""outcome":"answered""#));
     }
 }
 
@@ -253,7 +253,7 @@ fn trailers_end_an_answer_as_its_end_would() {
     let decision = envoy.filter.on_response_trailers(envoy.id, envoy.now);
     assert_eq!(local(&decision).status, 200);
     assert!(text(&local(&decision).body).contains("Hi"));
-    assert!(envoy.lines("via_upstream")[0].1.contains("outcome=answered"));
+    assert!(envoy.lines("via_upstream")[0].1.contains(r#""outcome":"answered""#));
 
     // A stream has said everything by then.
     let mut envoy = sent(PAUSED, STREAM);
@@ -302,7 +302,10 @@ fn an_upstream_that_stops_in_the_middle_breaks_the_stream() {
     assert_eq!(envoy.tick(start + 1000), [(envoy.id, vec![Action::CloseStream])]);
     let (level, line) = envoy.lines("creole").remove(0);
     assert_eq!(level, Level::Warn);
-    assert!(line.contains("error=timeout_error") && line.contains("guards=stall"), "{line}");
+    assert!(
+        line.contains(r#""error":"timeout_error""#) && line.contains(r#""cause":"stall""#),
+        "{line}"
+    );
 }
 
 #[test]
@@ -338,9 +341,9 @@ fn streams_that_hold_too_much_of_an_answer_are_ended() {
 #[test]
 fn whoever_breaks_a_stream_is_named() {
     for (details, expected) in [
-        ("downstream_remote_disconnect", "outcome=abandoned"),
-        ("upstream_reset_after_response_started{protocol_error}", "outcome=failed_upstream"),
-        ("stream_idle_timeout", "error=timeout_error"),
+        ("downstream_remote_disconnect", r#""outcome":"abandoned""#),
+        ("upstream_reset_after_response_started{protocol_error}", r#""outcome":"failed_upstream""#),
+        ("stream_idle_timeout", r#""error":"timeout_error""#),
     ] {
         let mut envoy = sent(PAUSED, STREAM);
         envoy.head(200, &[], false, "via_upstream");
