@@ -209,7 +209,8 @@ impl Counters {
         }
     }
 
-    fn model<'a>(&mut self, report: &'a Report, config: &Config) -> Cow<'a, str> {
+    /// The label for the model that the client named.
+    pub fn model<'a>(&mut self, report: &'a Report, config: &Config) -> Cow<'a, str> {
         const OTHER: &str = "other";
         let name = word(&report.model);
         if let Some(entry) = config.models.entry(&report.model) {

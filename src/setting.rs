@@ -3,44 +3,116 @@
 //! Two macros define each type together with its default, its reading and its list of names, so
 //! that a key cannot exist in one of them only.
 
-use crate::json::{Error, Reader};
+use crate::json::{Error, Reader, Writer};
 
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {
+    /// What it looks like, for the schema.
+    const SHAPE: Shape;
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error>;
+
+    /// Writes it as it would be read: defaults, for the schema.
+    fn write(&self, json: &mut Writer<'_>);
+}
+
+/// What a value of the configuration looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `true` or `false`.
+    Bool,
+    /// A whole number that is not negative.
+    Number,
+    /// A text.
+    Text,
+    /// A list of these.
+    List(&'static Self),
+    /// One of these words, each with what it means.
+    Words(&'static [(&'static str, &'static str)]),
+    /// An object with these keys.
+    Object(&'static [Field]),
+}
+
+/// A key of an object of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The key.
+    pub name: &'static str,
+    /// What it is for.
+    pub doc: &'static str,
+    /// What its value looks like.
+    pub shape: Shape,
 }
 
 impl Setting for bool {
+    const SHAPE: Shape = Shape::Bool;
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.bool(*self);
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         reader.bool()
     }
 }
 
 impl Setting for u64 {
+    const SHAPE: Shape = Shape::Number;
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.u64(*self);
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         reader.u64()
     }
 }
 
 impl Setting for u32 {
+    const SHAPE: Shape = Shape::Number;
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.u64((*self).into());
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
     }
 }
 
 impl Setting for usize {
+    const SHAPE: Shape = Shape::Number;
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.u64(*self as u64);
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
     }
 }
 
 impl Setting for String {
+    const SHAPE: Shape = Shape::Text;
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.text(self);
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         Ok(reader.string()?.decode().into_owned())
     }
 }
 
 impl<T: Setting> Setting for Vec<T> {
+    const SHAPE: Shape = Shape::List(&T::SHAPE);
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.begin_array();
+        self.iter().for_each(|value| value.write(json));
+        json.end_array();
+    }
+
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let mut values = Self::new();
         reader.begin_array()?;
@@ -106,6 +178,21 @@ macro_rules! keys {
             /// The names of its keys.
             pub const KEYS: &[&str] = &[$(stringify!($key)),+];
 
+            /// Its keys, for the schema.
+            pub const FIELDS: &[$crate::setting::Field] = &[$($crate::setting::Field {
+                name: stringify!($key),
+                doc: concat!($($key_doc),+),
+                shape: <$type as $crate::setting::Setting>::SHAPE,
+            }),+];
+
+            /// Writes the value of each key.
+            pub(crate) fn write_keys(&self, json: &mut $crate::json::Writer<'_>) {
+                $(
+                    json.key(stringify!($key));
+                    $crate::setting::Setting::write(&self.$key, json);
+                )+
+            }
+
             /// Reads the value of `key`, if that is one of [`Self::KEYS`].
             pub(crate) fn read_key(
                 &mut self,
@@ -133,6 +220,14 @@ macro_rules! keys {
         }
 
         impl $crate::setting::Setting for $name {
+            const SHAPE: $crate::setting::Shape = $crate::setting::Shape::Object(Self::FIELDS);
+
+            fn write(&self, json: &mut $crate::json::Writer<'_>) {
+                json.begin_object();
+                self.write_keys(json);
+                json.end_object();
+            }
+
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {
@@ -170,6 +265,13 @@ macro_rules! words {
         }
 
         impl $crate::setting::Setting for $name {
+            const SHAPE: $crate::setting::Shape =
+                $crate::setting::Shape::Words(&[$(($text, concat!($($word_doc),+))),+]);
+
+            fn write(&self, json: &mut $crate::json::Writer<'_>) {
+                json.text(self.word());
+            }
+
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {

@@ -54,7 +54,7 @@ struct UpstreamDocument<'a> {
     guards: Option<&'a str>,
 }
 
-const UPSTREAM_KEYS: &[&str] =
+pub(super) const UPSTREAM_KEYS: &[&str] =
     &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides", "guards"];
 
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl KeyDocument {
     }
 }
 
-impl Setting for Target {
+impl Target {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let mut target = Self::default();
         setting::object(reader, &["upstream", "model"], &mut |key, reader| {
@@ -173,6 +173,8 @@ impl Config {
         while let Some(key) = reader.next_key()? {
             let key = key.decode();
             let read = match &*key {
+                // Editors find the schema by it.
+                "$schema" => reader.skip().map(|_| ()),
                 "upstreams" => {
                     named(&mut reader, UpstreamDocument::read).map(|found| upstreams = found)
                 }

@@ -4,6 +4,7 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod document;
+pub mod schema;
 mod short;
 
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use std::fmt;
 
 use crate::names::Names;
 use crate::profile::Profile;
+pub use crate::setting::{Field, Shape};
 use crate::setting::{keys, words};
 pub use document::ConfigError;
 pub use short::Address;

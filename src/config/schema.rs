@@ -1,0 +1,304 @@
+//! The configuration as JSON Schema (2020-12), and as a page for people.
+//!
+//! Both are made from the definitions by which the configuration is read, so that neither can name a
+//! key that is not there or miss one that is. `docs/decisions/0004-schema-from-macros.md` says why no
+//! crate does this.
+
+use super::{Config, Guards, Protocol, Settings, Upstream};
+use crate::json::Writer;
+use crate::profile::{PRESETS, Profile};
+use crate::setting::{Field, Setting as _, Shape};
+
+const URL: &str = "Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes only `:authority` from here; every other host needs it.";
+const CLUSTER: &str = "Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.";
+const BASE_PATH: &str = "What stands before `/chat/completions`.";
+const PROTOCOL: &str = "What it speaks.";
+const PROFILE: &str = "What kind of server it is.";
+const KEY: &str = "Which credential it gets: `\"client\"`, the one that the client sent, or `{\"secret\": NAME}`, a secret of the host.";
+const OVERRIDES: &str = "Flags of the profile that are different here.";
+const GUARDS: &str =
+    "Guards of requests that go there, where they are different from those of all.";
+const UPSTREAMS: &str = "Where requests can go, by name. Absent: one, called `default`.";
+const MODELS: &str = "Which model of which upstream serves which model of the client: an exact name, then the longest prefix such as `claude-*`, then `*`. Absent: every name goes to the first upstream as it is.";
+const TARGET_UPSTREAM: &str = "A name in `upstreams`; may be absent where there is only one.";
+const TARGET_MODEL: &str = "The model's name there. Absent: the name that the client sent.";
+
+/// The schema, as JSON text.
+#[must_use]
+pub fn schema() -> String {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    json.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
+    json.key("title").text("Configuration of Creole");
+    json.key("type").text("object").key("additionalProperties").bool(false);
+    json.key("properties").begin_object();
+    json.key_text("$schema").begin_object().key("type").text("string").end_object();
+    map(&mut json, "upstreams", UPSTREAMS, upstream);
+    map(&mut json, "models", MODELS, target);
+    let settings = Config::default().settings;
+    properties(&mut json, Settings::FIELDS, &defaults(|json| settings.write(json)));
+    json.end_object().end_object();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// An object whose keys are names that the operator chose.
+fn map(json: &mut Writer<'_>, key: &str, doc: &str, value: fn(&mut Writer<'_>)) {
+    json.key_text(key).begin_object().key("description").text(doc).key("type").text("object");
+    value(json.key("additionalProperties"));
+    json.end_object();
+}
+
+fn upstream(json: &mut Writer<'_>) {
+    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
+    json.key("properties").begin_object();
+    text(json, "url", URL, None);
+    text(json, "cluster", CLUSTER, None);
+    text(json, "base_path", BASE_PATH, Some(&Upstream::named("").base_path));
+    json.key("protocol").begin_object().key("description").text(PROTOCOL);
+    shape(json, &Protocol::SHAPE);
+    json.key("default").text(Protocol::Openai.word()).end_object();
+    json.key("profile").begin_object().key("description").text(PROFILE).key("enum").begin_array();
+    PRESETS.iter().for_each(|preset| {
+        json.text(preset);
+    });
+    json.end_array().key("default").text("default").end_object();
+    json.key_text("key").begin_object().key("description").text(KEY).key("default").text("client");
+    json.key("anyOf").begin_array();
+    json.begin_object().key("const").text("client").end_object();
+    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
+    json.key("required").begin_array().text("secret").end_array();
+    json.key("properties").begin_object();
+    text(json, "secret", "The secret's name.", None);
+    json.end_object().end_object().end_array().end_object();
+    json.key("profile_overrides").begin_object().key("description").text(OVERRIDES);
+    let profile = Profile::default();
+    object(json, Profile::FIELDS, &defaults(|json| profile.write(json)));
+    json.end_object();
+    json.key("guards").begin_object().key("description").text(GUARDS);
+    let guards = Config::default().settings.guards;
+    object(json, Guards::FIELDS, &defaults(|json| guards.write(json)));
+    json.end_object().end_object().end_object();
+}
+
+fn target(json: &mut Writer<'_>) {
+    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
+    json.key("properties").begin_object();
+    text(json, "upstream", TARGET_UPSTREAM, None);
+    text(json, "model", TARGET_MODEL, None);
+    json.end_object().end_object();
+}
+
+fn text(json: &mut Writer<'_>, key: &str, doc: &str, default: Option<&str>) {
+    json.key_text(key).begin_object().key("description").text(doc).key("type").text("string");
+    if let Some(default) = default {
+        json.key("default").text(default);
+    }
+    json.end_object();
+}
+
+fn defaults(write: impl FnOnce(&mut Writer<'_>)) -> String {
+    let mut out = Vec::new();
+    write(&mut Writer::new(&mut out));
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn object(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
+    json.key("type").text("object").key("additionalProperties").bool(false);
+    json.key("properties").begin_object();
+    properties(json, fields, defaults);
+    json.end_object();
+}
+
+/// `defaults` is an object with a value for each field.
+fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
+    for field in fields {
+        let default = member(defaults, field.name);
+        json.key_text(field.name).begin_object().key("description").text(field.doc.trim());
+        match field.shape {
+            Shape::Object(fields) => object(json, fields, default),
+            other => {
+                shape(json, &other);
+                json.key("default").raw(default);
+            }
+        }
+        json.end_object();
+    }
+}
+
+fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
+    match shape_of {
+        Shape::Bool => {
+            json.key("type").text("boolean");
+        }
+        Shape::Number => {
+            json.key("type").text("integer").key("minimum").u64(0);
+        }
+        Shape::Text => {
+            json.key("type").text("string");
+        }
+        Shape::List(of) => {
+            json.key("type").text("array").key("items").begin_object();
+            shape(json, of);
+            json.end_object();
+        }
+        Shape::Words(words) => {
+            json.key("oneOf").begin_array();
+            for (word, doc) in *words {
+                json.begin_object().key("const").text(word);
+                json.key("description").text(doc.trim()).end_object();
+            }
+            json.end_array();
+        }
+        Shape::Object(fields) => object(json, fields, "{}"),
+    }
+}
+
+/// The value of a key in an object of ours.
+fn member<'a>(object: &'a str, name: &str) -> &'a str {
+    let mut reader = crate::json::Reader::new(object, 16);
+    if reader.begin_object().is_ok() {
+        while let Ok(Some(key)) = reader.next_key() {
+            let Ok(value) = reader.skip() else { break };
+            if key == name {
+                return value;
+            }
+        }
+    }
+    "null"
+}
+
+/// The tables of `docs/configuration.md`: every key with its values, default and meaning.
+#[must_use]
+pub fn tables() -> String {
+    let settings = Config::default().settings;
+    let profile = Profile::default();
+    let mut page = String::from("## Settings\n\n");
+    table(&mut page, "", Settings::FIELDS, &defaults(|json| settings.write(json)));
+    page.push_str("\n## Upstreams\n\nEach entry of `upstreams`:\n\n");
+    head(&mut page);
+    for (key, values, default, doc) in [
+        ("url", "text", "", URL),
+        ("cluster", "text", "", CLUSTER),
+        ("base_path", "text", "`\"/v1\"`", BASE_PATH),
+        ("protocol", "`\"openai\"`, `\"anthropic\"`", "`\"openai\"`", PROTOCOL),
+        ("profile", "one of the presets below", "`\"default\"`", PROFILE),
+        ("key", "`\"client\"` or `{\"secret\": NAME}`", "`\"client\"`", KEY),
+        ("profile_overrides", "flags of the profile", "", OVERRIDES),
+        ("guards", "as `guards` above", "", GUARDS),
+    ] {
+        row(&mut page, key, values, default, doc);
+    }
+    page.push_str("\nPresets: ");
+    let presets: Vec<String> = PRESETS.iter().map(|preset| format!("`{preset}`")).collect();
+    page.push_str(&presets.join(", "));
+    page.push_str(".\n\n## Models\n\n");
+    page.push_str(MODELS);
+    page.push_str("\n\n");
+    head(&mut page);
+    row(&mut page, "upstream", "text", "", TARGET_UPSTREAM);
+    row(&mut page, "model", "text", "", TARGET_MODEL);
+    page.push_str("\n## Flags of a profile\n\nDefaults are those of the preset `default`.\n\n");
+    table(&mut page, "", Profile::FIELDS, &defaults(|json| profile.write(json)));
+    page
+}
+
+fn head(page: &mut String) {
+    page.push_str("| key | values | default | meaning |\n|---|---|---|---|\n");
+}
+
+fn row(page: &mut String, key: &str, values: &str, default: &str, doc: &str) {
+    for part in ["| `", key, "` | ", values, " | ", default, " | ", doc.trim(), " |\n"] {
+        page.push_str(part);
+    }
+}
+
+fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
+    if prefix.is_empty() {
+        head(page);
+    }
+    for field in fields {
+        let (name, default) = (format!("{prefix}{}", field.name), member(defaults, field.name));
+        match field.shape {
+            Shape::Object(fields) => table(page, &format!("{name}."), fields, default),
+            other => {
+                row(page, &name, &values(&other), &format!("`{default}`"), &meaning(field));
+            }
+        }
+    }
+}
+
+fn values(shape: &Shape) -> String {
+    match shape {
+        Shape::Bool => "`true`, `false`".to_owned(),
+        Shape::Number => "whole number".to_owned(),
+        Shape::Text => "text".to_owned(),
+        Shape::List(of) => format!("list of {}", values(of)),
+        Shape::Words(words) => {
+            let words: Vec<String> =
+                words.iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
+            words.join(", ")
+        }
+        Shape::Object(_) => "object".to_owned(),
+    }
+}
+
+/// What a key is for, and what each of its words means.
+fn meaning(field: &Field) -> String {
+    let mut text = field.doc.trim().to_owned();
+    let words = match field.shape {
+        Shape::Words(words) => words,
+        Shape::List(Shape::Words(words)) => *words,
+        _ => return text,
+    };
+    for (word, doc) in words {
+        text.push_str(&format!(" `{word}`: {}", doc.trim()));
+        if !text.ends_with(['.', '!', '?']) {
+            text.push('.');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_schema_names_every_key_that_is_read() {
+        let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
+        let names = |pointer: &str| -> Vec<String> {
+            schema.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect()
+        };
+        let sorted = |keys: &[&str]| {
+            let mut keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+            keys.sort();
+            keys
+        };
+        let mut top = Settings::KEYS.to_vec();
+        top.extend(["$schema", "upstreams", "models"]);
+        assert_eq!(names("/properties"), sorted(&top));
+        let upstream = "/properties/upstreams/additionalProperties/properties";
+        assert_eq!(names(upstream), sorted(super::super::document::UPSTREAM_KEYS));
+        let flags = format!("{upstream}/profile_overrides/properties");
+        assert_eq!(names(&flags), sorted(Profile::KEYS));
+        assert_eq!(
+            schema["properties"]["guards"]["properties"]["breaker"]["properties"]["failures_max"]["default"],
+            3
+        );
+        assert_eq!(schema["properties"]["request_bytes_max"]["default"], 32 << 20);
+    }
+
+    #[test]
+    fn defaults_are_read_as_they_are_written() {
+        let settings = defaults(|json| Settings::default().write(json));
+        assert_eq!(Config::from_json(&settings, |_| None).unwrap(), Config::default());
+        let profile = defaults(|json| Profile::preset("openai").unwrap().write(json));
+        let text = format!("{{\"upstreams\":{{\"a\":{{\"profile_overrides\":{profile}}}}}}}");
+        let config = Config::from_json(&text, |_| None).unwrap();
+        assert_eq!(
+            Some(&config.upstreams.get("a").unwrap().profile),
+            Profile::preset("openai").as_ref()
+        );
+    }
+}

@@ -1,0 +1,209 @@
+//! The configuration as it is published: the schema, the page and the examples are what the code reads.
+//!
+//! `CREOLE_WRITE=1 cargo test -p creole --test configuration` writes what is made from the code.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use creole::config::schema;
+use creole::{End, Header};
+use serde_json::Value;
+
+use support::{drive, fixture, grammar};
+
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Compares a file with what it should be, or writes it.
+fn same(name: &str, expected: &str) {
+    if std::env::var_os("CREOLE_WRITE").is_some() {
+        fs::write(path(name), expected).unwrap();
+    }
+    let found = fs::read_to_string(path(name)).unwrap_or_default();
+    assert!(
+        found == expected,
+        "{name} is old: CREOLE_WRITE=1 cargo test -p creole --test configuration"
+    );
+}
+
+#[test]
+fn the_published_schema_is_that_of_the_code() {
+    let schema: Value = serde_json::from_str(&schema::schema()).unwrap();
+    same(
+        "docs/configuration.schema.json",
+        &(serde_json::to_string_pretty(&schema).unwrap() + "\n"),
+    );
+}
+
+#[test]
+fn the_page_lists_every_key_as_the_code_reads_it() {
+    const MARK: &str = "<!-- From here on, made from the code: see tests/configuration.rs -->\n";
+    let name = "docs/configuration.md";
+    let page = fs::read_to_string(path(name)).unwrap();
+    let (own, _) = page.split_once(MARK).expect("the mark");
+    same(name, &format!("{own}{MARK}\n{}", schema::tables()));
+}
+
+fn examples() -> Vec<(String, String)> {
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(path("examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    let name = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// As far as the schema goes: types, words, keys.
+fn check(schema: &Value, value: &Value, place: &str) {
+    if let Some(expected) = schema.get("const") {
+        assert_eq!(value, expected, "{place}");
+    }
+    for key in ["oneOf", "anyOf"] {
+        if let Some(ways) = schema.get(key).and_then(Value::as_array) {
+            let fits = |way: &&Value| match way.get("const") {
+                Some(word) => word == value,
+                None => value.is_object(),
+            };
+            let way = ways.iter().find(fits).unwrap_or_else(|| panic!("{place}: {value}"));
+            check(way, value, place);
+        }
+    }
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        assert!(words.contains(value), "{place}: {value}");
+    }
+    match schema.get("type").and_then(Value::as_str) {
+        Some("object") => {
+            for (key, member) in value.as_object().unwrap_or_else(|| panic!("{place}: {value}")) {
+                let known = schema.get("properties").and_then(|known| known.get(key));
+                let other = schema.get("additionalProperties").filter(|other| other.is_object());
+                let of = known.or(other).unwrap_or_else(|| panic!("{place}.{key}: unknown key"));
+                check(of, member, &format!("{place}.{key}"));
+            }
+        }
+        Some("array") => {
+            for element in value.as_array().unwrap() {
+                check(&schema["items"], element, place);
+            }
+        }
+        Some("boolean") => assert!(value.is_boolean(), "{place}"),
+        Some("integer") => assert!(value.is_u64(), "{place}"),
+        Some("string") => assert!(value.is_string(), "{place}"),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_example_is_read_and_obeys_the_schema() {
+    let schema: Value = serde_json::from_str(&schema::schema()).unwrap();
+    let examples = examples();
+    for (name, text) in &examples {
+        drive::config(text);
+        check(&schema, &serde_json::from_str(text).unwrap(), name);
+    }
+    let names: Vec<&str> = examples.iter().map(|(name, _)| name.as_str()).collect();
+    for name in [
+        "openai",
+        "azure",
+        "vllm",
+        "sglang",
+        "llama.cpp",
+        "ollama",
+        "groq",
+        "deepseek",
+        "kimi",
+        "mistral",
+        "openrouter",
+    ] {
+        assert!(names.contains(&name), "{name}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "unknown key")]
+fn the_check_of_the_schema_can_fail() {
+    let schema: Value = serde_json::from_str(&schema::schema()).unwrap();
+    check(&schema, &serde_json::json!({"guards": {"pairings": "off"}}), "");
+}
+
+/// What an upstream of this kind was seen to answer: the recorded dialect, or that of what it runs.
+fn dialect(example: &str) -> &str {
+    match example {
+        "kimi" => "moonshot",
+        "sglang" | "several" => "vllm",
+        other => other,
+    }
+}
+
+#[test]
+fn every_example_serves_the_dialect_of_its_upstream() {
+    let fixtures = fixture::all();
+    for (name, text) in examples() {
+        let config = drive::config(&text);
+        let folder = format!("{}/", dialect(&name));
+        let mut answered = 0;
+        for case in fixtures.iter().filter(|case| case.name.starts_with(&folder)) {
+            let Some(upstream) = &case.upstream else { continue };
+            for stream in case.ways() {
+                let headers = [("x-api-key", "sk-test")];
+                let sent = drive::request(&config, "/v1/messages", &headers, &case.request(stream));
+                let (exchange, sent) = match sent {
+                    Ok(sent) => sent,
+                    // An upstream that cannot do it, told by the flags.
+                    Err(answer) => {
+                        assert_eq!(answer.head.status, 400, "{name}: {}", case.name);
+                        continue;
+                    }
+                };
+                let target = config.upstreams.get(&sent.upstream).unwrap();
+                assert_eq!(sent.path, format!("{}/chat/completions", target.base_path), "{name}");
+                let key = sent.headers.iter().find(|(key, _)| key == "authorization").unwrap();
+                let own = text.contains("secret");
+                assert_eq!(key.1.contains("secret-of-"), own, "{name}: {key:?}");
+                let body: Value = serde_json::from_slice(&sent.body).unwrap();
+                let model = body["model"].as_str().unwrap();
+                let mapped = text.contains("\"*\"");
+                assert_eq!(model == case.request["model"], !mapped, "{name}: {model}");
+                let head: Vec<Header> = case.headers();
+                let answer = drive::respond(
+                    exchange,
+                    case.status(),
+                    &head,
+                    [upstream.as_slice()],
+                    End::Complete,
+                );
+                let is_stream = answer
+                    .head
+                    .headers
+                    .iter()
+                    .any(|(_, value)| value.starts_with("text/event-stream"));
+                if is_stream {
+                    let body = String::from_utf8(answer.body).unwrap();
+                    assert!(
+                        body.contains("message_stop") || body.contains("event: error"),
+                        "{name}: {body}"
+                    );
+                } else if answer.head.status != 200 {
+                    let error = serde_json::from_slice(&answer.body).unwrap();
+                    grammar::error_body(&error).unwrap();
+                }
+                answered += 1;
+            }
+        }
+        assert!(answered > 0, "{name}: no case of {folder}");
+    }
+}
+
+#[test]
+fn every_metric_is_in_the_page_for_operators() {
+    let page = fs::read_to_string(path("docs/observability.md")).unwrap();
+    for metric in creole::metrics::METRICS {
+        let line = page.lines().find(|line| line.contains(&format!("`{}`", metric.name)));
+        let line = line.unwrap_or_else(|| panic!("{} is not in the page", metric.name));
+        for label in metric.labels {
+            assert!(line.contains(&format!("`{label}`")), "{}: {label}", metric.name);
+        }
+    }
+}
