@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use creole::{End, Failure, Head, UpstreamRequest};
+use creole::{End, Exchange, Failure, Head, UpstreamRequest};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::Sleep;
@@ -102,7 +102,7 @@ impl Answering {
     /// One thing happens: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
         let now = self.live.clock.now();
-        let exchange = &mut self.live.exchange;
+        let Self { live, out, .. } = self;
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
         if let Some(upstream) = &mut self.upstream {
@@ -112,42 +112,40 @@ impl Answering {
                     if self.collects && !self.held.grow(piece.len()) {
                         self.upstream = None;
                         let failure = Failure::Overloaded;
-                        return Poll::Ready(exchange.handle_failure(failure, now, &mut self.out));
+                        return Poll::Ready(live.exchange.handle_failure(failure, now, out));
                     }
-                    return Poll::Ready(exchange.handle_response_body(&piece, now, &mut self.out));
+                    let take =
+                        |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
+                    return Poll::Ready(live.timed(take));
                 }
                 Poll::Ready(Some(Err(error))) => {
                     tracing::debug!("upstream's body broke off: {error}");
                     self.upstream = None;
-                    return Poll::Ready(exchange.handle_response_end(
-                        End::Aborted,
-                        now,
-                        &mut self.out,
-                    ));
+                    let head = live.exchange.handle_response_end(End::Aborted, now, out);
+                    return Poll::Ready(head);
                 }
                 Poll::Ready(None) => {
                     self.upstream = None;
                     let asked = self.again.take();
-                    self.retry = asked.and_then(|body| exchange.handle_retry(&body, now));
+                    self.retry = asked.and_then(|body| live.exchange.handle_retry(&body, now));
                     if self.retry.is_some() {
                         return Poll::Ready(None);
                     }
-                    return Poll::Ready(exchange.handle_response_end(
-                        End::Complete,
-                        now,
-                        &mut self.out,
-                    ));
+                    let end = |exchange: &mut Exchange| {
+                        exchange.handle_response_end(End::Complete, now, out)
+                    };
+                    return Poll::Ready(live.timed(end));
                 }
                 Poll::Pending => {}
             }
         }
-        let Some(at) = exchange.poll_timeout() else { return Poll::Pending };
-        let at = self.live.clock.instant(at);
+        let Some(at) = live.exchange.poll_timeout() else { return Poll::Pending };
+        let at = live.clock.instant(at);
         if self.timer.deadline() != at {
             self.timer.as_mut().reset(at);
         }
         ready!(self.timer.as_mut().poll(context));
-        Poll::Ready(exchange.handle_timeout(now, &mut self.out))
+        Poll::Ready(live.exchange.handle_timeout(now, out))
     }
 }
 

@@ -22,7 +22,11 @@ pub(crate) enum Command {
     /// Check a configuration file
     CheckConfig {
         /// The configuration, one JSON document
-        file: PathBuf,
+        #[arg(required_unless_present = "schema")]
+        file: Option<PathBuf>,
+        /// Print the JSON Schema of the configuration instead
+        #[arg(long, conflicts_with = "file")]
+        schema: bool,
     },
 }
 
@@ -39,6 +43,10 @@ pub(crate) struct Serve {
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
+    /// Address and port for /metrics alone; without it, /metrics is answered on the address of --listen
+    /// where that is a loopback address
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<String>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout: u64,

@@ -4,6 +4,7 @@
 //! be anybody's guess which one they mean, so that is an error.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 use creole::Config;
@@ -84,6 +85,14 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
             Ok(false)
         }
     }
+}
+
+/// `creole check-config --schema`
+pub(crate) fn print_schema() -> Result<bool, Failed> {
+    let mut out = std::io::stdout();
+    let written = writeln!(out, "{}", creole::config::schema::schema());
+    written.map_err(|error| Failed::Run(format!("cannot write: {error}")))?;
+    Ok(true)
 }
 
 fn document(

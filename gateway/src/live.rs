@@ -1,50 +1,56 @@
-//! An exchange while it lives, and the line in the log when it ends.
+//! An exchange while it lives; it is counted, and written to the log, when it ends.
 //!
-//! The line is written when the value is dropped, whoever drops it: the service when it has answered,
-//! or hyper when the client has gone. So there is exactly one for each request.
+//! That happens when the value is dropped, whoever drops it: the service when it has answered, or
+//! hyper when the client has gone. So there is exactly one line for each request.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use creole::error::Fault;
-use creole::report::{Outcome, Report};
-use creole::{Config, Exchange, Failure, Head, Millis, Pings};
+use creole::config::Log;
+use creole::log::Request;
+use creole::{Config, Exchange, Failure, Head, Pings};
 
 use crate::answer::Body;
 use crate::clock::Clock;
 use crate::headers;
-
-/// Longest name in a line of the log that a client can choose.
-const NAME_CHARS_MAX: usize = 100;
+use crate::log::EXCHANGE;
+use crate::metrics::Metrics;
 
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
-    /// Status and upstream of an answer that was passed through, which the exchange does not see.
-    pub(crate) passed: Option<(u16, String)>,
-    method: String,
-    path: String,
-    began: Millis,
+    pub(crate) request: Request,
+    metrics: Arc<Metrics>,
+    /// In the exchange.
+    spent: Duration,
 }
 
 impl Live {
-    /// `path` may have a query; it is not logged, because some clients put keys there.
     pub(crate) fn new(
         config: Arc<Config>,
         seed: u128,
         clock: Clock,
+        metrics: Arc<Metrics>,
         method: &str,
         path: &str,
     ) -> Self {
+        let (method, path) = (method.to_owned(), path.to_owned());
         Self {
             exchange: Exchange::new(config, seed, Pings::Sent),
             clock,
-            passed: None,
-            method: clean(method),
-            path: clean(path.split('?').next().unwrap_or_default()),
-            began: clock.now(),
+            request: Request { method, path, began: clock.now(), ..Request::default() },
+            metrics,
+            spent: Duration::ZERO,
         }
+    }
+
+    /// Calls what translates, and measures it.
+    pub(crate) fn timed<R>(&mut self, call: impl FnOnce(&mut Exchange) -> R) -> R {
+        let began = Instant::now();
+        let result = call(&mut self.exchange);
+        self.spent = self.spent.saturating_add(began.elapsed());
+        result
     }
 
     /// Waits until the exchange wants [`Exchange::handle_timeout`] to be called.
@@ -61,54 +67,6 @@ impl Live {
         let head = self.exchange.handle_failure(failure, self.clock.now(), &mut out);
         response(head.unwrap_or_else(no_head), Body::whole(out))
     }
-
-    fn line(&self, report: &Report, now: Millis) -> String {
-        let mut line = format!("{} {}", self.method, self.path);
-        let (status, upstream) = match &self.passed {
-            Some((status, upstream)) => (*status, upstream),
-            None => (report.status, &report.upstream),
-        };
-        let _ = write!(line, " {status} {}ms", now.saturating_sub(self.began));
-        if self.passed.is_some() {
-            line.push_str(" passed");
-        }
-        match report.outcome {
-            Outcome::Open | Outcome::Answered => {}
-            Outcome::Failed(kind, fault) => {
-                let _ = write!(line, " {} fault={}", kind.word(), fault.word());
-            }
-            Outcome::Abandoned => line.push_str(" abandoned"),
-        }
-        for (name, value) in [("model", &report.model), ("upstream", upstream)] {
-            if !value.is_empty() {
-                let _ = write!(line, " {name}={}", clean(value));
-            }
-        }
-        if report.stream {
-            line.push_str(" stream");
-        }
-        if let Some(at) = report.first_byte_at.filter(|_| report.head_at.is_some()) {
-            let _ = write!(line, " first={}ms", at.saturating_sub(self.began));
-        }
-        let answer = &report.answer;
-        if answer.input_tokens | answer.cache_read_tokens | answer.output_tokens != 0 {
-            let input = answer.input_tokens.saturating_add(answer.cache_creation_tokens);
-            let input = input.saturating_add(answer.cache_read_tokens);
-            let _ = write!(line, " in={input} cached={}", answer.cache_read_tokens);
-            let _ = write!(line, " out={}", answer.output_tokens);
-        }
-        if let Some(stop_reason) = answer.stop_reason {
-            let _ = write!(line, " stop={stop_reason}");
-        }
-        if let Some(codes) = report.warnings.header() {
-            let _ = write!(line, " warnings={codes}");
-        }
-        if !report.guards.is_empty() {
-            let _ = write!(line, " guards={}", report.guards.join(","));
-        }
-        let _ = write!(line, " {}", report.request_id);
-        line
-    }
 }
 
 impl Drop for Live {
@@ -116,14 +74,21 @@ impl Drop for Live {
         let now = self.clock.now();
         // Nothing changes where everything was said.
         self.exchange.handle_client_gone(now);
+        if !self.spent.is_zero() {
+            let spent_us = u64::try_from(self.spent.as_micros()).unwrap_or(u64::MAX);
+            self.exchange.add_translation_us(spent_us);
+        }
         let report = self.exchange.report();
-        let line = self.line(&report, now);
-        match report.outcome {
-            Outcome::Failed(_, Fault::Upstream) => tracing::warn!("{line}"),
-            Outcome::Failed(_, Fault::Operator) if report.status >= 500 => {
-                tracing::error!("{line}");
-            }
-            _ => tracing::info!("{line}"),
+        let config = self.exchange.config();
+        self.metrics.count(&report, config, now);
+        let Some(line) = creole::log::line(&self.request, &report, config.settings.log, now) else {
+            return;
+        };
+        match creole::log::level(&report) {
+            Log::Off | Log::Error => tracing::error!(target: EXCHANGE, "{line}"),
+            Log::Warn => tracing::warn!(target: EXCHANGE, "{line}"),
+            Log::Info => tracing::info!(target: EXCHANGE, "{line}"),
+            Log::Debug => tracing::debug!(target: EXCHANGE, "{line}"),
         }
     }
 }
@@ -140,25 +105,4 @@ pub(crate) fn response(head: Head, body: Body) -> hyper::Response<Body> {
 /// Should an exchange end without a head, the client still gets an answer.
 pub(crate) fn no_head() -> Head {
     Head { status: 502, headers: Vec::new() }
-}
-
-/// A text that a client chose, so that it cannot forge a second line or colour the terminal.
-fn clean(text: &str) -> String {
-    let safe = |char: char| if char.is_control() || char == ' ' { '?' } else { char };
-    text.chars().take(NAME_CHARS_MAX).map(safe).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_cannot_forge_a_line_of_the_log_or_put_its_key_there() {
-        let config = Arc::new(Config::default());
-        let live = Live::new(config, 1, Clock::start(), "GET\n", "/v1/x\u{1b}[31m?key=sk-1");
-        let mut report = live.exchange.report();
-        report.model = "a\nb c".to_owned();
-        let line = live.line(&report, live.began);
-        assert!(line.starts_with("GET? /v1/x?[31m 0 0ms model=a?b?c req_"), "{line}");
-    }
 }

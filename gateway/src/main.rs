@@ -15,6 +15,8 @@ mod clock;
 mod configure;
 mod headers;
 mod live;
+mod log;
+mod metrics;
 mod offline;
 mod pass;
 mod reach;
@@ -40,7 +42,8 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
         Command::Translate(translate) => offline::translate(&translate),
-        Command::CheckConfig { file } => configure::check(&file),
+        Command::CheckConfig { file: Some(file), .. } => configure::check(&file),
+        Command::CheckConfig { file: None, .. } => configure::print_schema(),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -43,7 +43,7 @@ pub(crate) async fn pass(
     *request.headers_mut() = sent;
     match gateway.client.request(request).await {
         Ok(response) => {
-            live.passed = Some((response.status().as_u16(), name));
+            live.request.passed = Some((response.status().as_u16(), name));
             let (mut head, upstream) = response.into_parts();
             headers::remove_hop_by_hop(&mut head.headers);
             head.version = hyper::Version::default();

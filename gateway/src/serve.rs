@@ -7,19 +7,23 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use creole::config::{Key, Log};
+use creole::config::Key;
+use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tracing::level_filters::LevelFilter;
 
 use crate::Failed;
+use crate::answer::Body;
 use crate::budget::Budget;
 use crate::cli::Serve;
 use crate::clock::Clock;
 use crate::configure;
+use crate::log;
+use crate::metrics::{self, Metrics};
 use crate::reach;
 use crate::service::{Gateway, Seeds};
 
@@ -41,12 +45,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let config = Arc::new(configure::for_serving(options)?);
-    tracing_subscriber::fmt()
-        .with_writer(io::stderr)
-        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
-        .with_target(false)
-        .with_max_level(level(config.settings.log))
-        .init();
+    log::start(config.settings.log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -57,30 +56,28 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     served
 }
 
-fn level(log: Log) -> LevelFilter {
-    match log {
-        Log::Off => LevelFilter::OFF,
-        Log::Error => LevelFilter::ERROR,
-        Log::Warn => LevelFilter::WARN,
-        Log::Info => LevelFilter::INFO,
-        Log::Debug => LevelFilter::DEBUG,
-    }
-}
-
 async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Failed> {
+    let (listener, address) = listen(&options.listen).await?;
+    let metrics = match &options.metrics {
+        Some(address) => Some(listen(address).await?),
+        None => None,
+    };
     let gateway = Arc::new(Gateway {
         budget: Budget::new(config.settings.buffered_bytes_max),
         client: reach::client().map_err(Failed::Run)?,
         clock: Clock::start(),
         seeds: seeds(options.seed)?,
+        metrics: Arc::new(Metrics::new()),
+        // Names of models and amounts of use are not for everyone who can reach this machine.
+        shows_metrics: metrics.is_none() && address.ip().is_loopback(),
         config,
     });
-    let cannot_listen =
-        |error| Failed::Run(format!("cannot listen on {}: {error}", options.listen));
-    let listener = TcpListener::bind(&options.listen).await.map_err(cannot_listen)?;
-    let address = listener.local_addr().map_err(cannot_listen)?;
     let mut stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
     announce(address, &gateway);
+    if let Some((listener, address)) = metrics {
+        tracing::info!("metrics on http://{address}{}", metrics::PATH);
+        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway)));
+    }
 
     let connections = GracefulShutdown::new();
     loop {
@@ -109,6 +106,39 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         }
     }
     Ok(())
+}
+
+async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
+    let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
+    let listener = TcpListener::bind(on).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// `/metrics` and nothing else, for as long as the gateway runs.
+async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>) {
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let gateway = Arc::clone(&gateway);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let found = request.uri().path() == metrics::PATH;
+            let mut missing = Response::new(Body::whole(""));
+            *missing.status_mut() = StatusCode::NOT_FOUND;
+            let response = if found { gateway.metrics() } else { missing };
+            async move { Ok::<_, Infallible>(response) }
+        });
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!("connection for metrics: {error}");
+            }
+        });
+    }
 }
 
 fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {

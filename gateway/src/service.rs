@@ -11,7 +11,7 @@ use bytes::Bytes;
 use creole::{Config, Failure, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::EXPECT;
+use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 
 use crate::answer::{Answered, Answering, Body};
@@ -19,6 +19,7 @@ use crate::budget::{Budget, Held};
 use crate::clock::Clock;
 use crate::headers;
 use crate::live::{self, Live};
+use crate::metrics::{self, Metrics};
 use crate::pass;
 use crate::reach::{self, Client, RequestBody};
 
@@ -38,6 +39,9 @@ pub(crate) struct Gateway {
     pub(crate) budget: Arc<Budget>,
     pub(crate) clock: Clock,
     pub(crate) seeds: Seeds,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Clients may read the metrics.
+    pub(crate) shows_metrics: bool,
 }
 
 /// A seed for each exchange.
@@ -65,8 +69,11 @@ impl Gateway {
         let (head, mut body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
-        let config = Arc::clone(&self.config);
-        let mut live = Live::new(config, self.seeds.next(), self.clock, method, path);
+        if self.shows_metrics && head.uri.path() == metrics::PATH {
+            return self.metrics();
+        }
+        let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
+        let mut live = Live::new(config, self.seeds.next(), self.clock, metrics, method, path);
         let asked = live.exchange.handle_request_head(method, path, &headers::list(&head.headers));
         match asked {
             RequestHead::PassThrough => pass::pass(self, live, head, body).await,
@@ -81,6 +88,14 @@ impl Gateway {
         }
     }
 
+    /// What Prometheus reads.
+    pub(crate) fn metrics(&self) -> Response<Body> {
+        let mut response = Response::new(Body::whole(self.metrics.render()));
+        let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
         let mut held = self.budget.hold();
         let collected = match self.collect(&mut body, &mut held).await {
@@ -90,7 +105,8 @@ impl Gateway {
                 return live.fail(failure);
             }
         };
-        let translated = live.exchange.handle_request(&collected, live.clock.now());
+        let now = live.clock.now();
+        let translated = live.timed(|exchange| exchange.handle_request(&collected, now));
         // Where the upstream may refuse how calls and results are paired, the body is needed again.
         let mut again = live.exchange.may_retry().then_some(collected);
         if again.is_none() {

@@ -12,7 +12,7 @@ mod rig;
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use rig::{Gateway, Upstream, client, messages, nobody, request, send};
+use rig::{COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 
 #[tokio::test]
 async fn probes_are_answered_without_an_upstream() {
@@ -51,7 +51,10 @@ async fn other_paths_under_v1_pass_untouched_with_the_gateways_key() {
     assert_eq!(asked.headers["openai-beta"], "yes");
     assert_eq!(asked.headers["host"], upstream.address.to_string());
     assert!(!asked.headers.contains_key("x-api-key") && !asked.headers.contains_key("x-hop"));
-    rig::until("the log line", || !gateway.lines("POST /v1/embeddings 201").is_empty()).await;
+    rig::until("the log line", || {
+        !gateway.lines(r#""path":"/v1/embeddings","status":201"#).is_empty()
+    })
+    .await;
     assert!(!gateway.log().contains("sk-") && !gateway.log().contains("a=b"), "{}", gateway.log());
 }
 
@@ -81,11 +84,40 @@ async fn a_passed_stream_is_not_held_back() {
 async fn paths_outside_v1_are_not_found() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
     let gateway = Gateway::start(&upstream.url(), "{}");
-    for path in ["/metrics", "/v1", "/v10/x", "/V1/messages", "/v1x"] {
+    for path in ["/other", "/v1", "/v10/x", "/V1/messages", "/v1x"] {
         let got = send(&client(false), request("POST", &gateway.url(path), "{}")).await;
         got.assert_error(404, "not_found_error", "");
     }
     assert!(upstream.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn metrics_are_on_a_loopback_address_or_on_their_own() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let counted = r#"creole_requests_total{outcome="answered",status="200",upstream="default"} 1"#;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let ask = |gateway: &Gateway| {
+        let sent = request("POST", &gateway.url("/v1/messages"), messages(false));
+        async move { send(&client(false), sent).await }
+    };
+    assert_eq!(ask(&gateway).await.status, 200);
+    rig::until("the log line", || !gateway.lines(r#""status":200"#).is_empty()).await;
+    let got = send(&client(false), request("GET", &gateway.url("/metrics"), "")).await;
+    assert_eq!(got.header("content-type").split(';').next(), Some("application/openmetrics-text"));
+    assert!(got.body.contains(counted) && got.body.ends_with("# EOF\n"), "{got:?}");
+
+    let args = ["--upstream", &upstream.url(), "--metrics", "127.0.0.1:0"];
+    let gateway = Gateway::start_with(&args, "{}", &[]);
+    assert_eq!(ask(&gateway).await.status, 200);
+    rig::until("the log line", || !gateway.lines(r#""status":200"#).is_empty()).await;
+    let hidden = send(&client(false), request("GET", &gateway.url("/metrics"), "")).await;
+    hidden.assert_error(404, "not_found_error", "");
+    let line = gateway.lines("metrics on http://").remove(0);
+    let url = line.split("metrics on ").nth(1).unwrap().trim_end_matches(['"', '}']).to_owned();
+    let got = send(&client(false), request("GET", &url, "")).await;
+    assert!(got.body.contains(counted), "{got:?}");
+    let other = url.replace("/metrics", "/v1/messages");
+    assert_eq!(send(&client(false), request("POST", &other, messages(false))).await.status, 404);
 }
 
 #[tokio::test]

@@ -66,10 +66,13 @@ async fn a_whole_answer_has_a_length_and_one_log_line() {
     let asked = upstream.last();
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(asked.headers["content-length"], asked.body.len().to_string());
-    rig::until("the log line", || !gateway.lines("POST /v1/messages 200").is_empty()).await;
+    rig::until("the log line", || {
+        !gateway.lines(r#""path":"/v1/messages","status":200"#).is_empty()
+    })
+    .await;
     let lines = gateway.lines("POST");
     assert_eq!(lines.len(), 1, "{lines:?}");
-    for part in [" model=claude-x", " upstream=default", got.header("request-id")] {
+    for part in [r#""model":"claude-x""#, r#""upstream":"default""#, got.header("request-id")] {
         assert!(lines[0].contains(part), "{lines:?}");
     }
     assert!(!gateway.log().contains("Hello") && !gateway.log().contains("Hi there"));
@@ -106,8 +109,8 @@ async fn a_client_that_leaves_ends_the_upstreams_stream() {
         rig::until("the upstream", || upstream.is_idle()).await;
         drop(out);
     }
-    rig::until("the log lines", || gateway.lines(" 499 ").len() == 2).await;
-    assert_eq!(gateway.lines(" abandoned ").len(), 2, "{}", gateway.log());
+    rig::until("the log lines", || gateway.lines(r#""status":499"#).len() == 2).await;
+    assert_eq!(gateway.lines(r#""outcome":"abandoned""#).len(), 2, "{}", gateway.log());
 }
 
 #[tokio::test]
@@ -123,7 +126,7 @@ async fn a_client_that_leaves_before_the_first_byte_ends_the_upstreams_stream() 
         rig::until("the upstream", || upstream.is_idle()).await;
         drop((client, out));
     }
-    rig::until("the log lines", || gateway.lines(" abandoned ").len() == 2).await;
+    rig::until("the log lines", || gateway.lines(r#""outcome":"abandoned""#).len() == 2).await;
 }
 
 #[tokio::test]

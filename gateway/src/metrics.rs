@@ -1,0 +1,126 @@
+//! `/metrics`: the core's table of metrics, for Prometheus.
+
+use std::sync::{Mutex, PoisonError};
+
+use creole::Millis;
+use creole::config::Config;
+use creole::metrics::{BUCKETS, Counters, Kind, METRICS, Metric, Sample};
+use creole::report::Report;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Where they are.
+pub(crate) const PATH: &str = "/metrics";
+
+/// What the answer is.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Labels = Vec<(&'static str, String)>;
+
+/// All metrics of this process.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    registry: Registry,
+    sums: Vec<(&'static Metric, Sum)>,
+    counters: Mutex<Counters>,
+}
+
+/// One metric, with all its labels.
+#[derive(Clone, Debug)]
+enum Sum {
+    Counter(Family<Labels, Counter>),
+    Histogram(Family<Labels, Histogram>),
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS.map(|bound| bound as f64))
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let mut registry = Registry::default();
+        let sums = METRICS.iter().map(|metric| (metric, register(metric, &mut registry))).collect();
+        Self { registry, sums, counters: Mutex::default() }
+    }
+
+    /// Counts a finished exchange.
+    pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
+        // Counters cannot be left half changed in a way that matters.
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.count(report, config, now, |sample| self.add(&sample));
+    }
+
+    fn add(&self, sample: &Sample<'_>) {
+        let Some((_, sum)) = self.sums.iter().find(|(known, _)| known.name == sample.metric.name)
+        else {
+            return;
+        };
+        let labels = sample.pairs().map(|(name, value)| (name, value.to_owned())).collect();
+        match sum {
+            Sum::Counter(family) => {
+                family.get_or_create(&labels).inc_by(sample.value);
+            }
+            Sum::Histogram(family) => family.get_or_create(&labels).observe(sample.value as f64),
+        }
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn register(metric: &Metric, registry: &mut Registry) -> Sum {
+    // The registry adds `_total` to counters and a full stop to what is said of them.
+    let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
+    match metric.kind {
+        Kind::Counter => {
+            let family = Family::default();
+            registry.register(name, metric.help, family.clone());
+            Sum::Counter(family)
+        }
+        Kind::Histogram => {
+            let family = Family::new_with_constructor(histogram as fn() -> Histogram);
+            registry.register(name, metric.help, family.clone());
+            Sum::Histogram(family)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use creole::report::Outcome;
+
+    #[test]
+    fn samples_add_up_under_the_names_of_the_table() {
+        let metrics = Metrics::new();
+        let report = Report {
+            status: 200,
+            outcome: Outcome::Answered,
+            upstream: "default".to_owned(),
+            upstream_request_bytes: 7,
+            requested_at: 1000,
+            ended_at: Some(1030),
+            ..Report::default()
+        };
+        for _ in 0..3 {
+            metrics.count(&report, &Config::default(), 2000);
+        }
+        let text = metrics.render();
+        for line in [
+            r#"creole_requests_total{outcome="answered",status="200",upstream="default"} 3"#,
+            r#"creole_bytes_total{direction="to_upstream"} 21"#,
+            r#"creole_request_duration_milliseconds_bucket{le="25.0",upstream="default"} 0"#,
+            r#"creole_request_duration_milliseconds_bucket{le="50.0",upstream="default"} 3"#,
+            r#"creole_request_duration_milliseconds_sum{upstream="default"} 90.0"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+    }
+}
