@@ -1,12 +1,15 @@
 //! What the isolate gives: variables and secrets, the clock, randomness.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
+use creole::metrics::Counters;
 use creole::{Config, Millis};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Date, JSON, Reflect};
 
+use crate::analytics::Dataset;
 use crate::budget::Budget;
 use crate::configure;
 
@@ -15,6 +18,8 @@ use crate::configure;
 pub(crate) struct Isolate {
     pub(crate) config: Arc<Config>,
     pub(crate) budget: Budget,
+    pub(crate) dataset: Option<Dataset>,
+    pub(crate) counters: Rc<RefCell<Counters>>,
 }
 
 thread_local! {
@@ -32,7 +37,12 @@ impl Isolate {
                     if let Err(error) = &config {
                         worker::console_error!("{error}");
                     }
-                    config.map(|config| Self { config: config.into(), budget: Budget::default() })
+                    config.map(|config| Self {
+                        config: config.into(),
+                        budget: Budget::default(),
+                        dataset: Dataset::of(env),
+                        counters: Rc::default(),
+                    })
                 })
                 .clone()
         })

@@ -17,8 +17,9 @@
 
 mod budget;
 mod configure;
-mod line;
 
+#[cfg(target_arch = "wasm32")]
+mod analytics;
 #[cfg(target_arch = "wasm32")]
 mod answer;
 #[cfg(target_arch = "wasm32")]

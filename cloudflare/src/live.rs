@@ -1,19 +1,21 @@
-//! An exchange while it lives, and the line in the log when it ends.
+//! An exchange while it lives; it is counted, and written to the log, when it ends.
 //!
-//! The line is written when the value is dropped, whoever drops it: the handler when it has answered,
+//! That happens when the value is dropped, whoever drops it: the handler when it has answered,
 //! or the stream when the client has gone.
 
 use creole::config::Log;
+use creole::log::{self, Request};
+use creole::report::Outcome;
 use creole::{Exchange, Failure, Pings};
 use worker::web_sys::Response;
 
 use crate::environment::{Isolate, now, seed};
 use crate::http;
-use crate::line::{self, Request};
 
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) request: Request,
+    isolate: Isolate,
 }
 
 impl Live {
@@ -22,7 +24,8 @@ impl Live {
         crate::hooks::count(true);
         let exchange = Exchange::new(isolate.config.clone(), seed(), Pings::Sent);
         let (method, path) = (method.to_owned(), path.to_owned());
-        Self { exchange, request: Request { method, path, began: now(), passed: None } }
+        let request = Request { method, path, began: now(), ..Request::default() };
+        Self { exchange, request, isolate: isolate.clone() }
     }
 
     /// The answer to a failure before the head.
@@ -41,12 +44,17 @@ impl Drop for Live {
         // Nothing changes where everything was said.
         self.exchange.handle_client_gone(now);
         let report = self.exchange.report();
-        let level = line::level(&report);
-        if self.exchange.config().settings.log < level {
-            return;
+        let config = self.exchange.config();
+        if let Some(dataset) = &self.isolate.dataset
+            && report.outcome != Outcome::Open
+            && let Ok(mut counters) = self.isolate.counters.try_borrow_mut()
+        {
+            dataset.write(&report, config, &mut counters, now);
         }
-        let line = line::line(&self.request, &report, now);
-        match level {
+        let Some(line) = log::line(&self.request, &report, config.settings.log, now) else {
+            return;
+        };
+        match log::level(&report) {
             Log::Error => worker::console_error!("{line}"),
             Log::Warn => worker::console_warn!("{line}"),
             _ => worker::console_log!("{line}"),

@@ -18,7 +18,7 @@ pub(crate) fn pass(
     out: ResponseOutparam,
 ) {
     // `/v1` is the client's base path; the upstream has its own.
-    let rest = live.path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'));
+    let rest = live.request.path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'));
     let target = live.exchange.config().upstreams.values().next().cloned();
     let (Some(rest), Some(target)) = (rest, target) else {
         return live.fail(Failure::NoRoute, out);
@@ -41,7 +41,7 @@ pub(crate) fn pass(
     };
     match upstream::ask(live, &target, method, &path, &list, &sent) {
         Asked::Answered(response) => {
-            live.passed = Some((response.status(), target.name));
+            live.request.passed = Some((response.status(), target.name));
             give(&response, out);
         }
         Asked::Failed(failure) => live.fail(failure, out),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use creole::error::{Error, Fault, Kind};
+use creole::json::Writer;
+use creole::log::Request;
 use creole::{Config, Exchange, Failure, Head, Pings, RequestHead};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
@@ -29,12 +31,14 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let method = method_text(&request.method());
     let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
     let exchange = Exchange::new(config, seed, Pings::Sent);
-    let mut live = Live { exchange, clock, passed: None, method, path, began: clock.now() };
+    let began = clock.now();
+    let known = Request { method, path, began, ..Request::default() };
+    let mut live = Live { exchange, clock, request: known };
     let head = headers::list(&request.headers());
     // Declared in this order: the host wants a body's stream to be dropped before the body.
     let Ok(body) = request.consume() else { return };
     let Ok(stream) = body.stream() else { return };
-    match live.exchange.handle_request_head(&live.method, &live.path, &head) {
+    match live.exchange.handle_request_head(&live.request.method, &live.request.path, &head) {
         RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
         RequestHead::Translate => translate(&mut live, &stream, out),
         RequestHead::Reply(reply) => {
@@ -51,7 +55,10 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
 
 /// The operator reads the reason in the log; a client only that there is one.
 fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
-    eprintln!("error {reason}");
+    let mut line = Vec::new();
+    let mut json = Writer::new(&mut line);
+    json.begin_object().key("level").text("error").key("message").text(reason).end_object();
+    eprintln!("{}", String::from_utf8_lossy(&line));
     let request_id = creole::ids::Ids::new(seed).request();
     let error = Error::new(
         Fault::Operator,

@@ -61,8 +61,8 @@ fn answers_are_translated_as_they_come() {
     assert!(between > Duration::from_millis(600), "held back: {between:?}");
 
     // The lines of the log name what happened, and nothing that was said.
-    let log = server.log_with("stop=end_turn");
-    assert!(log.contains("info POST /v1/messages 200 "), "{log}");
+    let log = server.log_with(r#""cause":"end_turn""#);
+    assert!(log.contains(r#""path":"/v1/messages","status":200,"outcome":"answered""#), "{log}");
     assert!(log.contains(whole.header("request-id")), "{log}");
     assert!(!log.contains("there") && !log.contains("Three"), "{log}");
 }

@@ -1,0 +1,81 @@
+//! A data point in Analytics Engine for each exchange, where the Worker has a binding for it.
+//!
+//! Columns are positions there, so their order is an interface: new ones go to the end.
+//! `docs/cloudflare.md` lists them.
+
+use creole::Millis;
+use creole::config::Config;
+use creole::metrics::{self, Counters};
+use creole::report::Report;
+use wasm_bindgen::prelude::*;
+use worker::js_sys::{Array, Function, Object, Reflect};
+
+/// The binding's name.
+const BINDING: &str = "CREOLE_METRICS";
+
+/// A dataset of Analytics Engine.
+#[derive(Clone, Debug)]
+pub(crate) struct Dataset {
+    binding: JsValue,
+    write: Function,
+}
+
+impl Dataset {
+    pub(crate) fn of(env: &JsValue) -> Option<Self> {
+        let binding = Reflect::get(env, &BINDING.into()).ok()?;
+        let write = Reflect::get(&binding, &"writeDataPoint".into()).ok()?;
+        Some(Self { binding, write: write.dyn_into().ok()? })
+    }
+
+    /// Writes a finished exchange. What goes wrong here must not trouble the client.
+    pub(crate) fn write(
+        &self,
+        report: &Report,
+        config: &Config,
+        counters: &mut Counters,
+        now: Millis,
+    ) {
+        let model = counters.model(report, config);
+        let texts = [
+            metrics::outcome(report),
+            report.cause(),
+            &model,
+            &report.upstream,
+            &report.warnings.header().unwrap_or_default(),
+            &report.guards.join(","),
+        ];
+        let since =
+            |at: Option<Millis>| at.map_or(0, |at| at.saturating_sub(report.requested_at)) as f64;
+        let answer = &report.answer;
+        let numbers = [
+            f64::from(report.status),
+            since(report.ended_at.or(Some(now))),
+            since(report.head_at),
+            since(report.content_at),
+            answer.input_tokens as f64,
+            answer.cache_read_tokens as f64,
+            answer.cache_creation_tokens as f64,
+            answer.output_tokens as f64,
+            answer.thinking_tokens as f64,
+            f64::from(answer.tool_calls),
+            f64::from(report.asked.tool_results),
+            answer.chunks as f64,
+            report.request_bytes as f64,
+            report.upstream_request_bytes as f64,
+            report.response_bytes as f64,
+            report.client_bytes as f64,
+        ];
+        let point = Object::new();
+        for (key, values) in [
+            // What is sampled together: one upstream's exchanges.
+            ("indexes", Array::of1(&report.upstream.as_str().into())),
+            ("blobs", texts.into_iter().map(JsValue::from).collect()),
+            ("doubles", numbers.into_iter().map(JsValue::from).collect()),
+        ] {
+            let _ = Reflect::set(&point, &key.into(), &values);
+        }
+        if self.write.call1(&self.binding, &point).is_err() {
+            worker::console_warn!("{BINDING}: the data point was refused");
+        }
+    }
+}
