@@ -9,6 +9,7 @@ mod clients;
 mod component;
 mod hosts;
 mod http;
+mod operate;
 mod run;
 mod setup;
 mod size;

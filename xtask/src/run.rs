@@ -56,7 +56,10 @@ pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     /// What is behind the host.
     pub(crate) upstream: Url,
-    logs: Vec<PathBuf>,
+    /// The host's log, then the demo model's.
+    pub(crate) logs: Vec<PathBuf>,
+    /// Where the host's metrics can be read.
+    pub(crate) metrics: Option<String>,
     notes: Vec<String>,
     demo: bool,
 }
@@ -135,11 +138,18 @@ pub(crate) fn start(
     if demo {
         logs.push(demo_log);
     }
-    Ok(Serving { listen, upstream: plan.upstream, logs, notes: started.notes, demo })
+    Ok(Serving {
+        listen,
+        upstream: plan.upstream,
+        logs,
+        metrics: started.metrics,
+        notes: started.notes,
+        demo,
+    })
 }
 
 fn print(serving: &Serving) {
-    let Serving { listen, upstream, logs, notes, demo } = serving;
+    let Serving { listen, upstream, logs, metrics, notes, demo } = serving;
     let (model, key) = if *demo { ("demo", "demo") } else { ("MODEL", "$OPENAI_API_KEY") };
     let scheme = if upstream.tls { "https" } else { "http" };
     let Url { host, port, path, .. } = upstream;
@@ -157,6 +167,9 @@ fn print(serving: &Serving) {
     println!(
         "  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} claude\n"
     );
+    if let Some(metrics) = metrics {
+        println!("Metrics: {metrics}");
+    }
     for log in logs {
         println!("Log: {}", log.display());
     }

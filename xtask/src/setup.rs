@@ -26,6 +26,9 @@ const WASMTIME_VERSION: &str = "49.0.4";
 /// The release of `wasmtime`, the library, that the Python example is tested with.
 const WASMTIME_PYTHON_VERSION: &str = "50.0.1";
 
+/// The release of `prometheus-client` whose parsers read the metrics of hosts.
+const PROMETHEUS_PYTHON_VERSION: &str = "0.26.0";
+
 pub(crate) const PYTHON: Tool = Tool {
     name: "python3",
     install: "apt install python3 python3-venv (Debian, Ubuntu), brew install python (macOS)",
@@ -97,6 +100,12 @@ pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
         return Ok(chosen.into());
     }
     from_pypi("wasmtime", WASMTIME_PYTHON_VERSION, "wasmtime/component/__init__.py")?;
+    Ok(own().join("python/bin/python"))
+}
+
+/// A Python interpreter with the parsers of Prometheus.
+pub(crate) fn python_with_prometheus() -> Result<PathBuf> {
+    from_pypi("prometheus-client", PROMETHEUS_PYTHON_VERSION, "prometheus_client/parser.py")?;
     Ok(own().join("python/bin/python"))
 }
 

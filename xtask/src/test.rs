@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::hosts::{Host, gateway};
-use crate::{build, clients, setup, worker, workspace};
+use crate::{build, clients, operate, setup, worker, workspace};
 
 /// What can be chosen.
 #[derive(Args)]
@@ -37,6 +37,8 @@ enum Work {
     Clients(Host, &'static [&'static str]),
     /// What the guards prevent, in front of this host without and with them.
     Guards(Host),
+    /// Logs and metrics of this host.
+    Observe(Host),
 }
 
 /// A variable for the tests, and the file that it names.
@@ -108,6 +110,10 @@ fn stages() -> Vec<Stage> {
         ("guards, envoy", Work::Guards(Host::Envoy)),
         ("guards, gateway", Work::Guards(Host::Gateway)),
         ("guards, worker", Work::Guards(Host::Worker)),
+        ("operation, envoy", Work::Observe(Host::Envoy)),
+        ("operation, gateway", Work::Observe(Host::Gateway)),
+        ("operation, worker", Work::Observe(Host::Worker)),
+        ("operation, component", Work::Observe(Host::Component)),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -203,6 +209,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
             })
         }
         Work::Guards(host) => clients::guards::test(host, |command| count(command, &mut outcome)),
+        Work::Observe(host) => operate::observe(host, |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -287,7 +294,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages.iter().any(|stage| match stage.work {
             Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts | Work::Clients(..) | Work::Guards(_) => false,
+            Work::Artefacts | Work::Clients(..) | Work::Guards(_) | Work::Observe(_) => false,
         })
     };
     let missing: Vec<String> =

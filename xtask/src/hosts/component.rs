@@ -34,6 +34,6 @@ impl Component {
         }
         command.arg(&self.component);
         children.start("Wasmtime", &mut command, &log)?;
-        Ok(Started { log, notes: Vec::new() })
+        Ok(Started { log, metrics: None, notes: Vec::new() })
     }
 }

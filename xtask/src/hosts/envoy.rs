@@ -43,10 +43,10 @@ impl Envoy {
         command.args(["--log-level", "warning", "--component-log-level", "wasm:info,config:info"]);
         children.start("Envoy", &mut command, &log)?;
         let notes = vec![
-            format!("Envoy's own pages and counters: http://{admin}/stats?filter=creole"),
+            format!("Envoy's own pages: http://{admin}"),
             format!("Envoy's configuration: {}", rendered.display()),
         ];
-        Ok(Started { log, notes })
+        Ok(Started { log, metrics: Some(format!("http://{admin}/stats/prometheus")), notes })
     }
 }
 

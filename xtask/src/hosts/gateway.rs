@@ -34,6 +34,7 @@ impl Gateway {
         command.arg("serve").arg("--config").arg(&config);
         command.arg("--listen").arg(plan.listen.to_string());
         children.start("the gateway", &mut command, &log)?;
-        Ok(Started { log, notes: vec![format!("Configuration: {}", config.display())] })
+        let metrics = Some(format!("http://{}/metrics", plan.listen));
+        Ok(Started { log, metrics, notes: vec![format!("Configuration: {}", config.display())] })
     }
 }

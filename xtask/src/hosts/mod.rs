@@ -43,6 +43,8 @@ pub(crate) struct Plan {
 pub(crate) struct Started {
     /// Its log.
     pub(crate) log: PathBuf,
+    /// Where its metrics can be read, if it has such a place.
+    pub(crate) metrics: Option<String>,
     /// More that is worth knowing, a line each.
     pub(crate) notes: Vec<String>,
 }

@@ -41,7 +41,7 @@ impl Worker {
         command.args(["serve", "--import-path"]).arg(&self.modules).arg(&rendered);
         children.start("workerd", &mut command, &log)?;
         let notes = vec![format!("workerd's configuration: {}", rendered.display())];
-        Ok(Started { log, notes })
+        Ok(Started { log, metrics: None, notes })
     }
 }
 

@@ -1,0 +1,48 @@
+//! What an operator needs of a host, checked on the real one: `tests/hosts/operation`.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Map, Value, json};
+
+use crate::children::{Children, Stop};
+use crate::hosts::Host;
+use crate::http::{self, Url};
+use crate::run::{self, Serving};
+use crate::{setup, workspace};
+
+/// Logs and metrics of one host. `each` runs a command and counts its tests.
+pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let mut children = Children::new(Stop::shared()?);
+    // Debug says the most, so nothing of the contents may be in it.
+    let config = json!({"log": "debug", "stall_timeout_ms": 5000});
+    let (serving, upstream) = start(host, config, &mut children)?;
+    let mut command = script("observe.py")?;
+    command.args([host.name(), &serving.listen.to_string(), &upstream.to_string()]);
+    command.arg(serving.logs.first().context("the host has no log")?);
+    command.arg(serving.metrics.as_deref().unwrap_or("-"));
+    command.arg(workspace::root().join("envoy/deploy/grafana.json"));
+    each(&mut command)
+}
+
+/// A host in front of a scripted upstream, which the script starts on the port that is given here.
+fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving, u16)> {
+    let listen = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
+    let upstream = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
+    let document = match config {
+        Value::Object(document) => document,
+        _ => Map::new(),
+    };
+    let url = Url::parse(&format!("http://{upstream}/v1"))?;
+    let serving = run::start(host, Some(url), document, None, listen, children)?;
+    Ok((serving, upstream.port()))
+}
+
+fn script(name: &str) -> Result<Command> {
+    let path: PathBuf = workspace::root().join("tests/hosts/operation").join(name);
+    let mut command = Command::new(setup::python_with_prometheus()?);
+    command.arg("-B").arg(path);
+    Ok(command)
+}
