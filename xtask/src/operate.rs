@@ -18,13 +18,21 @@ pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>)
     let mut children = Children::new(Stop::shared()?);
     // Debug says the most, so nothing of the contents may be in it.
     let config = json!({"log": "debug", "stall_timeout_ms": 5000});
-    let (serving, upstream) = start(host, config, &mut children)?;
-    let mut command = script("observe.py")?;
-    command.args([host.name(), &serving.listen.to_string(), &upstream.to_string()]);
-    command.arg(serving.logs.first().context("the host has no log")?);
-    command.arg(serving.metrics.as_deref().unwrap_or("-"));
+    let mut command = script("observe.py", host, config, &mut children)?;
     command.arg(workspace::root().join("envoy/deploy/grafana.json"));
     each(&mut command)
+}
+
+/// Mixed load with faults on one host.
+pub(crate) fn chaos(
+    host: Host,
+    seconds: u64,
+    each: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<()> {
+    let mut children = Children::new(Stop::shared()?);
+    let config = json!({"log": "warn", "stall_timeout_ms": 2000});
+    let mut command = script("chaos.py", host, config, &mut children)?;
+    each(command.arg(seconds.to_string()))
 }
 
 /// A host in front of a scripted upstream, which the script starts on the port that is given here.
@@ -40,9 +48,14 @@ fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving,
     Ok((serving, upstream.port()))
 }
 
-fn script(name: &str) -> Result<Command> {
+/// A host, and the script that is to look at it.
+fn script(name: &str, host: Host, config: Value, children: &mut Children) -> Result<Command> {
+    let (serving, upstream) = start(host, config, children)?;
     let path: PathBuf = workspace::root().join("tests/hosts/operation").join(name);
     let mut command = Command::new(setup::python_with_prometheus()?);
     command.arg("-B").arg(path);
+    command.args([host.name(), &serving.listen.to_string(), &upstream.to_string()]);
+    command.arg(serving.logs.first().context("the host has no log")?);
+    command.arg(serving.metrics.as_deref().unwrap_or("-"));
     Ok(command)
 }

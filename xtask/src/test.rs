@@ -14,6 +14,9 @@ use clap::Args;
 use crate::hosts::{Host, gateway};
 use crate::{build, clients, operate, setup, worker, workspace};
 
+/// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
+const CHAOS_SECONDS: u64 = 15;
+
 /// What can be chosen.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -39,6 +42,8 @@ enum Work {
     Guards(Host),
     /// Logs and metrics of this host.
     Observe(Host),
+    /// Mixed load with faults on this host, in short.
+    Chaos(Host),
 }
 
 /// A variable for the tests, and the file that it names.
@@ -114,6 +119,10 @@ fn stages() -> Vec<Stage> {
         ("operation, gateway", Work::Observe(Host::Gateway)),
         ("operation, worker", Work::Observe(Host::Worker)),
         ("operation, component", Work::Observe(Host::Component)),
+        ("chaos, envoy", Work::Chaos(Host::Envoy)),
+        ("chaos, gateway", Work::Chaos(Host::Gateway)),
+        ("chaos, worker", Work::Chaos(Host::Worker)),
+        ("chaos, component", Work::Chaos(Host::Component)),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -210,6 +219,9 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
         }
         Work::Guards(host) => clients::guards::test(host, |command| count(command, &mut outcome)),
         Work::Observe(host) => operate::observe(host, |command| count(command, &mut outcome)),
+        Work::Chaos(host) => {
+            operate::chaos(host, CHAOS_SECONDS, |command| count(command, &mut outcome))
+        }
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -294,7 +306,11 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
         stages.iter().any(|stage| match stage.work {
             Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts | Work::Clients(..) | Work::Guards(_) | Work::Observe(_) => false,
+            Work::Artefacts
+            | Work::Clients(..)
+            | Work::Guards(_)
+            | Work::Observe(_)
+            | Work::Chaos(_) => false,
         })
     };
     let missing: Vec<String> =
