@@ -128,8 +128,9 @@ impl Exchange {
                     return Ok(());
                 };
                 if whole {
+                    let size = seen.len();
                     self.state = State::Whole { answer, body: seen };
-                    return Ok(());
+                    return self.check_size(size);
                 }
                 let result = answer.handle_piece(&seen, out);
                 self.state = State::Events { answer };
@@ -138,10 +139,8 @@ impl Exchange {
             State::Events { answer } => answer.handle_piece(piece, out),
             State::Whole { body, .. } => {
                 body.extend_from_slice(piece);
-                if body.len() > self.config.settings.response_bytes_max {
-                    return Err(Error::misbehaved("Upstream sent an answer that is too large"));
-                }
-                Ok(())
+                let size = body.len();
+                self.check_size(size)
             }
             State::Refused { body, .. } => {
                 let room = ERROR_BODY_BYTES_MAX.saturating_sub(body.len());
@@ -150,6 +149,13 @@ impl Exchange {
             }
             State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => Ok(()),
         }
+    }
+
+    fn check_size(&self, size: usize) -> Result<(), Error> {
+        if size > self.config.settings.response_bytes_max {
+            return Err(Error::misbehaved("Upstream sent an answer that is too large"));
+        }
+        Ok(())
     }
 
     /// The upstream's body is over.
