@@ -7,6 +7,7 @@ mod build;
 mod children;
 mod clients;
 mod component;
+mod dist;
 mod hosts;
 mod http;
 mod operate;
@@ -36,8 +37,21 @@ enum Command {
     Test(test::Options),
     /// Run real clients of the Messages API, headless, in front of a host and the demo model.
     Clients(clients::Options),
+    /// Mixed load with faults on a real host; every response is classified.
+    Chaos {
+        /// Where the translator runs.
+        #[arg(long, value_enum, default_value_t = hosts::Host::Envoy)]
+        host: hosts::Host,
+        /// How long.
+        #[arg(long, default_value_t = 1800)]
+        seconds: u64,
+    },
     /// Leave the artefacts in `dist/`.
     Build,
+    /// Make `dist/` complete: artefacts, OCI image, bill of materials, checksums.
+    Dist,
+    /// Build the filter twice and compare the bytes.
+    Reproduce,
     /// Print how large the artefacts are, and what makes them so.
     Size,
     /// Install what the other commands need into `.creole/`, and the Rust targets.
@@ -50,7 +64,12 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options).map(|()| true),
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
+        Command::Chaos { host, seconds } => {
+            operate::chaos(host, seconds, setup::run).map(|()| true)
+        }
         Command::Build => build::all().map(|_| true),
+        Command::Dist => dist::all().map(|()| true),
+        Command::Reproduce => dist::reproduce().map(|()| true),
         Command::Size => size::print().map(|()| true),
         Command::Setup => setup::all().map(|()| true),
     };
