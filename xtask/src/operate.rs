@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result};
 use serde_json::{Map, Value, json};
 
 use crate::children::{Children, Stop};
-use crate::hosts::Host;
+use crate::hosts::{Host, gateway};
 use crate::http::{self, Url};
 use crate::run::{self, Serving};
-use crate::{setup, workspace};
+use crate::{build, setup, workspace};
 
 /// Logs and metrics of one host. `each` runs a command and counts its tests.
 pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
@@ -33,6 +33,15 @@ pub(crate) fn chaos(
     let config = json!({"log": "warn", "stall_timeout_ms": 2000});
     let mut command = script("chaos.py", host, config, &mut children)?;
     each(command.arg(seconds.to_string()))
+}
+
+/// The deployment manifests, as far as one machine can tell.
+pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let path = workspace::root().join("tests/hosts/operation/manifests.py");
+    let mut command = Command::new(setup::python_with_yaml()?);
+    command.arg("-B").arg(path).arg(workspace::root());
+    command.args([gateway::binary()?, setup::envoy()?, build::one(&build::FILTER)?]);
+    each(&mut command)
 }
 
 /// A host in front of a scripted upstream, which the script starts on the port that is given here.

@@ -26,6 +26,9 @@ const WASMTIME_VERSION: &str = "49.0.4";
 /// The release of `wasmtime`, the library, that the Python example is tested with.
 const WASMTIME_PYTHON_VERSION: &str = "50.0.1";
 
+/// The release of `pyyaml` that reads the deployment manifests.
+const YAML_PYTHON_VERSION: &str = "6.0.3";
+
 /// The release of `prometheus-client` whose parsers read the metrics of hosts.
 const PROMETHEUS_PYTHON_VERSION: &str = "0.26.0";
 
@@ -106,6 +109,12 @@ pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
 /// A Python interpreter with the parsers of Prometheus.
 pub(crate) fn python_with_prometheus() -> Result<PathBuf> {
     from_pypi("prometheus-client", PROMETHEUS_PYTHON_VERSION, "prometheus_client/parser.py")?;
+    Ok(own().join("python/bin/python"))
+}
+
+/// A Python interpreter that reads YAML.
+pub(crate) fn python_with_yaml() -> Result<PathBuf> {
+    from_pypi("pyyaml", YAML_PYTHON_VERSION, "yaml/__init__.py")?;
     Ok(own().join("python/bin/python"))
 }
 

@@ -42,6 +42,8 @@ enum Work {
     Guards(Host),
     /// Logs and metrics of this host.
     Observe(Host),
+    /// The deployment manifests.
+    Manifests,
     /// Mixed load with faults on this host, in short.
     Chaos(Host),
 }
@@ -119,6 +121,7 @@ fn stages() -> Vec<Stage> {
         ("operation, gateway", Work::Observe(Host::Gateway)),
         ("operation, worker", Work::Observe(Host::Worker)),
         ("operation, component", Work::Observe(Host::Component)),
+        ("manifests", Work::Manifests),
         ("chaos, envoy", Work::Chaos(Host::Envoy)),
         ("chaos, gateway", Work::Chaos(Host::Gateway)),
         ("chaos, worker", Work::Chaos(Host::Worker)),
@@ -219,6 +222,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
         }
         Work::Guards(host) => clients::guards::test(host, |command| count(command, &mut outcome)),
         Work::Observe(host) => operate::observe(host, |command| count(command, &mut outcome)),
+        Work::Manifests => operate::manifests(|command| count(command, &mut outcome)),
         Work::Chaos(host) => {
             operate::chaos(host, CHAOS_SECONDS, |command| count(command, &mut outcome))
         }
@@ -304,13 +308,9 @@ fn counts(line: &str) -> Option<[u64; 3]> {
 /// A package whose tests no stage runs would look tested.
 fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
-        stages.iter().any(|stage| match stage.work {
-            Work::Cargo(arguments) => arguments.windows(2).any(|pair| *pair == ["-p", package]),
-            Work::Artefacts
-            | Work::Clients(..)
-            | Work::Guards(_)
-            | Work::Observe(_)
-            | Work::Chaos(_) => false,
+        stages.iter().any(|stage| {
+            matches!(stage.work, Work::Cargo(arguments)
+                if arguments.windows(2).any(|pair| *pair == ["-p", package]))
         })
     };
     let missing: Vec<String> =

@@ -1,0 +1,105 @@
+"""The deployment manifests: each is well formed, its configuration is one that Creole reads, its
+statistics have the labels of `envoy/envoy.yaml`, and Envoy takes its configuration.
+
+    manifests.py ROOT CREOLE ENVOY WASM
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import yaml
+from client import Checks
+
+RAW = {
+    "name": "envoy.transport_sockets.raw_buffer",
+    "typed_config": {"@type": "type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"},
+}
+
+
+def members(value, name):
+    """Every value of this key, at any depth."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            if key == name:
+                yield member
+            yield from members(member, name)
+    elif isinstance(value, list):
+        for member in value:
+            yield from members(member, name)
+
+
+def rendered(root, wasm, config):
+    values = {
+        "LISTEN_ADDRESS": "127.0.0.1", "LISTEN_PORT": "0", "ADMIN_ADDRESS": "127.0.0.1", "ADMIN_PORT": "0",
+        "UPSTREAM_HOST": "localhost", "UPSTREAM_PORT": "1", "UPSTREAM_TRANSPORT": json.dumps(RAW),
+        "WASM_PATH": wasm, "SECRET_NAMES": "[]", "CREOLE_CONFIG": config,
+    }
+    text = (root / "envoy/envoy.yaml").read_text()
+    return re.sub(r"\{\{([A-Z_]+)\}\}", lambda found: values[found[1]], text)
+
+
+def main(root, creole, envoy, wasm):
+    check, root = Checks(), pathlib.Path(root)
+    folder = pathlib.Path(tempfile.mkdtemp())
+
+    def validated(name, text):
+        path = folder / f"{name}.yaml"
+        path.write_text(text)
+        return subprocess.run([envoy, "--mode", "validate", "-c", path], capture_output=True, text=True)
+
+    def accepted(name, document):
+        path = folder / "creole.json"
+        path.write_text(json.dumps(document))
+        done = subprocess.run([creole, "check-config", path], capture_output=True, text=True)
+        check(f"{name}: its configuration", done.returncode == 0, done.stderr)
+
+    good = rendered(root, wasm, "{}")
+    done = validated("good", good)
+    check("Envoy takes envoy.yaml", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
+    check("Envoy refuses a wrong one", validated("wrong", good.replace("codec_type: AUTO", "codec_typo: AUTO")).returncode != 0)
+    tags = sorted(map(str, next(members(yaml.safe_load(good), "stats_tags"))))
+    # From here on, what only a cluster could run.
+    for name, kinds in {
+        "istio": ["WasmPlugin", "VirtualService", "EnvoyFilter"],
+        "envoy-gateway": ["EnvoyExtensionPolicy", "HTTPRoute"],
+        "higress": ["WasmPlugin"],
+    }.items():
+        documents = list(yaml.safe_load_all((root / f"envoy/deploy/{name}.yaml").read_text()))
+        check(f"{name}: its objects", [one["kind"] for one in documents] == kinds, str(kinds))
+        text = json.dumps(documents)
+        check(f"{name}: never fails open", "FAIL_OPEN" not in text and '"failOpen": true' not in text)
+        keys = ["pluginConfig", "config"]
+        configs = [one for key in keys for one in members(documents, key) if isinstance(one, dict)]
+        check(f"{name}: has a configuration", len(configs) == 1, str(configs))
+        for config in configs:
+            accepted(name, config)
+            # These cannot let heads wait for bodies.
+            check(f"{name}: heads do not wait", config["pause_headers"] is False and len(config["upstreams"]) == 1)
+        for found in members(documents, "stats_tags"):
+            check(f"{name}: labels", sorted(map(str, found)) == tags, str(found))
+    service = (root / "gateway/deploy/creole.service").read_text().replace("/usr/local/bin/creole", creole)
+    (folder / "creole.service").write_text(service)
+    flags = re.search(r"^ExecStart=\S+ serve (.*)$", service, re.MULTILINE)[1].split()
+    container = (root / "gateway/deploy/Containerfile").read_text()
+    flags += json.loads(re.search(r"^CMD (.*)$", container, re.MULTILINE)[1])[1:]
+    known = subprocess.run([creole, "serve", "--help"], capture_output=True, text=True).stdout
+    for flag in [flag for flag in flags if flag.startswith("--")]:
+        check(f"gateway: {flag}", f" {flag} " in known, known)
+    analyze = shutil.which("systemd-analyze")
+    if analyze:
+        done = subprocess.run([analyze, "verify", folder / "creole.service"], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+        check("systemd takes creole.service", "creole.service" not in done.stderr, done.stderr)
+    else:
+        print("systemd-analyze is not on this machine: creole.service was not looked at by systemd")
+    shutil.rmtree(folder)
+    return check.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
