@@ -14,6 +14,7 @@ mod operate;
 mod run;
 mod setup;
 mod size;
+mod templates;
 mod test;
 mod worker;
 mod workspace;

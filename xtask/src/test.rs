@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::hosts::{Host, gateway};
-use crate::{build, clients, operate, setup, worker, workspace};
+use crate::{build, clients, operate, setup, templates, worker, workspace};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -38,15 +38,12 @@ enum Work {
     Artefacts,
     /// Real clients, by name or tier, in front of this host.
     Clients(Host, &'static [&'static str]),
-    /// What the guards prevent, in front of this host without and with them.
-    Guards(Host),
-    /// Logs and metrics of this host.
-    Observe(Host),
-    /// The deployment manifests.
-    Manifests,
-    /// Mixed load with faults on this host, in short.
-    Chaos(Host),
+    /// What a room of this program does; it runs commands through what it is given.
+    Own(fn(Each<'_>) -> Result<()>),
 }
+
+/// Runs a command, shows what it prints, and counts the tests in it.
+type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
 /// A variable for the tests, and the file that it names.
 type Variables = Vec<(&'static str, OsString)>;
@@ -74,6 +71,7 @@ fn stages() -> Vec<Stage> {
         ("core", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole"])),
         ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
         ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
+        ("chat templates", Work::Own(|each| templates::test(each))),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
         ("gateway", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway"])),
         (
@@ -114,18 +112,21 @@ fn stages() -> Vec<Stage> {
         ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
         ("clients, gateway", Work::Clients(Host::Gateway, SDKS)),
         ("clients, worker", Work::Clients(Host::Worker, SDKS)),
-        ("guards, envoy", Work::Guards(Host::Envoy)),
-        ("guards, gateway", Work::Guards(Host::Gateway)),
-        ("guards, worker", Work::Guards(Host::Worker)),
-        ("operation, envoy", Work::Observe(Host::Envoy)),
-        ("operation, gateway", Work::Observe(Host::Gateway)),
-        ("operation, worker", Work::Observe(Host::Worker)),
-        ("operation, component", Work::Observe(Host::Component)),
-        ("manifests", Work::Manifests),
-        ("chaos, envoy", Work::Chaos(Host::Envoy)),
-        ("chaos, gateway", Work::Chaos(Host::Gateway)),
-        ("chaos, worker", Work::Chaos(Host::Worker)),
-        ("chaos, component", Work::Chaos(Host::Component)),
+        ("guards, envoy", Work::Own(|each| clients::guards::test(Host::Envoy, each))),
+        ("guards, gateway", Work::Own(|each| clients::guards::test(Host::Gateway, each))),
+        ("guards, worker", Work::Own(|each| clients::guards::test(Host::Worker, each))),
+        ("operation, envoy", Work::Own(|each| operate::observe(Host::Envoy, each))),
+        ("operation, gateway", Work::Own(|each| operate::observe(Host::Gateway, each))),
+        ("operation, worker", Work::Own(|each| operate::observe(Host::Worker, each))),
+        ("operation, component", Work::Own(|each| operate::observe(Host::Component, each))),
+        ("manifests", Work::Own(|each| operate::manifests(each))),
+        ("chaos, envoy", Work::Own(|each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
+        ("chaos, gateway", Work::Own(|each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
+        ("chaos, worker", Work::Own(|each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
+        (
+            "chaos, component",
+            Work::Own(|each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
+        ),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -220,12 +221,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
                 (outcome.passed, outcome.failed) = (passed, failed);
             })
         }
-        Work::Guards(host) => clients::guards::test(host, |command| count(command, &mut outcome)),
-        Work::Observe(host) => operate::observe(host, |command| count(command, &mut outcome)),
-        Work::Manifests => operate::manifests(|command| count(command, &mut outcome)),
-        Work::Chaos(host) => {
-            operate::chaos(host, CHAOS_SECONDS, |command| count(command, &mut outcome))
-        }
+        Work::Own(room) => room(&mut |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
