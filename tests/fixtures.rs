@@ -143,6 +143,9 @@ fn one_way(
     let got =
         Got { status: whole.head.status, headers: &whole.head.headers, body: &whole.body, stream };
     let message = expected::check(&expected, got)?;
+    if stream && whole.head.status == 200 {
+        keep(fixture, &whole.body, message.as_ref());
+    }
     warnings(&expected, &whole)?;
     let reference = without_pings(&whole.body);
     // A body that is one JSON text is only collected, and a client that does not stream gets what
@@ -157,6 +160,15 @@ fn one_way(
     same(&reference, &whole, &send(&bytes)?, "byte by byte")?;
     tally.add(fixture.kind(), 2, 2);
     Ok(message)
+}
+
+/// Leaves a stream and its message in the folder that `CREOLE_STREAMS_DIR` names, for
+/// `tests/clients/sdk/accumulate.py`.
+fn keep(fixture: &Fixture, body: &[u8], message: Option<&Value>) {
+    let Some(folder) = std::env::var_os("CREOLE_STREAMS_DIR") else { return };
+    let file = format!("{}.json", fixture.name.replace('/', "-"));
+    let case = serde_json::json!({"stream": String::from_utf8_lossy(body), "message": message});
+    std::fs::write(std::path::Path::new(&folder).join(file), case.to_string()).unwrap();
 }
 
 fn first_of(body: &[u8]) -> Option<u8> {

@@ -48,9 +48,6 @@ type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 /// A variable for the tests, and the file that it names.
 type Variables = Vec<(&'static str, OsString)>;
 
-/// The clients that run on every host.
-const SDKS: &[&str] = &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
-
 /// In order: what is quick and fails often comes first. Every package of the workspace must have a row
 /// with `-p PACKAGE`; tests that start real hosts come after `artefacts`.
 fn stages() -> Vec<Stage> {
@@ -72,6 +69,7 @@ fn stages() -> Vec<Stage> {
         ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
         ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
         ("chat templates", Work::Own(|each| templates::test(each))),
+        ("accumulators", Work::Own(|each| clients::accumulators::test(each))),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
         ("gateway", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway"])),
         (
@@ -110,8 +108,8 @@ fn stages() -> Vec<Stage> {
         ),
         ("hosts", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-hosts"])),
         ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
-        ("clients, gateway", Work::Clients(Host::Gateway, SDKS)),
-        ("clients, worker", Work::Clients(Host::Worker, SDKS)),
+        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
+        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
         ("guards, envoy", Work::Own(|each| clients::guards::test(Host::Envoy, each))),
         ("guards, gateway", Work::Own(|each| clients::guards::test(Host::Gateway, each))),
         ("guards, worker", Work::Own(|each| clients::guards::test(Host::Worker, each))),

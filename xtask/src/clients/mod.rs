@@ -4,6 +4,7 @@
 //! A client is a folder of `tests/clients` with a `client.json`; [`Client`] says what is in it. Its script
 //! drives the program headless and prints a line for each check (`tests/clients/harness.py`).
 
+pub(crate) mod accumulators;
 pub(crate) mod guards;
 mod install;
 mod table;
@@ -23,6 +24,10 @@ use crate::hosts::Host;
 use crate::http::Url;
 use crate::run::{self, Serving};
 use crate::workspace::{self, step};
+
+/// The official SDKs, the newest and an older one of each language.
+pub(crate) const SDKS: &[&str] =
+    &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
 
 /// What can be chosen.
 #[derive(Args)]

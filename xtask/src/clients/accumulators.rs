@@ -1,0 +1,40 @@
+//! What the official SDKs make of a stream: each reads the streams of all fixtures, and its message must be
+//! the one that the tests of the core fold.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::{SDKS, chosen, install};
+use crate::{setup, workspace};
+
+/// Writes the streams and has every SDK read them, by `each`.
+pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+    let streams = workspace::own().join("streams");
+    if streams.is_dir() {
+        fs::remove_dir_all(&streams)?;
+    }
+    fs::create_dir_all(&streams)?;
+    let mut write =
+        workspace::cargo(["test", "-p", "creole", "--test", "fixtures", "upstream_answers"]);
+    setup::run(write.env("CREOLE_STREAMS_DIR", &streams))?;
+    let names: Vec<String> = SDKS.iter().map(|name| (*name).to_owned()).collect();
+    let mut failed = Vec::new();
+    for client in chosen(&names)? {
+        println!("\n{}", client.name);
+        install::install(&client)?;
+        let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };
+        let mut command = Command::new(install::program(&client));
+        command.arg(workspace::root().join("tests/clients/sdk").join(script)).arg(&streams);
+        command.current_dir(client.installed()).env("PATH", install::path(&client)?);
+        if let Err(error) = each(&mut command) {
+            println!("{error:#}");
+            failed.push(client.name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    Ok(())
+}
