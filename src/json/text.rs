@@ -52,7 +52,9 @@ impl<'a> Str<'a> {
     /// Whether the text is empty or nothing but white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        if self.is_escaped() { self.decode().trim().is_empty() } else { self.raw.trim().is_empty() }
+        let rest = self.raw.trim_start();
+        // Only an escape can still say white space; most texts are known by their first letter.
+        if rest.starts_with('\\') { self.decode().trim().is_empty() } else { rest.is_empty() }
     }
 
     /// The text itself. Half a surrogate pair becomes U+FFFD.

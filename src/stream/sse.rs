@@ -2,7 +2,7 @@
 //!
 //! Bytes are collected into lines, lines into events. A piece may end anywhere, also inside of a
 //! line end or of a character: only whole lines are looked at. Each byte is searched once and
-//! copied at most twice, however small the pieces are.
+//! copied at most twice, however small the pieces are; once, in an event of one line.
 //!
 //! More is accepted than the standard allows: a last event without its blank line, events with no
 //! blank line between them, a line that is a bare JSON object (which some proxies put into the
@@ -21,8 +21,9 @@ const DONE: &[u8] = b"[DONE]";
 pub(super) struct Decoder {
     /// The start of a line whose end has not come.
     line: Vec<u8>,
-    /// The data of the event so far.
+    /// The data of the event so far, from `data_from` on; before it stands the field's name.
     data: Vec<u8>,
+    data_from: usize,
     /// The start of the next event, where no blank line came between the two.
     next_data: Vec<u8>,
     has_data: bool,
@@ -65,6 +66,7 @@ impl Decoder {
         Self {
             line: Vec::new(),
             data: Vec::new(),
+            data_from: 0,
             next_data: Vec::new(),
             has_data: false,
             is_error: false,
@@ -89,7 +91,7 @@ impl Decoder {
             let end = memchr::memchr2(b'\n', b'\r', piece);
             let (part, rest) =
                 piece.split_at_checked(end.unwrap_or(piece.len())).unwrap_or((piece, b""));
-            if self.line.len().saturating_add(self.data.len()).saturating_add(part.len())
+            if self.line.len().saturating_add(self.data().len()).saturating_add(part.len())
                 > self.bytes_max
             {
                 return Err(Error::misbehaved("Upstream sent an event that is too large"));
@@ -105,17 +107,39 @@ impl Decoder {
                 self.take_line(part)
             } else {
                 self.line.extend_from_slice(part);
-                let mut line = std::mem::take(&mut self.line);
-                let complete = self.take_line(&line);
-                line.clear();
-                self.line = line;
-                complete
+                self.take_own_line()
             };
             if complete {
                 return Ok(self.give());
             }
         }
         Ok(None)
+    }
+
+    /// The data of the event so far.
+    fn data(&self) -> &[u8] {
+        self.data.get(self.data_from..).unwrap_or_default()
+    }
+
+    /// Reads the line that was put together of several pieces. The first line of an event becomes
+    /// its data without being copied again.
+    fn take_own_line(&mut self) -> bool {
+        if !self.has_data
+            && let Some(value) = self.line.strip_prefix(b"data:")
+        {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            self.data_from = self.line.len().saturating_sub(value.len());
+            std::mem::swap(&mut self.line, &mut self.data);
+            self.line.clear();
+            self.has_data = true;
+            self.first_line = false;
+            return false;
+        }
+        let mut line = std::mem::take(&mut self.line);
+        let complete = self.take_line(&line);
+        line.clear();
+        self.line = line;
+        complete
     }
 
     /// The body is over: gives an event that was not terminated.
@@ -136,7 +160,7 @@ impl Decoder {
         };
         self.first_line = false;
         if line.is_empty() {
-            let complete = self.has_data && !self.data.trim_ascii().is_empty();
+            let complete = self.has_data && !self.data().trim_ascii().is_empty();
             if !complete {
                 self.given = true;
                 self.reuse();
@@ -145,7 +169,7 @@ impl Decoder {
         }
         let bare = line.trim_ascii_start();
         if (bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE)
-            && self.data.trim_ascii().is_empty()
+            && self.data().trim_ascii().is_empty()
         {
             self.data.extend_from_slice(bare);
             self.has_data = true;
@@ -161,7 +185,7 @@ impl Decoder {
         match name {
             b"data" => {
                 if self.has_data {
-                    if starts_anew(&self.data, value) {
+                    if starts_anew(self.data(), value) {
                         value.clone_into(&mut self.next_data);
                         return true;
                     }
@@ -193,8 +217,8 @@ impl Decoder {
         self.given = true;
         // The same white space as in `take_line`: an event that is complete there is given out here,
         // or what follows it in the piece would be lost.
-        let is_blank = self.data.trim_ascii().is_empty();
-        let data = super::text_of(&self.data);
+        let is_blank = self.data().trim_ascii().is_empty();
+        let data = super::text_of(self.data());
         let (is_error, name) = (self.is_error, self.name);
         (!is_blank).then_some(Event { data, is_error, name })
     }
@@ -202,6 +226,7 @@ impl Decoder {
     fn reuse(&mut self) {
         if std::mem::take(&mut self.given) {
             self.data.clear();
+            self.data_from = 0;
             self.has_data = false;
             self.is_error = false;
             self.name = None;

@@ -1,0 +1,346 @@
+//! What answers cost: time that is linear in their bytes however they are cut, and memory within the
+//! configured limits whatever an upstream sends. With events of 8 MB:
+//! `cargo test --release --test cost`.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Instant;
+
+use creole::asked::{Asked, Tool};
+use creole::config::Settings;
+use creole::ids::Ids;
+use creole::stream::Answer;
+
+/// Counts the bytes that the current thread holds, and the most that it held.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // Threads allocate while they end, when there is nothing to count in any more.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator with the arguments that came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    // Without it, a buffer that grows would be copied each time, where the system moves pages.
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn answer(stream: bool, settings: &Settings) -> Answer {
+    let mut asked = Asked { model: "claude".to_owned(), stream, ..Asked::default() };
+    asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
+    Answer::new(Box::new(asked), settings, Ids::new(7))
+}
+
+/// The processor time of this thread in nanoseconds: other tests and other people use this machine.
+fn processor_time(start: Instant) -> u64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|line| line.split(' ').next()?.parse().ok())
+        .unwrap_or_else(|| start.elapsed().as_nanos() as u64)
+}
+
+/// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
+fn cost(stream: &str) -> f64 {
+    // The clock of the system counts in steps; so many bytes take some of them.
+    const BYTES_MIN: usize = LARGE;
+    let settings = Settings::default();
+    let runs = BYTES_MIN.div_ceil(stream.len());
+    let mut out = Vec::with_capacity(1 << 16);
+    let start = Instant::now();
+    let before = processor_time(start);
+    for _ in 0..runs {
+        let mut answer = answer(true, &settings);
+        for piece in stream.as_bytes().chunks(64) {
+            answer.handle_piece(piece, &mut out).expect("it is a right answer");
+            out.clear();
+        }
+        answer.handle_end(true, &mut out).expect("it is complete");
+    }
+    (processor_time(start) - before) as f64 / (runs * stream.len()) as f64
+}
+
+/// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
+/// What is not linear costs hundreds of times as much.
+const RATIO_MAX: f64 = 2.5;
+
+/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too
+/// fast.
+#[track_caller]
+fn assert_linear(what: &str, small: &str, large: &str) {
+    let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
+    for _ in 0..12 {
+        best_small = best_small.min(cost(small));
+        best_large = best_large.min(cost(large));
+        if best_large <= best_small * RATIO_MAX {
+            println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
+            return;
+        }
+    }
+    panic!("{what}: {best_large} ns a byte, where it is {best_small} in small ones");
+}
+
+const CHUNK_END: &str =
+    "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+const MESSAGE_START: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\
+    \"type\":\"message\",\"role\":\"assistant\",\"model\":\"k\",\"content\":[],\"stop_reason\":null,\
+    \"stop_sequence\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n";
+const MESSAGE_END: &str = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\
+    \"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+fn text_block(index: usize) -> String {
+    format!(
+        "event: content_block_start\ndata: {{\"type\":\"content_block_start\",\"index\":{index},\
+         \"content_block\":{{\"type\":\"text\",\"text\":\"\"}}}}\n\n"
+    )
+}
+
+fn tool_block(index: usize) -> String {
+    format!(
+        "event: content_block_start\ndata: {{\"type\":\"content_block_start\",\"index\":{index},\
+         \"content_block\":{{\"type\":\"tool_use\",\"id\":\"id{index}\",\"name\":\"w\",\"input\":{{}}}}}}\n\n"
+    )
+}
+
+fn delta(index: usize, kind: &str, field: &str, raw: &str) -> String {
+    format!(
+        "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":{index},\
+         \"delta\":{{\"type\":\"{kind}\",\"{field}\":\"{raw}\"}}}}\n\n"
+    )
+}
+
+/// So many bytes in events of that size.
+fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> String {
+    let words = "All work and no play makes \\\"Jack\\\" a dull boy. ".repeat(size / 48 + 1);
+    let one = event(&words[..size / 48 * 48]);
+    one.repeat(total / size)
+}
+
+/// As large as an event may be; smaller in a slow build, where the same must hold.
+const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
+/// The first event of that size finds no buffer that is large enough; it is the others that count.
+const EVENTS: usize = 4;
+const SMALL: usize = 8 << 10;
+/// Beside the text there is the rest of the event.
+const TEXT: usize = LARGE - (1 << 10);
+
+#[test]
+fn a_large_event_in_pieces_of_64_bytes_costs_about_as_much_a_byte_as_a_small_one() {
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let body = |size| in_events(EVENTS * TEXT, size, chunk) + CHUNK_END;
+    assert_linear("a text", &body(SMALL), &body(TEXT));
+
+    let call = |text: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":\
+             {{\"arguments\":\"{}\"}}}}]}}}}]}}\n\n",
+            text.replace("\\\"", "'")
+        )
+    };
+    let frame = |json: &str| {
+        let json = json.replace('"', "\\\"");
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"call_1\",\
+             \"function\":{{\"name\":\"w\",\"arguments\":\"{json}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    let body = |size| frame("{\"a\":\"") + &in_events(TEXT, size, call) + &frame("\"}") + CHUNK_END;
+    assert_linear("an input", &body(SMALL), &body(TEXT));
+
+    let event = |text: &str| delta(0, "text_delta", "text", text);
+    let body = |size| {
+        MESSAGE_START.to_owned()
+            + &text_block(0)
+            + &in_events(EVENTS * TEXT, size, event)
+            + MESSAGE_END
+    };
+    assert_linear("a text in Messages", &body(SMALL), &body(TEXT));
+
+    let event =
+        |text: &str| delta(0, "input_json_delta", "partial_json", &text.replace("\\\"", "'"));
+    let body = |size| {
+        let open = delta(0, "input_json_delta", "partial_json", "{\\\"a\\\":\\\"");
+        let close = delta(0, "input_json_delta", "partial_json", "\\\"}");
+        MESSAGE_START.to_owned()
+            + &tool_block(0)
+            + &open
+            + &in_events(TEXT, size, event)
+            + &close
+            + MESSAGE_END
+    };
+    assert_linear("an input in Messages", &body(SMALL), &body(TEXT));
+}
+
+#[test]
+fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
+    let event =
+        |text: &str| delta(0, "input_json_delta", "partial_json", &text.replace("\\\"", "'"));
+    let body = |total| {
+        let open = delta(0, "input_json_delta", "partial_json", "{\\\"a\\\":\\\"");
+        MESSAGE_START.to_owned()
+            + &tool_block(0)
+            + &open
+            + &in_events(total, 96, event)
+            + MESSAGE_END
+    };
+    assert_linear("an input in small deltas", &body(64 << 10), &body(2 << 20));
+    // Blocks that wait for a call that is never complete.
+    let blocks = |count: usize| {
+        let mut body = MESSAGE_START.to_owned() + &tool_block(0);
+        for index in 1..count {
+            body += &text_block(index);
+            body += &delta(index, "text_delta", "text", "some words that wait");
+        }
+        body + MESSAGE_END
+    };
+    assert_linear("blocks that wait", &blocks(100), &blocks(4000));
+}
+
+/// Feeds what `next` gives, for as long as the answer takes it, up to 24 MB; gives the most memory
+/// that was held on the way.
+fn most_held(stream: bool, limit: usize, next: impl Fn(usize) -> String) -> usize {
+    let settings = Settings {
+        event_bytes_max: limit,
+        waiting_bytes_max: limit,
+        response_bytes_max: limit,
+        ..Settings::default()
+    };
+    let mut answer = answer(stream, &settings);
+    let mut out = Vec::new();
+    let (mut fed, mut number) = (0, 0);
+    let before = HELD.get();
+    MOST.set(before);
+    while fed < 24 << 20 {
+        let piece = next(number);
+        number += 1;
+        fed += piece.len();
+        let result = answer.handle_piece(piece.as_bytes(), &mut out);
+        out.clear();
+        if result.is_err() {
+            break;
+        }
+    }
+    usize::try_from(MOST.get() - before).unwrap()
+}
+
+#[test]
+fn memory_stays_within_the_limits_whatever_comes() {
+    const LIMIT: usize = 256 << 10;
+    let long = "x".repeat(4000);
+    let chunk = |delta: String| format!("data: {{\"choices\":[{{\"delta\":{{{delta}}}}}]}}\n\n");
+    let call = |index: usize, text: &str| {
+        chunk(format!(
+            "\"tool_calls\":[{{\"index\":{index},\"id\":\"c{index}\",\"function\":{{\"name\":\"w\",\
+             \"arguments\":\"{text}\"}}}}]"
+        ))
+    };
+    let in_messages = |first: String, rest: &dyn Fn(usize) -> String, number: usize| match number {
+        0 => MESSAGE_START.to_owned() + &first,
+        number => rest(number),
+    };
+    type Feed<'a> = Box<dyn Fn(usize) -> String + 'a>;
+    let feeds: Vec<(&str, Feed<'_>)> = vec![
+        ("a line without end", Box::new(|_| long.clone())),
+        ("an event without end", Box::new(|_| format!("data: {long}\n"))),
+        ("comments", Box::new(|_| format!(": {long}\n\n"))),
+        ("texts", Box::new(|_| chunk(format!("\"content\":\"{long}\"")))),
+        ("reasoning", Box::new(|_| chunk(format!("\"reasoning_content\":\"{long}\"")))),
+        ("white space", Box::new(|_| chunk(format!("\"content\":\"{}\"", " ".repeat(4000))))),
+        ("an input", Box::new(|number| call(0, if number == 0 { "{" } else { &long }))),
+        ("calls", Box::new(|number| call(number, ""))),
+        ("names", Box::new(|_| call(0, "").replace("\"w\"", &format!("\"{long}\"")))),
+        (
+            "a block",
+            Box::new(|number| {
+                let rest = |_: usize| delta(0, "text_delta", "text", &long);
+                in_messages(text_block(0), &rest, number)
+            }),
+        ),
+        (
+            "blocks that wait",
+            Box::new(|number| {
+                let rest = |number: usize| {
+                    text_block(number) + &delta(number, "text_delta", "text", "abc")
+                };
+                in_messages(tool_block(0), &rest, number)
+            }),
+        ),
+        ("blocks", Box::new(|number| in_messages(String::new(), &text_block, number))),
+        ("tool blocks", Box::new(|number| in_messages(String::new(), &tool_block, number))),
+        (
+            "an input in Messages",
+            Box::new(|number| {
+                let rest = |_: usize| delta(0, "input_json_delta", "partial_json", &long);
+                in_messages(tool_block(0), &rest, number)
+            }),
+        ),
+        (
+            "empty inputs",
+            Box::new(|number| {
+                let rest = |_: usize| delta(0, "input_json_delta", "partial_json", "");
+                in_messages(tool_block(0), &rest, number)
+            }),
+        ),
+        (
+            "ends",
+            Box::new(|number| {
+                let rest = |number: usize| {
+                    format!(
+                        "data: {{\"type\":\"message_delta\",\"delta\":{{\"x{number}\":\"{long}\"}},\
+                     \"usage\":{{\"y{number}\":1}}}}\n\n"
+                    )
+                };
+                in_messages(String::new(), &rest, number)
+            }),
+        ),
+        (
+            "other events",
+            Box::new(|number| {
+                let rest = |number: usize| {
+                    format!("data: {{\"type\":\"x{number}\",\"y\":\"{long}\"}}\n\n")
+                };
+                in_messages(String::new(), &rest, number)
+            }),
+        ),
+    ];
+    for (what, feed) in &feeds {
+        for stream in [true, false] {
+            let most = most_held(stream, LIMIT, feed);
+            // Three limits of that size, buffers that double, and what is written at once.
+            assert!(most < 8 * LIMIT, "{what} (stream: {stream}): {most} bytes");
+        }
+    }
+}
