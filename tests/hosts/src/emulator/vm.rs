@@ -83,7 +83,7 @@ pub struct World {
     pub log: Vec<String>,
     /// The period of ticks; 0: none.
     pub tick_ms: u32,
-    /// Counters by id: name and value.
+    /// Statistics by id: name and, of counters, value.
     pub counters: Vec<(String, i64)>,
     /// Hostcalls that failed: the filter asked for what Envoy would refuse.
     pub refused: Vec<String>,
@@ -380,6 +380,13 @@ fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
                 OK
             }
             None => BAD_ARGUMENT,
+        },
+    )?;
+    linker.func_wrap(
+        "env",
+        "proxy_record_metric",
+        |c: Caller<'_, World>, id: u32, _value: u64| {
+            if (id as usize) < c.data().counters.len() { OK } else { BAD_ARGUMENT }
         },
     )?;
     Ok(())
