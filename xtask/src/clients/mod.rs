@@ -258,9 +258,10 @@ impl Outcome {
     /// Reads a line; says whether it is the last one.
     fn read(&mut self, line: &str) -> bool {
         if let Some(version) = line.strip_prefix("version ") {
-            // The name may have spaces; a version begins with a digit.
-            let at = version.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
-            self.version = version.get(at..).unwrap_or_default().to_owned();
+            // The name may have spaces and digits (n8n); a version begins with a digit.
+            let begins = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+            let words: Vec<&str> = version.split(' ').skip_while(|word| !begins(word)).collect();
+            self.version = words.join(" ");
         } else if let Some(check) = line.strip_prefix("ok ") {
             let claim = check.trim().split(" (").next().unwrap_or_default();
             self.checks.push(claim.replace('_', " "));
@@ -291,6 +292,15 @@ mod tests {
             (outcome.version.as_str(), outcome.checks),
             ("2.1.330", vec!["it works".to_owned()])
         );
+    }
+
+    #[test]
+    fn a_version_begins_after_the_name() {
+        let mut outcome = Outcome::default();
+        outcome.read("version n8n 2.41.3");
+        assert_eq!(outcome.version, "2.41.3");
+        outcome.read("version LangChain, Python 1.4.7 (langchain-anthropic 1.7.7)");
+        assert_eq!(outcome.version, "1.4.7 (langchain-anthropic 1.7.7)");
     }
 
     #[test]
