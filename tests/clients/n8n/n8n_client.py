@@ -62,7 +62,7 @@ class Server:
         self.log = open(os.path.join(self.home, "n8n.log"), "w")
         self.process = subprocess.Popen(
             self.program("start"), env=self.env, cwd=self.home, stdin=subprocess.DEVNULL,
-            stdout=self.log, stderr=self.log,
+            stdout=self.log, stderr=self.log, start_new_session=True,
         )
         until = time.monotonic() + 240
         for workflow in made:
@@ -94,11 +94,14 @@ class Server:
         return status, text, sent()
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        # A Node from PyPI is a program that starts Node: ending it alone would leave n8n behind.
+        for how, seconds in ((signal.SIGTERM, 20), (signal.SIGKILL, 5)):
+            try:
+                os.killpg(self.process.pid, how)
+                self.process.wait(seconds)
+                time.sleep(1)
+            except (ProcessLookupError, subprocess.TimeoutExpired):
+                continue
 
 
 def prompt(text):
