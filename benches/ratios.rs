@@ -92,7 +92,7 @@ const CASES: &[Make] = &[
 
 /// An exchange that has sent its request and waits for the answer.
 fn asked(config: &Arc<Config>) -> Exchange {
-    let body = r#"{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
+    let body = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
     let mut exchange = new(config);
     exchange.handle_request(body.as_bytes(), 0).expect("the request is translated");
     exchange

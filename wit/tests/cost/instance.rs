@@ -1,0 +1,135 @@
+//! One instance of the component, its fuel and its memory counted.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use wasmtime::component::{Component, Linker, ResourceAny};
+use wasmtime::{Config, Engine, ResourceLimiter, Store};
+
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::use_self)]
+    wasmtime::component::bindgen!({ world: "translator", path: "creole.wit" });
+}
+
+use bindings::Translator;
+use bindings::exports::creole::translate::exchanges::{End, RequestHead};
+
+const SMALL: &str = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
+
+/// Compiled once for all tests: it takes a while.
+static COMPILED: OnceLock<(Engine, Component)> = OnceLock::new();
+
+fn compile() -> (Engine, Component) {
+    let path = std::env::var_os("CREOLE_COMPONENT").map(PathBuf::from).unwrap_or_default();
+    assert!(path.is_file(), "CREOLE_COMPONENT names no file: cargo xtask test artefacts embedding");
+    let mut settings = Config::new();
+    settings.consume_fuel(true);
+    let engine = Engine::new(&settings).unwrap();
+    let component = Component::from_file(&engine, path).unwrap();
+    (engine, component)
+}
+
+/// The largest size that the memory has had; it never shrinks.
+#[derive(Default)]
+struct Memory(usize);
+
+impl ResourceLimiter for Memory {
+    fn memory_growing(
+        &mut self,
+        _current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.0 = self.0.max(desired);
+        Ok(true)
+    }
+
+    fn table_growing(
+        &mut self,
+        _current: usize,
+        _desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// One instance of the component.
+pub(super) struct Instance {
+    store: Store<Memory>,
+    creole: Translator,
+    config: ResourceAny,
+}
+
+impl Instance {
+    pub(super) fn new() -> Self {
+        let (engine, component) = COMPILED.get_or_init(compile);
+        let mut store = Store::new(engine, Memory::default());
+        store.limiter(|memory| memory);
+        store.set_fuel(u64::MAX).unwrap();
+        let creole = Translator::instantiate(&mut store, component, &Linker::new(engine)).unwrap();
+        let config = creole.creole_translate_exchanges().config();
+        let config = config.call_parse(&mut store, "{}", &[]).unwrap().unwrap();
+        Self { store, creole, config }
+    }
+
+    /// An exchange whose body is due.
+    pub(super) fn exchange(&mut self) -> ResourceAny {
+        let calls = self.creole.creole_translate_exchanges().exchange();
+        let store = &mut self.store;
+        let exchange = calls.call_constructor(&mut *store, self.config, (17, 4), true).unwrap();
+        let headers = [("x-api-key".to_owned(), "local".to_owned())];
+        let head = calls
+            .call_handle_request_head(&mut *store, exchange, "POST", "/v1/messages", &headers)
+            .unwrap();
+        assert!(matches!(head, RequestHead::Translate));
+        exchange
+    }
+
+    /// What an exchange does with a body.
+    pub(super) fn send(&mut self, exchange: ResourceAny, body: &[u8]) {
+        let calls = self.creole.creole_translate_exchanges().exchange();
+        let sent = calls.call_handle_request(&mut self.store, exchange, body, 0).unwrap();
+        assert!(sent.unwrap().body.len() * 2 > body.len(), "the request is translated");
+    }
+
+    /// The fuel that an answer takes, which comes in these pieces.
+    pub(super) fn answer(&mut self, content_type: &str, pieces: &[&[u8]], end: bool) -> u64 {
+        let exchange = self.exchange();
+        self.send(exchange, SMALL.as_bytes());
+        let calls = self.creole.creole_translate_exchanges().exchange();
+        let store = &mut self.store;
+        let headers = [("content-type".to_owned(), content_type.to_owned())];
+        calls.call_handle_response_head(&mut *store, exchange, 200, &headers, 0).unwrap();
+        let before = store.get_fuel().unwrap();
+        let mut written = Vec::new();
+        for piece in pieces {
+            let out = calls.call_handle_response_body(&mut *store, exchange, piece, 0).unwrap();
+            written.extend(out.body);
+        }
+        if end {
+            let out = calls.call_handle_response_end(&mut *store, exchange, End::Complete, 0);
+            written.extend(out.unwrap().body);
+        }
+        let used = before - store.get_fuel().unwrap();
+        let written = String::from_utf8(written).unwrap();
+        assert!(written.contains("event: content_block_delta"), "no answer: {written}");
+        exchange.resource_drop(&mut *store).unwrap();
+        used
+    }
+
+    /// The fuel that a request takes.
+    pub(super) fn request(&mut self, body: &[u8]) -> u64 {
+        let exchange = self.exchange();
+        let before = self.store.get_fuel().unwrap();
+        self.send(exchange, body);
+        let used = before - self.store.get_fuel().unwrap();
+        exchange.resource_drop(&mut self.store).unwrap();
+        used
+    }
+
+    /// The bytes of its memory.
+    pub(super) fn memory(&self) -> usize {
+        self.store.data().0
+    }
+}

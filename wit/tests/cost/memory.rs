@@ -1,0 +1,33 @@
+//! What the component holds: for the largest request, and after many. The memory of WebAssembly never
+//! shrinks, so what is needed once stays with a host.
+
+use super::bodies;
+use super::instance::Instance;
+
+#[test]
+fn the_largest_request_needs_little_more_than_itself_twice() {
+    for images in [0, 30_000_000] {
+        let mut instance = Instance::new();
+        let empty = instance.memory();
+        let body = bodies::request(32_000_000, images);
+        instance.request(body.as_bytes());
+        let (needed, most) = (instance.memory() - empty, body.len() * 23 / 10);
+        println!("{} bytes of request, {images} in images: {needed} bytes", body.len());
+        assert!(needed <= most, "{needed} bytes for {} of request", body.len());
+    }
+}
+
+#[test]
+fn ten_thousand_requests_need_no_more_memory_than_a_hundred() {
+    let mut instance = Instance::new();
+    let body = bodies::request(2_000, 0);
+    for _ in 0..100 {
+        instance.request(body.as_bytes());
+    }
+    let after_hundred = instance.memory();
+    for _ in 100..10_000 {
+        instance.request(body.as_bytes());
+    }
+    println!("{after_hundred} bytes after 100 requests");
+    assert_eq!(instance.memory(), after_hundred);
+}
