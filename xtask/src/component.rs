@@ -7,11 +7,10 @@ use anyhow::{Context as _, Result, bail};
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
-/// Writes the component that the module at `module` describes to `path`. A component that would ask
+/// Writes the component that a module describes to `path`. A component that would ask
 /// its host for anything is refused: `wit/creole.wit` promises that it asks for nothing.
-pub(crate) fn encode(module: &Path, path: &Path) -> Result<()> {
-    let module = fs::read(module).with_context(|| module.display().to_string())?;
-    let component = ComponentEncoder::default().module(&module)?.validate(true).encode()?;
+pub(crate) fn encode(module: &[u8], path: &Path) -> Result<()> {
+    let component = ComponentEncoder::default().module(module)?.validate(true).encode()?;
     if let Some(import) = first_import(&component)? {
         bail!("the component imports {import}, and it must import nothing");
     }

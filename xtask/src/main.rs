@@ -13,6 +13,7 @@ mod http;
 mod operate;
 mod run;
 mod setup;
+mod shrink;
 mod size;
 mod templates;
 mod test;

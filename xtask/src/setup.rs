@@ -14,6 +14,9 @@ const ENVOY_VERSION: &str = "1.40.0";
 /// The runtime that the Worker is tested with.
 const WORKERD_VERSION: &str = "1.20261117.1";
 
+/// The release of Binaryen that makes artefacts smaller.
+pub(crate) const BINARYEN_VERSION: &str = "132.0.0";
+
 /// A program that this project cannot install by itself.
 pub(crate) struct Tool {
     name: &'static str,
@@ -53,6 +56,7 @@ pub(crate) fn all() -> Result<()> {
     target(crate::worker::TARGET)?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
     python_with_wasmtime()?;
+    wasm_opt()?;
     for program in [envoy, workerd, wasmtime] {
         eprintln!("ready: {}", program.display());
     }
@@ -163,23 +167,39 @@ pub(crate) fn workerd() -> Result<PathBuf> {
     if let Some(chosen) = std::env::var_os("CREOLE_WORKERD") {
         return Ok(chosen.into());
     }
-    let folder = own().join("npm").join(format!("workerd-{WORKERD_VERSION}"));
-    if let Some(workerd) = installed_workerd(&folder) {
-        return Ok(workerd);
+    // Its script would only look for the binary, which is in a package for each platform.
+    from_npm("workerd", WORKERD_VERSION, installed_workerd)
+}
+
+/// The script `wasm-opt` in `.creole/npm`, installed from npm when it is missing.
+pub(crate) fn wasm_opt() -> Result<PathBuf> {
+    from_npm("binaryen", BINARYEN_VERSION, |folder| {
+        Some(folder.join("node_modules/binaryen/bin/wasm-opt")).filter(|it| it.is_file())
+    })
+}
+
+/// A file of an npm package, installed when it is missing. Scripts of packages are not run.
+fn from_npm(
+    package: &str,
+    version: &str,
+    installed: impl Fn(&Path) -> Option<PathBuf>,
+) -> Result<PathBuf> {
+    let folder = own().join("npm").join(format!("{package}-{version}"));
+    if let Some(found) = installed(&folder) {
+        return Ok(found);
     }
     need(&NPM)?;
     std::fs::create_dir_all(&folder)?;
-    step(&format!("installing workerd {WORKERD_VERSION} from npm into .creole/npm"), || {
+    step(&format!("installing {package} {version} from npm into .creole/npm"), || {
         run(Command::new("npm")
-            // Its script would only look for the binary, which is in a package for each platform.
             .args(["install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"])
             .args(["--silent", "--prefix"])
             .arg(&folder)
-            .arg(format!("workerd@{WORKERD_VERSION}")))
+            .arg(format!("{package}@{version}")))
     })?;
-    match installed_workerd(&folder) {
-        Some(workerd) => Ok(workerd),
-        None => bail!("the package workerd has no binary for this machine"),
+    match installed(&folder) {
+        Some(found) => Ok(found),
+        None => bail!("the package {package} has no file for this machine where it is expected"),
     }
 }
 

@@ -4,69 +4,91 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-use crate::{build, worker};
+use crate::build;
+use crate::worker::{self, Built};
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 15;
 
-/// What was promised for the Worker.
-const WORKER_GZIPPED_MAX: usize = 200_000;
+/// The budget of the Worker, of which the platform counts gzipped bytes.
+const WORKER_GZIPPED_MAX: usize = 300_000;
 
 /// Builds and prints.
 pub(crate) fn print() -> Result<()> {
     for artefact in build::ARTEFACTS {
         let bytes = fs::read(build::one(artefact)?)?;
-        print_one(artefact.name, &bytes)?;
+        println!("{}", artefact.name);
+        println!("  {:>9} bytes raw, of {} at most", bytes.len(), artefact.bytes_max);
+        println!("  {:>9} bytes gzipped (level 9)", gzipped(&bytes)?);
+        print_parts("as it is", largest_module(&bytes)?)?;
+        // The artefact has no names of functions any more.
+        let module = fs::read(build::unfinished(artefact)?)?;
+        print_parts("as the compiler leaves it", largest_module(&module)?)?;
     }
     let worker = worker::shipped()?;
-    print_one("the Worker, as the compiler leaves it", &fs::read(&worker.module)?)?;
     println!("dist/worker");
-    let mut sums = (0_usize, 0_usize);
-    for (name, bytes) in worker::modules(&worker.folder)? {
-        let (raw, small) = (bytes.len(), gzipped(&bytes)?);
+    for (name, raw, small) in worker_files(&worker)? {
         println!("  {raw:>9} bytes raw, {small:>7} gzipped: {name}");
-        sums = (sums.0.saturating_add(raw), sums.1.saturating_add(small));
     }
-    println!("  {:>9} bytes raw, {:>7} gzipped: all", sums.0, sums.1);
-    if sums.1 > WORKER_GZIPPED_MAX {
-        bail!("the Worker is larger than {WORKER_GZIPPED_MAX} bytes gzipped");
-    }
-    Ok(())
+    println!("  {:>9} bytes gzipped, of {WORKER_GZIPPED_MAX} at most", worker_gzipped(&worker)?);
+    print_parts("as the compiler leaves it", &fs::read(&worker.module)?)
 }
 
-fn print_one(name: &str, bytes: &[u8]) -> Result<()> {
-    let parts = Parts::read(largest_module(bytes)?)?;
-    let named = parts.sections.get("name").copied().unwrap_or(0);
-    println!("{name}");
-    println!("  {:>9} bytes raw", bytes.len());
-    println!(
-        "  {:>9} bytes raw, without the names of functions",
-        bytes.len().saturating_sub(named)
-    );
-    println!("  {:>9} bytes gzipped (level 9)", gzipped(bytes)?);
-    println!("sections");
+/// The artefacts that are larger than their budgets, and how many were looked at.
+pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
+    let mut found = Vec::new();
+    let mut looked_at = 1_u64;
+    for artefact in build::ARTEFACTS {
+        looked_at = looked_at.saturating_add(1);
+        let bytes = fs::metadata(build::one(artefact)?)?.len();
+        found.extend(excess(artefact.name, usize::try_from(bytes)?, artefact.bytes_max));
+    }
+    let gzipped = worker_gzipped(&worker::shipped()?)?;
+    found.extend(excess("dist/worker, gzipped", gzipped, WORKER_GZIPPED_MAX));
+    Ok((looked_at, found))
+}
+
+fn excess(name: &str, bytes: usize, most: usize) -> Option<String> {
+    println!("  {bytes:>9} of {most:>9} bytes: {name}");
+    (bytes > most).then(|| format!("{name} has {bytes} bytes, and may have {most}"))
+}
+
+/// Name, bytes, and bytes gzipped of each file of the Worker.
+fn worker_files(worker: &Built) -> Result<Vec<(String, usize, usize)>> {
+    let files = worker::modules(&worker.folder)?.into_iter();
+    files.map(|(name, bytes)| Ok((name, bytes.len(), gzipped(&bytes)?))).collect()
+}
+
+fn worker_gzipped(worker: &Built) -> Result<usize> {
+    Ok(worker_files(worker)?.into_iter().map(|(_, _, small)| small).sum())
+}
+
+/// Prints what a module consists of: its sections and, where it has names, its largest functions.
+fn print_parts(what: &str, module: &[u8]) -> Result<()> {
+    let parts = Parts::read(module)?;
+    println!("  {what}");
     let mut sections: Vec<_> = parts.sections.iter().collect();
     sections.sort_by(|a, b| b.1.cmp(a.1));
-    for (section, size) in sections {
-        println!("  {size:>9} {section}");
+    for (section, size) in sections.into_iter().take(4) {
+        println!("    {size:>9} {section}");
     }
-    if named == 0 {
+    if !parts.sections.contains_key("name") {
         return Ok(());
     }
-    println!("code by module");
+    println!("    code by module");
     let mut modules: Vec<_> = parts.modules().into_iter().collect();
     modules.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
     for (module, size) in modules.iter().take(FUNCTIONS) {
-        println!("  {size:>9} {module}");
+        println!("    {size:>9} {module}");
     }
-    println!("largest functions");
+    println!("    largest functions");
     for (function, size) in parts.functions.iter().take(FUNCTIONS) {
-        println!("  {size:>9} {function}");
+        println!("    {size:>9} {function}");
     }
     Ok(())
 }
@@ -201,6 +223,12 @@ fn section(id: u8) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_larger_than_its_budget_is_named() {
+        assert_eq!(excess("a", 10, 10), None);
+        assert!(excess("a", 11, 10).is_some_and(|text| text.contains("11 bytes")));
+    }
 
     #[test]
     fn a_function_belongs_to_the_module_of_its_type() {

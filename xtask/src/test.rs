@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::hosts::{Host, gateway};
-use crate::{build, clients, operate, setup, templates, worker, workspace};
+use crate::{build, clients, operate, setup, size, templates, worker, workspace};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -36,6 +36,8 @@ enum Work {
     Cargo(&'static [&'static str]),
     /// Builds and installs what tests of real hosts use: see [`artefacts`].
     Artefacts,
+    /// Compares the artefacts with their budgets.
+    Sizes,
     /// Real clients, by name or tier, in front of this host.
     Clients(Host, &'static [&'static str]),
     /// What a room of this program does; it runs commands through what it is given.
@@ -101,6 +103,7 @@ fn stages() -> Vec<Stage> {
             ]),
         ),
         ("artefacts", Work::Artefacts),
+        ("sizes", Work::Sizes),
         ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
         (
             "core as wasm",
@@ -213,6 +216,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
             count(command.envs(variables.iter().cloned()), &mut outcome)
         }
         Work::Artefacts => artefacts().map(|ready| *variables = ready),
+        Work::Sizes => sizes(&mut outcome),
         Work::Clients(host, names) => {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             clients::run_on(host, &names, false).map(|(passed, failed)| {
@@ -230,6 +234,14 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
     }
     outcome.seconds = start.elapsed().as_secs_f64();
     outcome
+}
+
+/// An artefact that is too large is a failure.
+fn sizes(outcome: &mut Outcome) -> Result<()> {
+    let (looked_at, found) = size::over_budget()?;
+    outcome.failed = u64::try_from(found.len())?;
+    outcome.passed = looked_at.saturating_sub(outcome.failed);
+    if found.is_empty() { Ok(()) } else { bail!("{}", found.join("\n")) }
 }
 
 /// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`

@@ -33,7 +33,7 @@ pub(crate) fn with_hooks() -> Result<Built> {
 fn build(folder: &Path, features: &[&str]) -> Result<Built> {
     setup::target(TARGET)?;
     step(&format!("building {}", folder.display()), || {
-        let arguments = [&["--profile", "worker", "--target", TARGET], features].concat();
+        let arguments = [&["--profile", "wasm", "--target", TARGET], features].concat();
         let module = workspace::build("creole-cloudflare", &arguments, "wasm")?;
         // Without optimizing: it runs for a second, and compiles for minutes otherwise.
         let packager = workspace::build("xtask-worker", &[], "")?;
