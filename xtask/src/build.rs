@@ -42,7 +42,7 @@ pub(crate) const FILTER: Artefact = Artefact {
     target: "wasm32-wasip1",
     profile: "wasm",
     finish: Finish::Shrink,
-    bytes_max: 520_000,
+    bytes_max: 540_000,
 };
 
 /// The component to embed. Not built for WASI: its standard library would ask for files and a clock.
@@ -52,7 +52,7 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     target: "wasm32-unknown-unknown",
     profile: "wasm",
     finish: Finish::Component,
-    bytes_max: 450_000,
+    bytes_max: 460_000,
 };
 
 /// The component for servers of `wasi:http`.
@@ -62,7 +62,7 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     target: "wasm32-wasip2",
     profile: "component",
     finish: Finish::Copy,
-    bytes_max: 750_000,
+    bytes_max: 620_000,
 };
 
 /// Every artefact.
