@@ -209,7 +209,7 @@ fn calls(names: &[&str], tools: &[Tool<'_>], triggers: &Triggers, seed: u64) -> 
     let call = |(nth, name): (usize, &&str)| {
         let tool = tools.iter().find(|tool| tool.name == *name);
         let custom = tool.is_some_and(|tool| tool.custom);
-        let input = triggers.inputs.get(nth).or(triggers.inputs.last());
+        let input = triggers.inputs.get(nth).or_else(|| triggers.inputs.last());
         let arguments = match (input, tool.and_then(|tool| tool.parameters)) {
             (Some(input), _) => input.clone(),
             (None, Some(schema)) => schema::sample(schema).to_string(),
