@@ -223,11 +223,17 @@ fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> u
 fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
     for (at, turn) in earlier.iter().enumerate().rev() {
         let Turn::User(user) = turn else { continue };
-        for known in user.results.iter().filter(|known| same_result(known, pair.result)) {
-            let before = earlier.iter().take(at);
-            let asked = before.rev().find(|turn| !matches!(turn, Turn::System(_)));
-            let Some(Turn::Assistant(blocks)) = asked else { continue };
-            if calls(blocks).any(|call| call.id == known.id && same_call(call, pair.call)) {
+        if !user.results.iter().any(|known| same_result(known, pair.result)) {
+            continue;
+        }
+        let before = earlier.iter().take(at);
+        let asked = before.rev().find(|turn| !matches!(turn, Turn::System(_)));
+        let Some(Turn::Assistant(blocks)) = asked else { continue };
+        // In step, as in `pair`: a client may send any number of both.
+        let mut results = user.results.iter().peekable();
+        for call in calls(blocks) {
+            let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
+            if same_result(known, pair.result) && same_call(call, pair.call) {
                 return true;
             }
         }
@@ -269,13 +275,13 @@ fn pair<'t, 'a: 't>(
     }
 }
 
-/// What the model is told in a result. `required` are the required fields of the tool's schema.
+/// What the model is told in a result. `required` are the required fields of the tool's schema, as a list.
 #[must_use]
-pub fn told(stuck: &Stuck<'_>, required: &[String]) -> String {
+pub fn told(stuck: &Stuck<'_>, required: &str) -> String {
     let Stuck { name, count, .. } = stuck;
     match stuck.why {
         Why::Failing => {
-            let required = if required.is_empty() { "none".into() } else { required.join(", ") };
+            let required = if required.is_empty() { "none" } else { required };
             format!(
                 "Tool '{name}' has failed schema validation {count} times consecutively. The \
                  required fields are: {required}. Do NOT call this tool again without providing \

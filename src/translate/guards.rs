@@ -14,6 +14,7 @@ use crate::conversation::breaker::{self, Stuck, Verdict, Why};
 use crate::conversation::{Turn, calls, rebuild, turns};
 use crate::error::Error;
 use crate::json::{Reader, quote};
+use crate::names::Names;
 use crate::profile::Profile;
 use crate::tool_schema;
 use crate::warning::Warnings;
@@ -102,10 +103,16 @@ impl Guarded {
         settings: &Guards,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
+        // Once for each tool: there can be as many notes as results.
+        let mut known: Names<'_, String> = Names::default();
         for note in &verdict.notes {
-            let required = tools.schema_of(&note.stuck.name).and_then(required);
+            let name = &*note.stuck.name;
+            if !known.contains(name) {
+                known.insert(name, tools.schema_of(name).and_then(required).unwrap_or_default());
+            }
+            let required = known.get(name).map_or("", String::as_str);
             let mut text = Vec::new();
-            quote(&mut text, &breaker::told(&note.stuck, &required.unwrap_or_default()));
+            quote(&mut text, &breaker::told(&note.stuck, required));
             // What was quoted is a text.
             let text = String::from_utf8(text).unwrap_or_default();
             self.notes.push((note.turn, note.result, text));
@@ -201,10 +208,13 @@ fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>) -> bool {
     tool_schema::check(schema, stripped.as_deref().unwrap_or(&call.input)).is_ok()
 }
 
-/// The names in `required` of a schema.
-fn required(schema: &str) -> Option<Vec<String>> {
+/// How much of `required` a note tells.
+const REQUIRED_BYTES_MAX: usize = 1024;
+
+/// The names in `required` of a schema, as a list; not all of them where they are very many.
+fn required(schema: &str) -> Option<String> {
     let mut reader = Reader::new(schema, 128);
-    let mut names = Vec::new();
+    let mut names = String::new();
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         if key != "required" {
@@ -213,7 +223,15 @@ fn required(schema: &str) -> Option<Vec<String>> {
         }
         reader.begin_array().ok()?;
         while reader.next_element().ok()? {
-            names.push(reader.string().ok()?.decode().into_owned());
+            let name = reader.string().ok()?.decode();
+            if names.len().saturating_add(name.len()) > REQUIRED_BYTES_MAX {
+                names.push('…');
+                return Some(names);
+            }
+            if !names.is_empty() {
+                names.push_str(", ");
+            }
+            names.push_str(&name);
         }
     }
     Some(names)

@@ -140,3 +140,33 @@ fn tool_turns_are_limited() {
     let below = guards(r#"{"tool_turns_max":3}"#);
     assert_eq!(up(&below, &body), body);
 }
+
+#[test]
+fn ids_that_repeat_give_one_note_and_a_body_that_is_json() {
+    for content in [json!("command is missing"), json!([]), Value::Null] {
+        let mut body = failing(5, &["shell"], |_| content.clone());
+        for message in body["messages"].as_array_mut().unwrap() {
+            for block in message["content"].as_array_mut().into_iter().flatten() {
+                for key in ["id", "tool_use_id"] {
+                    if block[key].is_string() {
+                        block[key] = "call_0".into();
+                    }
+                }
+            }
+        }
+        let found = up(&guards("{}"), &body);
+        let told = found.to_string().matches("times consecutively").count();
+        assert_eq!(told, 1, "{found}");
+        assert!(last_content(&found).to_string().contains("5 times"), "{found}");
+    }
+}
+
+#[test]
+fn a_note_names_no_more_required_fields_than_a_model_can_use() {
+    let mut body = shell(4);
+    let names: Vec<String> = (0..1000).map(|number| format!("field_{number}")).collect();
+    body["tools"][0]["input_schema"]["required"] = json!(names);
+    let note = last_content(&up(&guards("{}"), &body)).to_string();
+    assert!(note.contains("field_0, field_1") && note.contains('…'), "{note}");
+    assert!(note.len() < 2000, "{} bytes", note.len());
+}

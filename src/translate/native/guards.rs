@@ -12,6 +12,7 @@ use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
 use crate::json::{Error as JsonError, Kind, Reader, Str};
+use crate::names::Names;
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
 use crate::translate::tools::ToolSet;
@@ -149,7 +150,12 @@ impl Verdict {
         depth_max: u32,
         edits: &mut Vec<(usize, usize, String)>,
     ) -> Result<(), JsonError> {
-        let mut found: Vec<Option<&str>> = self.notes.iter().map(|_| None).collect();
+        // Ids can repeat. Then the last result with one gets the last note about it: two notes in one
+        // place would break the body.
+        let mut found: Names<'_, (&str, Option<&str>)> = Names::default();
+        for (id, text) in &self.notes {
+            found.insert(id.as_str(), (text, None));
+        }
         let mut reader = Reader::new(messages, depth_max);
         reader.begin_array()?;
         while reader.next_element()? {
@@ -162,13 +168,12 @@ impl Verdict {
             while blocks.next_element()? {
                 let block = blocks.skip()?;
                 let Some(id) = member(block, "tool_use_id") else { continue };
-                let noted = found.iter_mut().zip(&self.notes);
-                for (place, _) in noted.filter(|(_, (known, _))| id == **known) {
+                if let Some((_, place)) = found.get_mut(&id.decode()) {
                     *place = Some(block);
                 }
             }
         }
-        for (block, (_, text)) in found.iter().zip(&self.notes) {
+        for (text, block) in found.values() {
             if let Some(block) = block {
                 edits.push(with_text(body, block, text));
             }
