@@ -193,7 +193,9 @@ impl Machine {
         if last.name != name || last.input.is_object() {
             return false;
         }
-        id.is_none()
+        // A name alone, twice, is two calls without arguments.
+        let says_more = entry.arguments != Arguments::None || last.input.has_text();
+        id.is_none() && says_more
             || matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
     }
 

@@ -19,7 +19,7 @@
 
 use std::collections::VecDeque;
 
-use super::call::Call;
+use super::call::{Call, CallState};
 use super::sink::Sink;
 use super::text_filter::{Piece, TextFilter};
 use super::thinking::Thinking;
@@ -277,7 +277,9 @@ impl Machine {
 
     /// The upstream reports an error. A content filter's is a refusal, which is an answer.
     pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
-        if !error::is_content_filter(raw, &self.asked) {
+        // A call of which the client has seen a part must not look complete.
+        let in_call = |call: &Call| call.state == CallState::Open && !call.input.is_object();
+        if !error::is_content_filter(raw, &self.asked) || self.calls.iter().any(in_call) {
             return Err(error::from_object(None, raw, &self.asked));
         }
         self.start(out);

@@ -171,10 +171,13 @@ impl Answer {
         if self.machine.phase.is_final() {
             return Ok(());
         }
-        let mut result = match self.decoder.finish() {
-            Some(event) => handle_event(&mut self.machine, &mut self.messages, &event, out),
-            None => Ok(()),
-        };
+        let mut result = Ok(());
+        while result.is_ok() && !self.machine.phase.is_final() {
+            result = match self.decoder.finish() {
+                Some(event) => handle_event(&mut self.machine, &mut self.messages, &event, out),
+                None => break,
+            };
+        }
         if result.is_ok() && !self.machine.phase.is_final() {
             // How the connection ended does not matter: with a finish reason the answer is
             // complete, and without one it is not.

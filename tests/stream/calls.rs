@@ -231,3 +231,10 @@ fn a_waiting_call_shows_progress_as_soon_as_it_can() {
     assert_eq!(feed(call(1, "call_b", "t", "{")).0, "");
     assert!(feed(call(0, "", "", "1}")).0.contains("\"index\":1,\"content_block\""));
 }
+
+#[test]
+fn a_name_that_comes_twice_alone_is_two_calls() {
+    let nameless = || json!({"tool_calls": [{"function": {"name": "w", "arguments": ""}}]});
+    let found = case().run(true, [done(&[nameless(), nameless()]).as_bytes()]);
+    assert_eq!(found.out.matches("\"type\":\"tool_use\"").count(), 2, "{}", found.out);
+}

@@ -121,3 +121,19 @@ fn what_an_upstream_says_of_the_gateways_key_stays_here_in_a_stream_too() {
         }
     }
 }
+
+#[test]
+fn a_content_filters_error_inside_a_call_closes_nothing() {
+    let begun = call(0, "c0", "w", "{\"a\":\"rm -rf /tmp");
+    let error = json!({"error": {"code": "content_filter", "message": "no", "status": 400}});
+    let found = case().stream(&done(&[begun, error]));
+    assert!(found.error.is_some(), "{}", found.out);
+    assert!(!found.out.contains("content_block_stop"), "{}", found.out);
+}
+
+#[test]
+fn events_without_blank_lines_are_all_read_at_the_end() {
+    let chunk = |delta: Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+    let (first, last) = (chunk(text("Hello"), Value::Null), chunk(json!({}), json!("stop")));
+    case().gives(&format!("data: {first}\ndata: {last}"), "text \"Hello\"; end_turn");
+}
