@@ -90,6 +90,13 @@ impl Filter {
             ));
         }
         let settings = &config.settings;
+        if settings.deferred_flush && !settings.pause_headers {
+            return Err(
+                "configuration: deferred_flush: expected pause_headers to be true with it, \
+                        because a head that has left cannot be held"
+                    .to_owned(),
+            );
+        }
         let pings = settings.deferred_flush;
         let mut shortest =
             settings.stall_timeout_ms(pings).min(settings.first_byte_timeout_ms(pings));

@@ -81,7 +81,7 @@ fn a_silent_upstream_gives_pings_and_then_an_error_event() {
     // What is written right before a reset would be lost.
     assert_eq!(ticked(&mut envoy, start + 2600), (String::new(), None));
     assert_eq!(envoy.tick(start + 2700), [(envoy.id, vec![Action::CloseStream])]);
-    assert!(envoy.lines("x").iter().any(|(_, line)| line.contains("guards=stall")));
+    assert!(envoy.lines("x").iter().any(|(_, line)| line.contains(r#""guards":"stall""#)));
 }
 
 #[test]

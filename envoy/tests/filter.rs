@@ -226,6 +226,7 @@ fn a_bad_configuration_is_refused_with_its_path() {
         (r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH"}}}}"#, "upstreams.a.key.secret"),
         (r#"{"upstreams": {"a\nb": {}}}"#, r"upstreams.a\nb.cluster"),
         (r#"{"pause_headers": false, "upstreams": {"a": {}, "b": {}}}"#, "pause_headers is false"),
+        (r#"{"pause_headers": false, "deferred_flush": true}"#, "deferred_flush"),
     ] {
         let mut filter = Filter::default();
         filter.on_context_create(1, 0);
