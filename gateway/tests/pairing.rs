@@ -46,7 +46,7 @@ async fn a_refused_conversation_is_sent_again_without_its_calls() {
     let last = upstream.last();
     assert!(last.body.contains("[Tool call look {} gave: a.txt]"), "{}", last.body);
     assert_eq!(last.headers["authorization"], "Bearer sk-client");
-    rig::until("the log line", || !gateway.lines("guards=pairing").is_empty()).await;
+    rig::until("the log line", || !gateway.lines(r#""guards":"pairing""#).is_empty()).await;
 }
 
 #[tokio::test]

@@ -191,6 +191,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        // Its log is wanted after a failure alone.
+        if let Some(folder) = self.log.parent().filter(|_| !std::thread::panicking()) {
+            let _ = fs::remove_dir_all(folder);
+        }
     }
 }
 

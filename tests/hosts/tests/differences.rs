@@ -53,7 +53,7 @@ const SITUATIONS: &[Situation] = &[
     }),
     ("a path outside of `/v1`", || {
         let answer = Answer::whole(200, "text/plain", "passed");
-        Trial { key: "metrics".to_owned(), ..trial(Request::plain("GET", "/metrics"), answer) }
+        Trial { key: "other".to_owned(), ..trial(Request::plain("GET", "/other"), answer) }
     }),
 ];
 

@@ -61,10 +61,11 @@ impl Worker {
 
     fn run(folder: &str, variables: &[(&str, String)]) -> Self {
         let began = Instant::now();
+        let configuration = file(&configuration(variables));
         let mut child = Command::new(path("CREOLE_WORKERD"))
             .args(["serve", "--control-fd=1", "--import-path"])
             .arg(path(folder))
-            .arg(file(&configuration(variables)))
+            .arg(&configuration)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -75,6 +76,8 @@ impl Worker {
         let mut line = String::new();
         // With the control channel on standard output, its first line says where workerd listens.
         out.read_line(&mut line).unwrap();
+        // It is read by now.
+        let _ = std::fs::remove_file(&configuration);
         let port = serde_json::from_str::<Value>(&line).ok().and_then(|it| it["port"].as_u64());
         let streams: [Box<dyn std::io::Read + Send>; 2] =
             [Box::new(out), Box::new(child.stderr.take().unwrap())];
@@ -185,9 +188,8 @@ fn quote(text: &str) -> String {
 fn file(text: &str) -> PathBuf {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("creole-worker-tests-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join(format!("{number}.capnp"));
+    let name = format!("creole-worker-tests-{}-{number}.capnp", std::process::id());
+    let path = std::env::temp_dir().join(name);
     std::fs::write(&path, text).unwrap();
     path
 }
