@@ -227,9 +227,7 @@ async fn a_whole_answer_has_a_length_and_one_log_line() {
     until("the log line", || !worker.lines("path", "/v1/messages").is_empty()).await;
     let lines = worker.lines("request_id", got.header("request-id"));
     assert_eq!(lines.len(), 1, "{lines:?}");
-    for (key, value) in
-        [("model", "claude-x"), ("upstream", "default"), ("stop_reason", "end_turn")]
-    {
+    for (key, value) in [("model", "claude-x"), ("upstream", "default"), ("cause", "end_turn")] {
         assert_eq!(lines[0][key], value, "{lines:?}");
     }
     assert!(!worker.log().contains("Hello") && !worker.log().contains("Hi there"));

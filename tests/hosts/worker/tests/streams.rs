@@ -46,7 +46,7 @@ async fn each_piece_reaches_the_client_before_the_next_is_sent() {
     let rest = read(got).await;
     assert!(rest.complete && (seen + &rest.body).contains("event: message_stop"), "{rest:?}");
     until("the upstream", || upstream.is_idle()).await;
-    until("the log line", || !worker.lines("stop_reason", "end_turn").is_empty()).await;
+    until("the log line", || !worker.lines("cause", "end_turn").is_empty()).await;
 }
 
 #[tokio::test]
