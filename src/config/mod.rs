@@ -69,7 +69,7 @@ keys! {
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;
         /// Envoy: write streams from a timer, so that pings and errors can be sent while the
-        /// upstream is silent.
+        /// upstream is silent. Needs `pause_headers`.
         deferred_flush: bool = false;
         /// How much is logged. Never prompts, tool inputs or credentials.
         log: Log = Log::Info;
@@ -129,9 +129,9 @@ words! {
 
     /// How `/v1/messages/count_tokens` is answered.
     CountTokens {
-        /// From the number of bytes.
+        /// From how the text is written.
         Estimate = "estimate",
-        /// By the upstream's tokenizer.
+        /// By the upstream's tokenizer. Not there yet: an estimate with the warning `count_estimated`.
         Upstream = "upstream",
         /// 404.
         Off = "off",

@@ -73,7 +73,11 @@ fn stages() -> Vec<Stage> {
         ("chat templates", Work::Own(|each| templates::test(each))),
         ("accumulators", Work::Own(|each| clients::accumulators::test(each))),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
-        ("gateway", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway"])),
+        (
+            "gateway",
+            // With what its tests print: figures of many streams.
+            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway", "--", "--show-output"]),
+        ),
         (
             "lints of Worker",
             Work::Cargo(&[
@@ -146,7 +150,14 @@ fn stages() -> Vec<Stage> {
         ("wasi:http", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wasi-http"])),
         (
             "Worker in workerd",
-            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-worker-tests"]),
+            Work::Cargo(&[
+                "test",
+                "--no-fail-fast",
+                "-p",
+                "creole-worker-tests",
+                "--",
+                "--show-output",
+            ]),
         ),
     ];
     rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
