@@ -123,10 +123,13 @@ impl Machine {
         if call.id.is_none() {
             call.id = id.map(std::borrow::Cow::into_owned);
         }
-        if let Some(name) = name
-            && call.receive_name(&name, &self.asked.tools)
-        {
-            self.warnings.add("tool_name_conflict");
+        if let Some(name) = name {
+            let before = call.name.len();
+            if call.receive_name(&name, &self.asked.tools) {
+                self.warnings.add("tool_name_conflict");
+            }
+            let more = call.name.len().saturating_sub(before);
+            self.kept_bytes = self.kept_bytes.saturating_add(more);
         }
         let before = call.input.held_bytes();
         if entry.custom {
@@ -259,6 +262,7 @@ impl Machine {
     /// so a thinking block carries it: the one before the call if it has not been sent, else a new
     /// one after it.
     fn carry_signature(&mut self, index: usize, signature: String) {
+        self.kept_bytes = self.kept_bytes.saturating_add(signature.len());
         let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
         let last = self.queue.len().checked_sub(1);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);

@@ -90,6 +90,8 @@ pub(super) struct Machine {
     /// Bytes of texts in the queue, and of inputs.
     pub(super) text_bytes: usize,
     pub(super) input_bytes: usize,
+    /// Bytes of names of calls, and of what signatures will carry.
+    pub(super) kept_bytes: usize,
     /// Bytes of the answer, for an estimate of its tokens.
     pub(super) output_bytes: u64,
     pub(super) has_tool_use: bool,
@@ -220,6 +222,7 @@ impl Machine {
             message_text: String::new(),
             text_bytes: 0,
             input_bytes: 0,
+            kept_bytes: 0,
             output_bytes: 0,
             has_tool_use: false,
             call_withheld: false,
@@ -242,7 +245,8 @@ impl Machine {
         if self.phase.is_final() {
             return Ok(());
         }
-        let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(
+        let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(self.kept_bytes);
+        let held = held.saturating_add(
             BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),
         );
         let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());

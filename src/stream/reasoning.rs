@@ -41,6 +41,7 @@ impl Machine {
             if !is_empty && (self.shows_thinking() || self.asked.reasoning_returns) {
                 let field = field.unwrap_or(Field::ReasoningDetails);
                 self.thinking(field).push_detail(detail);
+                self.kept_bytes = self.kept_bytes.saturating_add(detail.raw.len());
             }
         }
     }

@@ -137,3 +137,23 @@ fn events_without_blank_lines_are_all_read_at_the_end() {
     let (first, last) = (chunk(text("Hello"), Value::Null), chunk(json!({}), json!("stop")));
     case().gives(&format!("data: {first}\ndata: {last}"), "text \"Hello\"; end_turn");
 }
+
+#[test]
+fn names_and_opaque_reasoning_without_end_are_too_large() {
+    let c = case().with(|_, settings| settings.waiting_bytes_max = 10_000);
+    let endless: [&dyn Fn(usize) -> Value; 3] = [
+        &|at| call(0, "c0", &format!("{at:0>999}"), ""),
+        &|at| json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": at, "data": "x".repeat(999)}]}),
+        &|_| {
+            let extra = json!({"google": {"thought_signature": "x".repeat(999)}});
+            let mut call = call(0, "c0", "w", "");
+            call["tool_calls"][0]["extra_content"] = extra;
+            call
+        },
+    ];
+    for chunk in endless {
+        let chunks: Vec<Value> = (0..40).map(chunk).collect();
+        let error = c.run(true, [done(&chunks).as_bytes()]).error.expect("an error");
+        assert!(error.message.contains("too large"), "{error:?}");
+    }
+}
