@@ -11,13 +11,22 @@ use hyper::{Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 
-use crate::upstream::{headers_of, map_of};
-use crate::{End, Got, Request};
+use crate::upstream::{Upstream, headers_of, map_of, runtime};
+use crate::{End, Got, Request, Trial};
 
 /// Longer than anything takes here, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Body = Channel<Bytes, std::convert::Infallible>;
+
+/// A whole trial of a host that listens here, with what its upstream saw.
+pub(crate) fn send_trial(address: SocketAddr, trial: &Trial) -> Got {
+    let upstream = Upstream::shared();
+    upstream.expect(&trial.key, trial.answer.clone());
+    let mut got = runtime().block_on(send(address, &trial.request));
+    got.upstream = upstream.seen(&trial.key);
+    got
+}
 
 /// Sends a request and gives what came.
 pub async fn send(address: SocketAddr, request: &Request) -> Got {

@@ -3,7 +3,6 @@
 use creole_worker_tests::Worker as Running;
 use serde_json::Value;
 
-use crate::upstream::{Upstream, runtime};
 use crate::{Got, Host, Trial, client};
 
 /// workerd with a Worker of one configuration.
@@ -24,10 +23,6 @@ impl Host for Worker {
     }
 
     fn send(&self, trial: &Trial) -> Got {
-        let upstream = Upstream::shared();
-        upstream.expect(&trial.key, trial.answer.clone());
-        let mut got = runtime().block_on(client::send(self.running.address, &trial.request));
-        got.upstream = upstream.seen(&trial.key);
-        got
+        client::send_trial(self.running.address, trial)
     }
 }
