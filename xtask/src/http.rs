@@ -1,7 +1,8 @@
 //! Enough of HTTP to see whether a server answers.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -21,13 +22,30 @@ pub(crate) fn status(address: SocketAddr, path: &str) -> Result<u16> {
 
 /// The address with a free port in place of port 0.
 pub(crate) fn with_port(address: SocketAddr) -> Result<SocketAddr> {
-    let listener = TcpListener::bind(address);
-    match listener {
-        Ok(listener) => Ok(listener.local_addr()?),
+    if address.port() == 0 {
+        return free(address.ip());
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(address),
         Err(error) => {
             bail!("{address} cannot be listened on ({error}); choose another with --listen")
         }
     }
+}
+
+/// A port that nobody has. It is below those that systems give to clients, so that nobody's connection
+/// takes it before a server listens on it.
+pub(crate) fn free(ip: IpAddr) -> Result<SocketAddr> {
+    const FIRST: u64 = 10_000;
+    const COUNT: u64 = 20_000;
+    let random = RandomState::new();
+    for attempt in 0..100 {
+        let port = u16::try_from(FIRST.saturating_add(random.hash_one(attempt) % COUNT))?;
+        if let Ok(listener) = TcpListener::bind((ip, port)) {
+            return Ok(listener.local_addr()?);
+        }
+    }
+    bail!("no free port on {ip}")
 }
 
 /// An upstream's URL in its parts.

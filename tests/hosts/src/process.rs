@@ -2,6 +2,7 @@
 //! on a port of its own, writes its log into a file, and is killed when it is dropped.
 
 use std::fs::{self, File};
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -267,10 +268,15 @@ fn changed(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// A port that was free a moment ago.
+/// A port that nobody has. It is below those that systems give to clients, so that no connection takes it
+/// before the host listens on it.
 fn free() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap()
+    let random = RandomState::new();
+    let ports = (0..100).map(|attempt| 10_000 + random.hash_one(attempt) % 20_000);
+    let mut listeners = ports.filter_map(|port| {
+        TcpListener::bind((Ipv4Addr::LOCALHOST, u16::try_from(port).ok()?)).ok()
+    });
+    listeners.next().expect("a free port").local_addr().unwrap()
 }
 
 /// A folder for one process.
