@@ -1,7 +1,10 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
 //! A stage is a row in [`stages`]. The closing line, `N passed, N failed`, adds up what the stages print
-//! as `test result:` lines; a stage that fails without one counts as one failure.
+//! as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait
+//! are in [`stages_beside`] and run beside the others: see [`beside`].
+
+mod beside;
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 
+use self::beside::Beside;
 use crate::hosts::{Host, gateway};
 use crate::{build, clients, operate, setup, size, templates, worker, workspace};
 
@@ -23,6 +27,9 @@ pub(crate) struct Options {
     /// Only the stages whose name contains one of these words.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
+    /// One stage beside the others, by its whole name; the environment has the artefacts.
+    #[arg(long, hide = true, value_name = "STAGE")]
+    beside: Option<String>,
 }
 
 /// One check.
@@ -114,24 +121,6 @@ fn stages() -> Vec<Stage> {
             Work::Cargo(&["test", "--no-fail-fast", "-p", "creole", "--target", "wasm32-wasip1"]),
         ),
         ("hosts", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-hosts"])),
-        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
-        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
-        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
-        ("guards, envoy", Work::Own(|each| clients::guards::test(Host::Envoy, each))),
-        ("guards, gateway", Work::Own(|each| clients::guards::test(Host::Gateway, each))),
-        ("guards, worker", Work::Own(|each| clients::guards::test(Host::Worker, each))),
-        ("operation, envoy", Work::Own(|each| operate::observe(Host::Envoy, each))),
-        ("operation, gateway", Work::Own(|each| operate::observe(Host::Gateway, each))),
-        ("operation, worker", Work::Own(|each| operate::observe(Host::Worker, each))),
-        ("operation, component", Work::Own(|each| operate::observe(Host::Component, each))),
-        ("manifests", Work::Own(|each| operate::manifests(each))),
-        ("chaos, envoy", Work::Own(|each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
-        ("chaos, gateway", Work::Own(|each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
-        ("chaos, worker", Work::Own(|each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
-        (
-            "chaos, component",
-            Work::Own(|each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
-        ),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -160,7 +149,33 @@ fn stages() -> Vec<Stage> {
             ]),
         ),
     ];
-    rows.into_iter().map(|(name, work)| Stage { name, work }).collect()
+    rows.map(|(name, work)| Stage { name, work }).into()
+}
+
+/// Those that mostly wait, for clients, clocks and servers. They come after the artefacts, and beside the
+/// stages that compute.
+fn stages_beside() -> Vec<Stage> {
+    let rows = [
+        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
+        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
+        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
+        ("guards, envoy", Work::Own(|each| clients::guards::test(Host::Envoy, each))),
+        ("guards, gateway", Work::Own(|each| clients::guards::test(Host::Gateway, each))),
+        ("guards, worker", Work::Own(|each| clients::guards::test(Host::Worker, each))),
+        ("operation, envoy", Work::Own(|each| operate::observe(Host::Envoy, each))),
+        ("operation, gateway", Work::Own(|each| operate::observe(Host::Gateway, each))),
+        ("operation, worker", Work::Own(|each| operate::observe(Host::Worker, each))),
+        ("operation, component", Work::Own(|each| operate::observe(Host::Component, each))),
+        ("manifests", Work::Own(|each| operate::manifests(each))),
+        ("chaos, envoy", Work::Own(|each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
+        ("chaos, gateway", Work::Own(|each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
+        ("chaos, worker", Work::Own(|each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
+        (
+            "chaos, component",
+            Work::Own(|each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
+        ),
+    ];
+    rows.map(|(name, work)| Stage { name, work }).into()
 }
 
 /// What one stage gave.
@@ -176,44 +191,64 @@ struct Outcome {
 /// Runs the stages, all of them even after a failure, and says whether every one passed. The counts are
 /// the last line that is printed.
 pub(crate) fn test(options: &Options) -> Result<bool> {
-    let stages = stages();
+    let (stages, beside) = (stages(), stages_beside());
+    if let Some(name) = &options.beside {
+        let Some(stage) = beside.iter().find(|stage| stage.name == name) else {
+            bail!("no stage {name} runs beside others");
+        };
+        let outcome = run(stage, &mut Variables::new());
+        beside::report(&outcome);
+        return Ok(outcome.good);
+    }
     every_package_has_a_stage(&stages)?;
-    let wanted = |stage: &Stage| {
+    let wanted = |stage: &&Stage| {
         options.only.is_empty()
             || options.only.iter().any(|word| stage.name.contains(word.as_str()))
     };
+    let start = Instant::now();
+    let names: Vec<&'static str> = beside.iter().filter(wanted).map(|stage| stage.name).collect();
     // Stages that use the artefacts come after them; so they are built when such a stage is chosen.
-    let last = stages.iter().rposition(wanted);
+    let last = if names.is_empty() {
+        stages.iter().rposition(|stage| wanted(&stage))
+    } else {
+        Some(stages.len())
+    };
     let mut variables = Variables::new();
     let mut outcomes = Vec::new();
+    let mut others = Beside::none();
     for (at, stage) in stages.iter().enumerate() {
-        let needed = matches!(stage.work, Work::Artefacts) && last.is_some_and(|last| at < last);
-        if wanted(stage) || needed {
+        let artefacts = matches!(stage.work, Work::Artefacts);
+        if wanted(&stage) || artefacts && last.is_some_and(|last| at < last) {
             println!("\n== {}", stage.name);
-            outcomes.push(run(stage, &mut variables));
+            let outcome = run(stage, &mut variables);
+            if artefacts {
+                others = Beside::start(&names, &variables)?;
+            }
+            outcomes.push(outcome);
+            outcomes.extend(others.ended());
         }
     }
+    outcomes.extend(others.all());
     if outcomes.is_empty() {
         bail!("no stage has such a name");
     }
-    summary(&outcomes);
+    summary(&outcomes, start.elapsed().as_secs_f64());
     Ok(outcomes.iter().all(|outcome| outcome.good))
 }
 
-fn summary(outcomes: &[Outcome]) {
+fn summary(outcomes: &[Outcome], seconds: f64) {
     println!(
-        "\n{:<14} {:>6} {:>8} {:>8} {:>8} {:>9}",
+        "\n{:<20} {:>6} {:>8} {:>8} {:>8} {:>9}",
         "stage", "", "passed", "failed", "ignored", "seconds"
     );
     for outcome in outcomes {
         let Outcome { name, passed, failed, ignored, seconds, .. } = outcome;
         let word = if outcome.good { "ok" } else { "FAILED" };
-        println!("{name:<14} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1}");
+        println!("{name:<20} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1}");
     }
     let passed: u64 = outcomes.iter().map(|outcome| outcome.passed).sum();
     let failed: u64 = outcomes.iter().map(|outcome| outcome.failed).sum();
-    let seconds: f64 = outcomes.iter().map(|outcome| outcome.seconds).sum();
-    println!("{:<14} {:>6} {passed:>8} {failed:>8} {:>8} {seconds:>9.1}\n", "all", "", "");
+    println!("{:<20} {:>6} {passed:>8} {failed:>8} {:>8} {seconds:>9.1}\n", "all", "", "");
     println!("{passed} passed, {failed} failed");
 }
 

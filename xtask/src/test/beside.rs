@@ -1,0 +1,101 @@
+//! Stages that run beside others: each is a process of this program, and what it prints is kept in a file
+//! and shown whole when it has ended.
+
+use std::collections::VecDeque;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+
+use super::{Outcome, Variables, counts};
+use crate::workspace::own;
+
+/// How many stages run beside the one that computes. They wait more than half of their time.
+const AT_ONCE: usize = 2;
+
+/// What runs beside.
+pub(super) struct Beside(Receiver<(Outcome, Vec<u8>)>);
+
+impl Beside {
+    /// Nothing.
+    pub(super) fn none() -> Self {
+        Self(mpsc::channel().1)
+    }
+
+    /// These stages.
+    pub(super) fn start(names: &[&'static str], variables: &Variables) -> Result<Self> {
+        let waiting = Arc::new(Mutex::new(VecDeque::from(names.to_vec())));
+        let logs = own().join("stages");
+        fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+        let (ended, outcomes) = mpsc::channel();
+        for _ in 0..AT_ONCE {
+            let (waiting, logs) = (Arc::clone(&waiting), logs.clone());
+            let (ended, variables) = (ended.clone(), variables.clone());
+            thread::spawn(move || {
+                let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some(name) = next() {
+                    if ended.send(stage(name, &variables, &logs)).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self(outcomes))
+    }
+
+    /// Those that have ended since the last call, shown.
+    pub(super) fn ended(&self) -> Vec<Outcome> {
+        self.0.try_iter().map(show).collect()
+    }
+
+    /// All others, when they have ended.
+    pub(super) fn all(self) -> Vec<Outcome> {
+        self.0.into_iter().map(show).collect()
+    }
+}
+
+/// What the process of one stage prints last.
+pub(super) fn report(outcome: &Outcome) {
+    println!("{} passed, {} failed", outcome.passed, outcome.failed);
+}
+
+/// Runs one stage; gives what it printed, too.
+fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, Vec<u8>) {
+    let start = Instant::now();
+    let log = logs.join(format!("{name}.log"));
+    let (good, mut text) = match process(name, variables, &log) {
+        Ok(good) => (good, fs::read(&log).unwrap_or_default()),
+        Err(error) => (false, format!("{error:#}\n").into_bytes()),
+    };
+    let last = String::from_utf8_lossy(&text).lines().last().and_then(counts);
+    if let Some(line) = text.iter().rev().skip(1).position(|byte| *byte == b'\n') {
+        text.truncate(text.len().saturating_sub(line).saturating_sub(1));
+    }
+    let [passed, failed, ignored] = last.unwrap_or_default();
+    // A process that died counted nothing.
+    let failed = failed.max(u64::from(!good || last.is_none()));
+    let good = failed == 0;
+    let seconds = start.elapsed().as_secs_f64();
+    (Outcome { name, passed, failed, ignored, good, seconds }, text)
+}
+
+fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
+    let out = File::create(log).with_context(|| log.display().to_string())?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["test", "--beside", name]).envs(variables.iter().cloned());
+    command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
+    Ok(command.status()?.success())
+}
+
+fn show((outcome, text): (Outcome, Vec<u8>)) -> Outcome {
+    println!("\n== {}", outcome.name);
+    // That nobody reads it is no reason to stop.
+    let _ = std::io::stdout().lock().write_all(&text);
+    outcome
+}
