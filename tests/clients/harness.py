@@ -119,6 +119,24 @@ def paired(body, unique=True):
     assert not waiting, f"no result for {waiting}"
 
 
+# A short run of an agent whose only tool is `get_weather(city, days)`.
+
+WEATHER_STEPS = (
+    step(say("Let me look."), call("get_weather", city='Paris ✓ "q"', days=2)),
+    step(call("get_weather", city="Rome", days=1), call("get_weather", city="Oslo", days=3)),
+    step(say("It is sunny.")),
+)
+
+
+def looked(asked):
+    """The tool ran with the inputs of WEATHER_STEPS, and its results went back with the calls."""
+    assert sorted(asked) == [("Oslo", 3), ('Paris ✓ "q"', 2), ("Rome", 1)], asked
+    bodies = sent()
+    assert len(bodies) == 3 and not refused(), len(bodies)
+    paired(bodies[-1])
+    assert len(results(bodies[-1])) == 3
+
+
 def folder(name):
     """An empty folder for one run."""
     path = os.path.join(FOLDER, "runs", name)

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::io::{Read as _, Write as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -33,9 +33,14 @@ pub(crate) fn with_port(address: SocketAddr) -> Result<SocketAddr> {
     }
 }
 
+/// A free port of this machine.
+pub(crate) fn free_port() -> Result<SocketAddr> {
+    free(Ipv4Addr::LOCALHOST.into())
+}
+
 /// A port that nobody has. It is below those that systems give to clients, so that nobody's connection
 /// takes it before a server listens on it.
-pub(crate) fn free(ip: IpAddr) -> Result<SocketAddr> {
+fn free(ip: IpAddr) -> Result<SocketAddr> {
     const FIRST: u64 = 10_000;
     const COUNT: u64 = 20_000;
     let random = RandomState::new();

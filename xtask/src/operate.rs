@@ -1,11 +1,10 @@
 //! What an operator needs of a host, checked on the real one: `tests/hosts/operation`.
 
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
 use crate::hosts::{Host, gateway};
@@ -46,14 +45,9 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
 
 /// A host in front of a scripted upstream, which the script starts on the port that is given here.
 fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving, u16)> {
-    let listen = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
-    let upstream = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
-    let document = match config {
-        Value::Object(document) => document,
-        _ => Map::new(),
-    };
+    let upstream = http::free_port()?;
     let url = Url::parse(&format!("http://{upstream}/v1"))?;
-    let serving = run::start(host, Some(url), document, None, listen, children)?;
+    let serving = run::start_anywhere(host, Some(url), config, None, children)?;
     Ok((serving, upstream.port()))
 }
 

@@ -93,8 +93,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Starts a host on a free port, as [`start`] does.
+pub(crate) fn start_anywhere(
+    host: Host,
+    given: Option<Url>,
+    config: Value,
+    profile: Option<&str>,
+    children: &mut Children,
+) -> Result<Serving> {
+    let Value::Object(document) = config else {
+        bail!("the configuration is no object: {config}");
+    };
+    start(host, given, document, profile, http::free_port()?, children)
+}
+
 /// Starts a host in front of `given`, or of the demo model, and waits until it answers.
-pub(crate) fn start(
+fn start(
     host: Host,
     given: Option<Url>,
     mut document: Map<String, Value>,

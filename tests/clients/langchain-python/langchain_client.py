@@ -34,35 +34,20 @@ def model(**more):
     return ChatAnthropic(model="demo", base_url=BASE, api_key="dummy", max_retries=0, **more)
 
 
-STEPS = (
-    step(say("Let me look."), call("get_weather", city='Paris ✓ "q"', days=2)),
-    step(call("get_weather", city="Rome"), call("get_weather", city="Oslo")),
-    step(say("It is sunny.")),
-)
-
-
-def looked():
-    assert sorted(asked) == sorted([('Paris ✓ "q"', 2), ("Rome", 1), ("Oslo", 1)]), asked
-    bodies = sent()
-    assert len(bodies) == 3 and not refused(), len(bodies)
-    paired(bodies[-1])
-    assert len(results(bodies[-1])) == 3
-
-
 @check
 def an_agent_calls_its_tools_and_answers():
     asked.clear()
-    script(*STEPS)
+    script(*WEATHER_STEPS)
     agent = create_agent(model(), [get_weather], system_prompt="Be brief.")
     messages = agent.invoke({"messages": [("user", "weather")]})["messages"]
     assert messages[-1].text == "It is sunny.", messages
-    looked()
+    looked(asked)
 
 
 @check
 def a_streamed_agent_calls_its_tools_and_answers():
     asked.clear()
-    script(*STEPS)
+    script(*WEATHER_STEPS)
     agent = create_agent(model(streaming=True), [get_weather])
     text = ""
     for piece, _ in agent.stream({"messages": [("user", "weather")]}, stream_mode="messages"):
@@ -70,7 +55,7 @@ def a_streamed_agent_calls_its_tools_and_answers():
             text += piece.text
     assert text == "Let me look.It is sunny.", text
     assert all(body["stream"] for body in sent())
-    looked()
+    looked(asked)
 
 
 @check

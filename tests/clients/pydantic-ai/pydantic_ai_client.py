@@ -33,25 +33,10 @@ def weather_agent():
     return agent, asked
 
 
-STEPS = (
-    step(say("Let me look."), call("get_weather", city='Paris ✓ "q"', days=2)),
-    step(call("get_weather", city="Rome", days=1), call("get_weather", city="Oslo", days=3)),
-    step(say("It is sunny.")),
-)
-
-
-def looked(asked):
-    assert sorted(asked) == sorted([('Paris ✓ "q"', 2), ("Rome", 1), ("Oslo", 3)]), asked
-    bodies = sent()
-    assert len(bodies) == 3 and not refused(), len(bodies)
-    paired(bodies[-1])
-    assert len(results(bodies[-1])) == 3
-
-
 @check
 def an_agent_calls_its_tools_and_answers():
     agent, asked = weather_agent()
-    script(*STEPS)
+    script(*WEATHER_STEPS)
     assert agent.run_sync("weather").output == "It is sunny."
     looked(asked)
 
@@ -59,7 +44,7 @@ def an_agent_calls_its_tools_and_answers():
 @check
 def a_streamed_agent_calls_its_tools_and_answers():
     agent, asked = weather_agent()
-    script(*STEPS)
+    script(*WEATHER_STEPS)
     texts = []
 
     async def stream():

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use anyhow::Result;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{chosen, install};
 use crate::children::{Children, Stop};
@@ -40,9 +40,7 @@ pub(crate) fn test(host: Host, mut each: impl FnMut(&mut Command) -> Result<()>)
         command.arg(workspace::root().join("tests/clients/sdk/guards.py")).arg(host.name());
         command.current_dir(client.installed());
         for document in configurations(host) {
-            let document: Map<String, Value> = document.as_object().cloned().unwrap_or_default();
-            let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
-            let serving = run::start(host, None, document, None, listen, &mut children)?;
+            let serving = run::start_anywhere(host, None, document, None, &mut children)?;
             let demo = &serving.upstream;
             command.arg(format!("http://{}", serving.listen));
             command.arg(format!("http://{}:{}", demo.host, demo.port));

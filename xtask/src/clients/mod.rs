@@ -138,12 +138,12 @@ struct Up {
 impl Up {
     fn start(host: Host, client: &Client) -> Result<Self> {
         let mut children = Children::new(Stop::shared()?);
-        let listen = crate::http::with_port(([127, 0, 0, 1], 0).into())?;
         let given = if client.local { Some(local_model(&mut children)?) } else { None };
         let profile = client.local.then_some("llama.cpp");
-        let config = client.config.clone();
-        let serving = run::start(host, given, config.clone(), profile, listen, &mut children)?;
-        Ok(Self { config, local: client.local, serving, _children: children })
+        let config = Value::Object(client.config.clone());
+        let serving = run::start_anywhere(host, given, config, profile, &mut children)?;
+        let (config, local) = (client.config.clone(), client.local);
+        Ok(Self { config, local, serving, _children: children })
     }
 
     fn serves(&self, client: &Client) -> bool {

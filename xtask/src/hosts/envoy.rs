@@ -1,7 +1,7 @@
 //! Envoy with the filter: `envoy/envoy.yaml` filled in.
 
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -27,7 +27,7 @@ pub(super) fn prepare() -> Result<Envoy> {
 
 impl Envoy {
     pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
-        let admin = http::with_port((Ipv4Addr::LOCALHOST, 0).into())?;
+        let admin = http::free_port()?;
         let template = workspace::root().join("envoy/envoy.yaml");
         let template =
             fs::read_to_string(&template).with_context(|| template.display().to_string())?;
@@ -114,6 +114,8 @@ fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
     #[test]
