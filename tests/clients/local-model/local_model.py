@@ -149,21 +149,63 @@ def a_client_that_leaves_frees_the_model():
     assert seconds < 45, f"{seconds:.0f} s"
 
 
+# Where Creole differs from the server's own API, and is right: docs/local-model.md says why. A path in
+# JSON: `content.0.id` is `content.id`, since it holds for every block.
+KNOWN = {
+    "id", "content.id", "content.caller.type", "container", "stop_details", "diagnostics",
+    "usage.cache_creation_input_tokens", "usage.cache_creation", "usage.output_tokens_details",
+    "usage.server_tool_use", "usage.service_tier", "usage.speed", "usage.inference_geo",
+}
+KNOWN_OF = {
+    # A call that the length cut: the server says that its input is empty, Creole leaves it out.
+    ("cut", False): {"content", "content.type", "content.name", "content.input"},
+    ("too long", False): {
+        "type", "request_id", "error.type", "error.message", "error.code", "error.n_prompt_tokens", "error.n_ctx",
+    },
+}
+KNOWN_OF["too long", True] = KNOWN_OF["too long", False]
+
+
+def leaves(value, path=""):
+    """The values in a JSON document by their paths."""
+    if isinstance(value, dict) and value:
+        return {k: v for key, part in value.items() for k, v in leaves(part, f"{path}.{key}").items()}
+    if isinstance(value, list):
+        return {k: v for key, part in enumerate(value) for k, v in leaves(part, f"{path}.{key}").items()}
+    return {path[1:]: value}
+
+
+def refused_by(base, stream):
+    body = {"model": "local", "max_tokens": 8, "messages": [user("word " * 4000)], "stream": stream}
+    status, text = http("POST", base + "/v1/messages", body, HEADERS, 300)
+    return {"status": status, **json.loads(text)}
+
+
 @check
 def the_servers_own_messages_api_says_the_same():
-    differences = []
-    for name, body in (("plain", PLAIN), ("tool", TOOL)):
+    asked = {"plain": PLAIN, "tool": TOOL, "cut": {**TOOL, "max_tokens": 14}}
+    differences, unknown = [], []
+    for name in (*asked, "too long"):
         for stream in (False, True):
-            ours, theirs = ask(body, stream), ask(body, stream, DEMO)
-            assert said(ours)[0] == said(theirs)[0], (ours, theirs)
-            how = f"{name}, {'streamed' if stream else 'whole'}"
-            for key in sorted(ours.keys() | theirs.keys()):
-                a, b = ours.get(key, "absent"), theirs.get(key, "absent")
-                if a != b:
-                    differences.append(f"{how}: {key}: Creole {json.dumps(a)}, server {json.dumps(b)}")
+            if name in asked:
+                # What the server has read before is counted apart.
+                ask(asked[name], stream)
+                ours, theirs = ask(asked[name], stream), ask(asked[name], stream, DEMO)
+            else:
+                ours, theirs = refused_by(BASE, stream), refused_by(DEMO, stream)
+            a, b = leaves(ours), leaves(theirs)
+            for path in sorted(a.keys() | b.keys()):
+                one, other = (json.dumps(it[path]) if path in it else "absent" for it in (a, b))
+                if one == other:
+                    continue
+                line = f"{name}, {'streamed' if stream else 'whole'}: {path}: Creole {one}, server {other}"
+                differences.append(line)
+                parts = [part for part in path.split(".") if not part.isdigit()]
+                known = KNOWN | KNOWN_OF.get((name, stream), set())
+                unknown += [line] if ".".join(parts) not in known else []
     with open(os.path.join(FOLDER, "differences.txt"), "w") as file:
         file.write("\n".join(differences) + "\n")
-    print("\n".join(differences))
+    assert not unknown, "\n".join(unknown)
 
 
 if __name__ == "__main__":
