@@ -27,8 +27,10 @@ pub(super) struct Decoder {
     /// The start of the next event, where no blank line came between the two.
     next_data: Vec<u8>,
     has_data: bool,
-    is_error: bool,
-    name: Option<&'static str>,
+    /// What the event is called by the lines before its data.
+    called: Called,
+    /// What a line after its data calls it, or the next one: see [`Decoder::give`].
+    called_late: Option<Called>,
     /// The last line ended in CR, so an LF that comes next belongs to it.
     after_cr: bool,
     /// No line has been read, so the next may start with a byte order mark.
@@ -47,6 +49,26 @@ pub(super) struct Event<'a> {
     pub(super) is_error: bool,
     /// What it is called, where that is an event of the Messages API.
     pub(super) name: Option<&'static str>,
+}
+
+/// What an event is called.
+#[derive(Clone, Copy, Debug, Default)]
+struct Called {
+    is_error: bool,
+    name: Option<&'static str>,
+}
+
+impl Called {
+    /// Reads the value of an `event` field.
+    fn read(value: &[u8]) -> Self {
+        let value = value.trim_ascii();
+        let name = if value.to_ascii_lowercase().starts_with(b"keep") || value == b"heartbeat" {
+            Some("ping")
+        } else {
+            NAMES.into_iter().find(|name| name.as_bytes() == value)
+        };
+        Self { is_error: value == b"error", name }
+    }
 }
 
 /// The names of events that are looked at, beside `error`.
@@ -69,8 +91,8 @@ impl Decoder {
             data_from: 0,
             next_data: Vec::new(),
             has_data: false,
-            is_error: false,
-            name: None,
+            called: Called::default(),
+            called_late: None,
             after_cr: false,
             first_line: true,
             given: false,
@@ -168,12 +190,16 @@ impl Decoder {
             return complete;
         }
         let bare = line.trim_ascii_start();
-        if (bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE)
-            && self.data().trim_ascii().is_empty()
-        {
-            self.data.extend_from_slice(bare);
-            self.has_data = true;
-            return true;
+        if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE {
+            if self.data().trim_ascii().is_empty() {
+                self.data.extend_from_slice(bare);
+                self.has_data = true;
+                return true;
+            }
+            if starts_anew(self.data(), bare) {
+                bare.clone_into(&mut self.next_data);
+                return true;
+            }
         }
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => {
@@ -183,43 +209,49 @@ impl Decoder {
             None => (line, b"".as_slice()),
         };
         match name {
-            b"data" => {
+            b"data" | b"error" => {
+                let anew = self.has_data && starts_anew(self.data(), value);
+                // llama.cpp, until the end of 2025.
+                if name == b"error" {
+                    let called = if anew || self.called_late.is_some() {
+                        self.called_late.get_or_insert_default()
+                    } else {
+                        &mut self.called
+                    };
+                    called.is_error = true;
+                }
+                if anew {
+                    value.clone_into(&mut self.next_data);
+                    return true;
+                }
                 if self.has_data {
-                    if starts_anew(self.data(), value) {
-                        value.clone_into(&mut self.next_data);
-                        return true;
-                    }
                     self.data.push(b'\n');
                 }
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            // llama.cpp, until the end of 2025.
-            b"error" => {
-                self.is_error = true;
-                self.has_data = true;
-                self.data.extend_from_slice(value);
-            }
-            b"event" => {
-                let value = value.trim_ascii();
-                self.is_error = value == b"error";
-                self.name = NAMES.into_iter().find(|name| name.as_bytes() == value);
-                if value.to_ascii_lowercase().starts_with(b"keep") || value == b"heartbeat" {
-                    self.name = Some("ping");
-                }
-            }
+            b"event" if self.has_data => self.called_late = Some(Called::read(value)),
+            b"event" => self.called = Called::read(value),
             _ => {}
         }
         false
     }
 
+    /// Gives the event. Its name may stand after its data, as the standard has it: the last one
+    /// before the blank line counts. Where no blank line came, but another event, that line belongs
+    /// to the other.
     fn give(&mut self) -> Option<Event<'_>> {
         self.given = true;
+        if self.next_data.is_empty()
+            && let Some(called) = self.called_late.take()
+        {
+            self.called = called;
+        }
         // The same white space as in `take_line`: an event that is complete there is given out here,
         // or what follows it in the piece would be lost.
         let is_blank = self.data().trim_ascii().is_empty();
         let data = super::text_of(self.data());
-        let (is_error, name) = (self.is_error, self.name);
+        let Called { is_error, name } = self.called;
         (!is_blank).then_some(Event { data, is_error, name })
     }
 
@@ -228,8 +260,7 @@ impl Decoder {
             self.data.clear();
             self.data_from = 0;
             self.has_data = false;
-            self.is_error = false;
-            self.name = None;
+            self.called = self.called_late.take().unwrap_or_default();
             if !self.next_data.is_empty() {
                 std::mem::swap(&mut self.data, &mut self.next_data);
                 self.has_data = true;
@@ -290,6 +321,77 @@ mod tests {
             decode_all_ways(b"data: a\n\n{\"error\":\"x\"}\n\ndata: b\n\n"),
             ["a", "{\"error\":\"x\"}", "b"]
         );
+    }
+
+    /// The names and data of all events, cut anywhere.
+    fn named(body: &[u8]) -> Vec<(String, String)> {
+        let run = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+            let mut decoder = Decoder::new(1 << 20);
+            let mut events = Vec::new();
+            let show = |event: Event<'_>| {
+                let name = if event.is_error { "error" } else { event.name.unwrap_or("") };
+                (name.to_owned(), event.data.into_owned())
+            };
+            for mut piece in pieces {
+                while let Some(event) = decoder.next(&mut piece).unwrap() {
+                    events.push(show(event));
+                }
+            }
+            while let Some(event) = decoder.finish() {
+                events.push(show(event));
+            }
+            events
+        };
+        let whole = run(&mut std::iter::once(body));
+        for cut in 0..=body.len() {
+            assert_eq!(run(&mut [&body[..cut], &body[cut..]].into_iter()), whole, "cut at {cut}");
+        }
+        assert_eq!(run(&mut body.chunks(1)), whole);
+        whole
+    }
+
+    #[test]
+    fn an_event_has_the_last_name_before_its_blank_line() {
+        for (body, expected) in [
+            ("data: {}\nevent: ping\n\ndata: {}\n\n", &[("ping", "{}"), ("", "{}")] as &[_]),
+            ("event: ping\ndata: {}\nevent: error\n\n", &[("error", "{}")]),
+            ("event: error\nevent: ping\ndata: {}\n\n", &[("ping", "{}")]),
+            ("event: error\ndata: {}\nevent\n\n", &[("", "{}")]),
+            ("data: {\nevent: ping\ndata: }\n\n", &[("ping", "{\n}")]),
+            ("data: {}\nevent: error", &[("error", "{}")]),
+            ("event: error\n\ndata: {}\n\n", &[("", "{}")]),
+        ] {
+            let expected: Vec<_> =
+                expected.iter().map(|(name, data)| ((*name).into(), (*data).into())).collect();
+            assert_eq!(named(body.as_bytes()), expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn without_blank_lines_a_name_belongs_to_the_data_after_it() {
+        for (body, expected) in [
+            (
+                "event: message_start\ndata: {\"a\":1}\nevent: ping\ndata: {}\nevent: error\ndata: {\"b\":2}",
+                &[("message_start", "{\"a\":1}"), ("ping", "{}"), ("error", "{\"b\":2}")] as &[_],
+            ),
+            (
+                "data: {}\nevent: error\ndata: {}\ndata: {}\n\n",
+                &[("", "{}"), ("error", "{}"), ("", "{}")],
+            ),
+            ("event: ping\ndata: {}\ndata: {}\n\n", &[("ping", "{}"), ("", "{}")]),
+            (
+                "data: {}\nerror: {\"c\":3}\n\ndata: {}\n\n",
+                &[("", "{}"), ("error", "{\"c\":3}"), ("", "{}")],
+            ),
+            (
+                "data: {}\n{\"error\":\"x\"}\n[DONE]\n",
+                &[("", "{}"), ("", "{\"error\":\"x\"}"), ("", "[DONE]")],
+            ),
+        ] {
+            let expected: Vec<_> =
+                expected.iter().map(|(name, data)| ((*name).into(), (*data).into())).collect();
+            assert_eq!(named(body.as_bytes()), expected, "{body:?}");
+        }
     }
 
     #[test]
