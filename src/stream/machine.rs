@@ -21,6 +21,7 @@ use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
 use super::sink::Sink;
+use super::snapshots::Snapshots;
 use super::text_filter::{Piece, TextFilter};
 use super::thinking::Thinking;
 use crate::asked::{self, Asked};
@@ -83,10 +84,9 @@ pub(super) struct Machine {
     pub(super) refusal: String,
     /// The upstream's name of the model.
     pub(super) model: Option<String>,
-    deltas_seen: bool,
-    message_chunk: Option<u64>,
-    /// The text of the message so far, escaped, in a stream that has no deltas.
-    message_text: String,
+    /// Text of the answer has come, however it came.
+    pub(super) has_text: bool,
+    pub(super) snapshots: Snapshots,
     /// Bytes of texts in the queue, and of inputs.
     pub(super) text_bytes: usize,
     pub(super) input_bytes: usize,
@@ -217,9 +217,8 @@ impl Machine {
             service_tier: None,
             refusal: String::new(),
             model: None,
-            deltas_seen: false,
-            message_chunk: None,
-            message_text: String::new(),
+            has_text: false,
+            snapshots: Snapshots::default(),
             text_bytes: 0,
             input_bytes: 0,
             kept_bytes: 0,
@@ -250,7 +249,8 @@ impl Machine {
             BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),
         );
         let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());
-        if held.saturating_add(filtered) > self.rules.waiting_bytes_max
+        let snapshots = self.snapshots.held_bytes();
+        if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.rules.response_bytes_max
         {
             return Err(Error::misbehaved("Upstream sent an answer that is too large"));
@@ -320,6 +320,7 @@ impl Machine {
             return Ok(());
         }
         self.start(out);
+        let mut has_messages = false;
         for choice in chunk.choices.iter() {
             match (&choice.delta, &choice.message) {
                 (delta, Some(message)) if whole => {
@@ -329,13 +330,9 @@ impl Machine {
                     }
                 }
                 (Some(delta), message) if whole || !delta.is_empty() || message.is_none() => {
-                    self.deltas_seen |= !delta.is_empty();
                     self.take_delta(choice.index, delta, whole, out)?;
                 }
-                (_, Some(message)) if !self.deltas_seen && !message.is_empty() => {
-                    self.take_message(choice.index, message, out)?;
-                }
-                _ => {}
+                _ => has_messages = true,
             }
             if let Some(finish) = choice.finish_reason {
                 let before = self.finish.as_deref().unwrap_or_default();
@@ -347,6 +344,9 @@ impl Machine {
                 set(&mut self.native_stop, stop);
             }
         }
+        if has_messages {
+            self.take_messages(chunk, out)?;
+        }
         self.pump(false, out);
         match self.finish.as_deref().and_then(stop_reason::failure) {
             Some(failure) => Err(failure),
@@ -354,43 +354,8 @@ impl Machine {
         }
     }
 
-    /// The message so far, in a stream that has no deltas. All choices of one chunk are parts of
-    /// one answer; later chunks repeat it, with more text at its end.
-    fn take_message(
-        &mut self,
-        choice: u64,
-        message: &Delta<'_>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let mut texts = String::new();
-        for part in message.content.iter() {
-            if let Part::Text(text) = part {
-                texts.push_str(text.raw());
-            }
-        }
-        if *self.message_chunk.get_or_insert(self.report.chunks) == self.report.chunks {
-            self.message_text.push_str(&texts);
-            return self.take_delta(choice, message, true, out);
-        }
-        if let Some(more) = texts.strip_prefix(self.message_text.as_str()) {
-            let quoted = format!("\"{more}\"");
-            if let Ok(more) = json::Reader::new(&quoted, 1).string()
-                && !more.is_empty()
-            {
-                self.take_text(more, out)?;
-            }
-            self.message_text = texts;
-        }
-        if self.calls.is_empty() {
-            for call in message.tool_calls.iter() {
-                self.take_call(choice, call, true, false, out)?;
-            }
-        }
-        Ok(())
-    }
-
     /// One choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
-    fn take_delta(
+    pub(super) fn take_delta(
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
@@ -452,6 +417,7 @@ impl Machine {
 
     fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.count(text.raw());
+        self.has_text = true;
         let Some(filter) = &mut self.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());

@@ -23,6 +23,7 @@ mod pump;
 mod reasoning;
 mod scan;
 mod sink;
+mod snapshots;
 mod sse;
 mod text_filter;
 mod text_tool_calls;

@@ -281,6 +281,7 @@ impl Machine {
         if self.phase == Phase::Start {
             return Err(Error::misbehaved("Upstream sent an empty response"));
         }
+        self.finish_messages(out)?;
         self.finish_text(out)?;
         if let Some(hidden) = self.hidden.take()
             && hidden.has_records()

@@ -41,6 +41,82 @@ fn a_message_instead_of_deltas_counts_once() {
     case().gives(&done(&[text("Hi"), chunk("Hi")]), "text \"Hi\"; end_turn");
 }
 
+fn messages(messages: &[Value]) -> String {
+    let last = messages.last().unwrap();
+    let chunks = messages.iter().map(|message| {
+        let finish = std::ptr::eq(message, last).then_some("stop");
+        json!({"choices": [{"index": 0, "message": message, "finish_reason": finish}]})
+    });
+    done(&chunks.collect::<Vec<_>>())
+}
+
+#[test]
+fn messages_in_a_stream_bring_the_next_piece_or_all_so_far() {
+    let texts = |texts: &[&str]| {
+        let all: Vec<_> = texts.iter().map(|text| json!({"content": text})).collect();
+        messages(&all)
+    };
+    for pieces in [
+        &["It is", " sunny", " today."] as &[&str],
+        &["It is", "It is sunny", "It is sunny today."],
+        &["It is", "It is sunny", "It is sunny today", "It is sunny today."],
+        &["It is", " sunny", " today.", "It is sunny today."],
+        &["It is", " sunny", "It is sunny today."],
+        &["It is sunny today.", "", "It is sunny today.", ""],
+        &["It ", "It ", "It is", "It is sunny today.", "It is sunny today."],
+    ] {
+        case().gives(&texts(pieces), "text \"It is sunny today.\"; end_turn");
+    }
+    case().gives(&texts(&["ha", "ha", "!"]), "text \"haha!\"; end_turn");
+    case()
+        .gives(&texts(&["a", "ab", "abc", "xyz"]), "text \"abc\"; end_turn !upstream_text_changed");
+}
+
+#[test]
+fn messages_in_a_stream_bring_reasoning_and_calls_too() {
+    let call = |input: &str| json!({"id": "call_a", "function": {"name": "w", "arguments": input}});
+    let other = json!({"id": "call_b", "function": {"name": "t", "arguments": "{}"}});
+    let expected = "thinking \"Let me see.\", text \"I look.\", tool_use a w {\"a\":1}, tool_use b t {}; tool_use";
+    let so_far = [
+        json!({"reasoning": "Let"}),
+        json!({"reasoning": "Let me see."}),
+        json!({"reasoning": "Let me see.", "content": "I"}),
+        json!({"reasoning": "Let me see.", "content": "I look."}),
+        json!({"reasoning": "Let me see.", "content": "I look.", "tool_calls": [call("{\"a\"")]}),
+        json!({"reasoning": "Let me see.", "content": "I look.", "tool_calls": [call("{\"a\":1}")]}),
+        json!({"reasoning": "Let me see.", "content": "I look.", "tool_calls": [call("{\"a\":1}"), other]}),
+    ];
+    case().gives(&messages(&so_far), expected);
+    let pieces = [
+        json!({"reasoning": "Let"}),
+        json!({"reasoning": " me see."}),
+        json!({"content": "I"}),
+        json!({"content": " look."}),
+        json!({"tool_calls": [call("{\"a\"")]}),
+        json!({"tool_calls": [{"function": {"arguments": ":1}"}}]}),
+        json!({"tool_calls": [other]}),
+    ];
+    case().gives(&messages(&pieces), expected);
+    // Without ids, calls are known by their places.
+    let nameless = |name: &str| json!({"function": {"name": name, "arguments": "{}"}});
+    let both = json!({"tool_calls": [nameless("w"), nameless("t")]});
+    let outcome = case().stream(&messages(&[both.clone(), both]));
+    assert_eq!(message(&outcome)["content"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_message_after_deltas_brings_what_they_had_not() {
+    let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
+    let last = json!({"choices": [{"index": 0, "finish_reason": "stop", "message": {
+        "content": "Hi!", "reasoning_content": "Hm", "tool_calls": [
+            {"id": "call_a", "function": {"name": "w", "arguments": "{}"}}]}}]});
+    let all = "thinking \"Hm\", text \"Hi!\", tool_use a w {}; tool_use";
+    let reasoning = delta(json!({"reasoning_content": "Hm"}));
+    case().gives(&done(&[reasoning.clone(), last.clone()]), all);
+    case().gives(&done(&[reasoning, text("Hi"), text("!"), last.clone()]), all);
+    case().gives(&done(&[delta(json!({"role": "assistant"})), last]), all);
+}
+
 #[test]
 fn an_upstream_that_speaks_the_messages_api_is_passed_on() {
     let body = json!({"id": "msg_up", "type": "message", "role": "assistant", "model": "m",

@@ -1,0 +1,365 @@
+//! Streams whose chunks carry a `message` where the format has a `delta`.
+//!
+//! Servers mean three things by it, and nothing but the texts tells which:
+//!
+//! | chunks | what it is | the text |
+//! |---|---|---|
+//! | `H`, `Hi`, `Hi!` | each time all of it so far | the last |
+//! | `H`, `i`, `!` | each time the next piece | all together |
+//! | deltas, then `Hi!` | all of it once more | that of the deltas |
+//!
+//! While both of the first two are possible, only what they have in common is sent. Two pieces one
+//! of which begins with the other are rare; three in a row are no pieces. Of what the deltas have
+//! brought already (text, reasoning, calls), the message brings nothing more.
+
+use super::machine::Machine;
+use crate::error::Error;
+use crate::json;
+use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
+use crate::translate::signature::Field;
+
+/// The texts of messages in a stream.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    text: Growing,
+    reasoning: Growing,
+    refusal: Growing,
+    /// The field of the reasoning.
+    field: Option<Field>,
+    /// `reasoning_details` with something to hand back were taken.
+    has_records: bool,
+    /// Calls were.
+    has_calls: bool,
+}
+
+impl Snapshots {
+    pub(super) fn held_bytes(&self) -> usize {
+        [&self.text, &self.reasoning, &self.refusal]
+            .into_iter()
+            .map(|text| text.snapshot.len().saturating_add(text.joined.len()))
+            .fold(0, usize::saturating_add)
+    }
+}
+
+/// One text, escaped, of which each chunk brings all or a piece.
+#[derive(Debug, Default)]
+struct Growing {
+    meant: Meant,
+    /// The first chunk's, which was sent: the start of both readings.
+    first: usize,
+    /// The last chunk's.
+    snapshot: String,
+    /// All chunks' together.
+    joined: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Meant {
+    /// Both readings are possible; so often has a chunk gone on with the one before.
+    #[default]
+    Either,
+    EitherOnce,
+    All,
+    Pieces,
+}
+
+impl Growing {
+    /// Takes a chunk's text; gives what is new and certain, and whether something contradicts what
+    /// was sent.
+    fn push(&mut self, text: &str) -> (String, bool) {
+        if text.is_empty() {
+            return (String::new(), false);
+        }
+        if self.joined.is_empty() && self.snapshot.is_empty() {
+            self.first = text.len();
+            text.clone_into(&mut self.snapshot);
+            text.clone_into(&mut self.joined);
+            return (text.to_owned(), false);
+        }
+        let mut contradicts = false;
+        let more = match self.meant {
+            Meant::Either | Meant::EitherOnce => match text.strip_prefix(&self.snapshot) {
+                Some(rest) => {
+                    let goes_on = !rest.is_empty() && !trimmed(&self.snapshot).is_empty();
+                    text.clone_into(&mut self.snapshot);
+                    self.joined.push_str(text);
+                    match self.meant {
+                        Meant::Either if goes_on => self.meant = Meant::EitherOnce,
+                        Meant::EitherOnce if goes_on => return (self.decide(Meant::All), false),
+                        _ => {}
+                    }
+                    String::new()
+                }
+                // The last message can be without the white space around it.
+                None if trimmed(text) == trimmed(&self.snapshot) => String::new(),
+                None => {
+                    self.joined.push_str(text);
+                    self.decide(Meant::Pieces)
+                }
+            },
+            Meant::All => match text.strip_prefix(&self.snapshot) {
+                Some(rest) => {
+                    let rest = rest.to_owned();
+                    text.clone_into(&mut self.snapshot);
+                    rest
+                }
+                None => {
+                    contradicts = !trimmed(&self.snapshot).starts_with(trimmed(text));
+                    String::new()
+                }
+            },
+            Meant::Pieces => match text.strip_prefix(&self.joined) {
+                // The whole once more, perhaps with the last piece.
+                Some(rest) => {
+                    self.joined.push_str(rest);
+                    rest.to_owned()
+                }
+                None if trimmed(text) == trimmed(&self.joined) => String::new(),
+                None => {
+                    self.joined.push_str(text);
+                    text.to_owned()
+                }
+            },
+        };
+        (more, contradicts)
+    }
+
+    /// Nothing more comes before what comes now: gives what waited.
+    fn finish(&mut self) -> String {
+        let is_open = matches!(self.meant, Meant::Either | Meant::EitherOnce);
+        // After one chunk both readings are the same.
+        if is_open && self.snapshot.len() < self.joined.len() {
+            return self.decide(Meant::All);
+        }
+        String::new()
+    }
+
+    fn is_used(&self) -> bool {
+        self.first > 0
+    }
+
+    fn decide(&mut self, meant: Meant) -> String {
+        self.meant = meant;
+        let (kept, other) = match meant {
+            Meant::Pieces => (&self.joined, &mut self.snapshot),
+            _ => (&self.snapshot, &mut self.joined),
+        };
+        *other = String::new();
+        kept.get(self.first..).unwrap_or_default().to_owned()
+    }
+}
+
+/// `raw`, the inside of a JSON string, without the white space around it.
+fn trimmed(raw: &str) -> &str {
+    const ESCAPED: [&str; 3] = ["\\n", "\\r", "\\t"];
+    let mut rest = raw.trim();
+    loop {
+        let start = ESCAPED.iter().find_map(|escape| rest.strip_prefix(escape));
+        let end = || {
+            let (before, _) = ESCAPED.iter().find_map(|it| Some((rest.strip_suffix(it)?, it)))?;
+            // The backslash itself may be escaped.
+            let slashes = before.len().saturating_sub(before.trim_end_matches('\\').len());
+            (slashes % 2 == 0).then_some(before)
+        };
+        match start.or_else(end) {
+            Some(shorter) => rest = shorter.trim(),
+            None => return rest,
+        }
+    }
+}
+
+/// The reasoning of a message, escaped, and its field. Where two fields have it, it is the same text.
+fn reasoning(message: &Delta<'_>) -> Option<(Field, String)> {
+    let fields = [
+        (Field::ReasoningContent, message.reasoning_content),
+        (Field::Reasoning, message.reasoning),
+        (Field::ReasoningText, message.reasoning_text),
+        (Field::Thinking, message.thinking),
+    ];
+    let details = || {
+        let texts = message.reasoning_details.iter().filter_map(|detail| detail.text);
+        (Field::ReasoningDetails, texts.map(|text| text.raw()).collect::<String>())
+    };
+    let parts = |wanted: Field| {
+        let texts = message.content.iter().filter_map(move |part| match part {
+            Part::Thinking(text) if wanted == Field::Parts => Some(text.raw()),
+            Part::Reasoning(text) if wanted == Field::Marked => Some(text.raw()),
+            Part::Text(text) if wanted == Field::Marked && message.is_thought => Some(text.raw()),
+            _ => None,
+        });
+        (wanted, texts.collect::<String>())
+    };
+    let has_text = |found: &(Field, String)| !found.1.is_empty();
+    let field = fields.into_iter().find_map(|(field, text)| Some((field, text?.raw().to_owned())));
+    Some(details())
+        .filter(has_text)
+        .or(field)
+        .or_else(|| Some(parts(Field::Parts)).filter(has_text))
+        .or_else(|| Some(parts(Field::Marked)).filter(has_text))
+}
+
+impl Machine {
+    /// The messages of a chunk. All choices of one chunk are parts of one answer.
+    pub(super) fn take_messages(
+        &mut self,
+        chunk: &Chunk<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let messages = || {
+            chunk.choices.iter().filter_map(|choice| {
+                let stands_alone = choice.delta.as_ref().is_none_or(Delta::is_empty);
+                let message = choice.message.as_ref().filter(|message| !message.is_empty())?;
+                stands_alone.then_some((choice.index, message))
+            })
+        };
+        let mut snapshots = std::mem::take(&mut self.snapshots);
+        let (mut text, mut refusal, mut thought) = (String::new(), String::new(), String::new());
+        let reasoned = self.reasoning_field.is_some() && !snapshots.reasoning.is_used();
+        let mut calls = false;
+        for (_, message) in messages() {
+            for part in message.content.iter() {
+                match part {
+                    Part::Text(part) if !message.is_thought => text.push_str(part.raw()),
+                    Part::Refusal(part) => refusal.push_str(part.raw()),
+                    _ => {}
+                }
+            }
+            refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
+            if !reasoned
+                && let Some((field, more)) = reasoning(message)
+                && *self.reasoning_field.get_or_insert(field) == field
+            {
+                snapshots.field.get_or_insert(field);
+                thought.push_str(&more);
+            }
+            calls |= !message.tool_calls.is_empty() || message.function_call.is_some();
+        }
+        let in_deltas = self.has_text && !snapshots.text.is_used() && !snapshots.refusal.is_used();
+        if in_deltas {
+            (text, refusal) = (String::new(), String::new());
+        }
+        let mut contradicts = false;
+        let mut more = |growing: &mut Growing, text: &str, is_over: bool| {
+            let (mut more, contradiction) = growing.push(text);
+            contradicts |= contradiction;
+            if is_over {
+                more.push_str(&growing.finish());
+            }
+            more
+        };
+        let thought = more(&mut snapshots.reasoning, &thought, !text.is_empty() || calls);
+        let text = more(&mut snapshots.text, &text, calls);
+        let refusal = more(&mut snapshots.refusal, &refusal, calls);
+        if contradicts {
+            self.warnings.add("upstream_text_changed");
+        }
+        self.say(snapshots.field, [&thought, &text, &refusal], out)?;
+        for (choice, message) in messages() {
+            let mut delta = Delta::default();
+            let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
+            if !snapshots.has_records && message.reasoning_details.iter().any(has_records) {
+                snapshots.has_records = true;
+                for detail in message.reasoning_details.iter() {
+                    delta.reasoning_details.push(Detail { text: None, ..*detail });
+                }
+            }
+            if self.calls.is_empty() || snapshots.has_calls {
+                snapshots.has_calls |= calls;
+                delta.function_call = message.function_call;
+                for (at, call) in message.tool_calls.iter().enumerate() {
+                    // A whole message numbers its calls by their places.
+                    let index = call.index.or_else(|| u64::try_from(at).ok());
+                    delta.tool_calls.push(ToolCall { index, ..*call });
+                }
+            }
+            self.take_delta(choice, &delta, false, out)?;
+        }
+        self.snapshots = snapshots;
+        Ok(())
+    }
+
+    /// The stream is over: what a message said last was all of it.
+    pub(super) fn finish_messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Snapshots { mut text, mut reasoning, mut refusal, field, .. } =
+            std::mem::take(&mut self.snapshots);
+        self.say(field, [&reasoning.finish(), &text.finish(), &refusal.finish()], out)
+    }
+
+    /// Takes reasoning, text and refusal, escaped.
+    fn say(
+        &mut self,
+        field: Option<Field>,
+        raws: [&str; 3],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let quoted = raws.map(|raw| format!("\"{raw}\""));
+        let [reasoning, text, refusal] = quoted.each_ref().map(|quoted| {
+            let text = json::Reader::new(quoted, 1).string().ok();
+            text.filter(|text| !text.is_empty())
+        });
+        if let (Some(reasoning), Some(field)) = (reasoning, field) {
+            self.push_reasoning(reasoning, field, out);
+        }
+        let mut delta = Delta::default();
+        delta.refusal = refusal;
+        if let Some(text) = text {
+            delta.content.push(Part::Text(text));
+        }
+        self.take_delta(0, &delta, false, out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is(chunks: &[&str], sent: &[&str]) {
+        let mut text = Growing::default();
+        let mut found: Vec<String> = chunks.iter().map(|chunk| text.push(chunk).0).collect();
+        found.push(text.finish());
+        assert_eq!(found, sent, "{chunks:?}");
+    }
+
+    #[test]
+    fn a_text_comes_whole_each_time_or_in_pieces() {
+        // All of it so far: certain from the third on, or at the end.
+        is(&["H", "Hi", "Hi!", "Hi!!"], &["H", "", "i!", "!", ""]);
+        is(&["H", "Hi"], &["H", "", "i"]);
+        is(&["Hi", "Hi", "Hi"], &["Hi", "", "", ""]);
+        // Pieces, also where one begins with the one before.
+        is(&["H", "i", "!"], &["H", "i", "!", ""]);
+        is(&["ha", "ha", "ha", "!"], &["ha", "", "", "haha!", ""]);
+        is(&["\\n", "\\n\\n", "\\n\\n\\nx", "y"], &["\\n", "", "", "\\n\\n\\n\\n\\nxy", ""]);
+        // And all of it at the end, perhaps without the white space around it.
+        is(&["H", "i", "!", "Hi!"], &["H", "i", "!", "", ""]);
+        is(&["H", "i", "Hi!"], &["H", "i", "!", ""]);
+        is(&["\\n\\nH", "i ", "Hi"], &["\\n\\nH", "i ", "", ""]);
+        is(&[" Hi\\n", "Hi"], &[" Hi\\n", "", ""]);
+        is(&["", "H"], &["", "H", ""]);
+    }
+
+    #[test]
+    fn what_was_sent_is_not_taken_back() {
+        let mut text = Growing::default();
+        for chunk in ["a", "ab", "abc"] {
+            text.push(chunk);
+        }
+        assert_eq!(text.push("ab"), (String::new(), false));
+        assert_eq!(text.push("xbc"), (String::new(), true));
+        assert_eq!(text.push("abcd"), ("d".to_owned(), false));
+    }
+
+    #[test]
+    fn escaped_white_space_is_trimmed_and_other_escapes_are_not() {
+        for (raw, expected) in [
+            (" \\n\\t a b \\r\\n ", "a b"),
+            ("a\\\\n", "a\\\\n"),
+            ("a\\\\\\n", "a\\\\"),
+            ("\\n", ""),
+            ("\\u000a", "\\u000a"),
+        ] {
+            assert_eq!(trimmed(raw), expected);
+        }
+    }
+}
