@@ -111,6 +111,13 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
+    /// Whether it is an answer, or a part of one, or an error.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        let answers = !self.choices.is_empty() || self.usage.is_some();
+        answers || self.kind.is_some() || self.error || self.failed
+    }
+
     /// The same for a chunk in which nothing is yet. What is read is a kilobyte: it is not moved.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ pub(super) enum Item<'a> {
     Done,
     /// Nothing that says anything: other JSON values, and words that keep a connection alive.
     SignOfLife,
-    /// What cannot be read, to the end of the data.
+    /// What cannot be read: an object that is not JSON, perhaps cut off, or what stands before the
+    /// next object.
     Unreadable(&'a str),
 }
 
@@ -69,8 +70,37 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
             *data = rest.get(reader.offset()..).unwrap_or_default();
             Some(if value.starts_with('{') { Item::Object(value) } else { Item::SignOfLife })
         }
-        Err(_) => Some(Item::Unreadable(rest)),
+        Err(_) => {
+            let (broken, after) = rest.split_at_checked(broken_len(rest)).unwrap_or((rest, ""));
+            *data = after;
+            Some(Item::Unreadable(broken))
+        }
     }
+}
+
+/// How much of a text that begins with something unreadable belongs to it: an object by its
+/// brackets, anything else up to the next object or end mark.
+fn broken_len(text: &str) -> usize {
+    if !text.starts_with('{') {
+        let object = text.find('{').unwrap_or(text.len());
+        return text.find(DONE).unwrap_or(text.len()).min(object);
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if std::mem::take(&mut escaped) => {}
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth = depth.saturating_add(1),
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at.saturating_add(1);
+        }
+    }
+    text.len()
 }
 
 /// What follows the end mark, if `text` begins with it.
@@ -153,6 +183,17 @@ mod tests {
         }
         assert_eq!(all("{\"a\":1}{\"b"), [Object("{\"a\":1}"), Unreadable("{\"b")]);
         assert_eq!(all("oh no"), [Unreadable("oh no")]);
+        assert_eq!(
+            all("{\"a\":[NaN,\"}\\\"\"]}\n{\"b\":1}}<p>{\"c\":2}; [DONE]"),
+            [
+                Unreadable("{\"a\":[NaN,\"}\\\"\"]}"),
+                Object("{\"b\":1}"),
+                Unreadable("}<p>"),
+                Object("{\"c\":2}"),
+                Unreadable("; "),
+                Done
+            ]
+        );
         assert_eq!(all(""), []);
     }
 

@@ -148,7 +148,9 @@ impl Answer {
             Some(Item::Object(object)) if alone && object.len() < body.len() => {
                 self.handle_whole(object.as_bytes(), out)
             }
-            Some(Item::Object(_)) if !alone => {
+            Some(Item::Object(text) | Item::Unreadable(text))
+                if !alone && text.starts_with('{') =>
+            {
                 let event = Event { data: body.into(), is_error: false, name: None };
                 let result = handle_event(&mut self.machine, &mut self.messages, &event, out);
                 self.settle(result)?;
@@ -251,12 +253,16 @@ fn handle_event(
         return handle_object(machine, messages, &chunk, event.name, data, out);
     }
     let mut rest = data;
+    // What stands between objects that say something is no part of the answer. Where there are none,
+    // it may be all that the upstream had to say.
+    let (mut has_said, mut has_more) = (false, false);
     while let Some(item) = framing::next(&mut rest) {
         if machine.phase.is_final() {
-            break;
+            return Ok(());
         }
         match item {
             Item::Done => {
+                drop_text(machine, has_more, has_said)?;
                 return match messages {
                     Some(messages) if messages.is_complete() => {
                         messages.message_stop(machine, None, out)
@@ -273,14 +279,19 @@ fn handle_event(
             }
             Item::SignOfLife => {}
             Item::Object(object) => match Chunk::read(object, machine.rules.depth_max) {
-                Ok(chunk) => handle_object(machine, messages, &chunk, event.name, object, out)?,
+                Ok(chunk) => {
+                    has_said |= chunk.says_something();
+                    handle_object(machine, messages, &chunk, event.name, object, out)?;
+                }
                 Err(_) => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
             Item::Unreadable(_) if event.name == Some("ping") => {}
+            Item::Unreadable(text) if !text.starts_with('{') => has_more = true,
             Item::Unreadable(text) => {
                 let repaired = framing::repaired(text).unwrap_or_default();
                 if let Ok(chunk) = Chunk::read(&repaired, machine.rules.depth_max) {
                     machine.warnings.add("upstream_json_repaired");
+                    has_said |= chunk.says_something();
                     handle_object(machine, messages, &chunk, event.name, &repaired, out)?;
                 } else if machine.finish.is_some() {
                     // The answer is complete; only numbers about it are lost.
@@ -290,6 +301,17 @@ fn handle_event(
                 }
             }
         }
+    }
+    drop_text(machine, has_more, has_said)
+}
+
+/// Leaves out what stood beside the objects of an event, if it did.
+fn drop_text(machine: &mut Machine, has_text: bool, has_objects: bool) -> Result<(), Error> {
+    if has_text && !has_objects && machine.finish.is_none() {
+        return Err(Error::misbehaved(INVALID_RESPONSE));
+    }
+    if has_text {
+        machine.warnings.add("upstream_event_dropped");
     }
     Ok(())
 }

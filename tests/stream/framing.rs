@@ -153,3 +153,54 @@ fn limits_hold() {
     let many: Vec<Value> = (0..2000).map(|index| call(index, "", "w", "{}")).collect();
     assert!(case().run(true, [done(&many).as_bytes()]).error.is_some());
 }
+
+#[test]
+fn what_stands_between_the_objects_of_an_event_costs_none_of_them() {
+    let chunk = |content: &str, more: &str| {
+        format!("{{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{content}\"}}{more}}}]}}")
+    };
+    let (a, b) = (chunk("a", ""), chunk("b", ",\"finish_reason\":\"stop\""));
+    let odd = chunk("a", ",\"logprobs\":{\"x\":NaN,\"y\":[-Infinity]}");
+    for (data, warnings) in [
+        (format!("{odd}{b}"), &["upstream_json_repaired"] as &[_]),
+        (format!("{odd} {b}[DONE]"), &["upstream_json_repaired"]),
+        (format!("{odd}}}{b}"), &["upstream_json_repaired", "upstream_event_dropped"]),
+        (format!("{a}}} {b}"), &["upstream_event_dropped"]),
+        (format!("INFO: {a}<br>{b}<br>"), &["upstream_event_dropped"]),
+        (format!("{a};{b};[DONE]"), &["upstream_event_dropped"]),
+    ] {
+        let warnings: String = warnings.iter().map(|code| format!(" !{code}")).collect();
+        let expected = format!("text \"ab\"; end_turn{warnings}");
+        case().gives(&format!("data: {data}\n\n"), &expected);
+    }
+    // A whole body is read in the same way.
+    for stream in [true, false] {
+        let body = format!("{odd}\n{b}\n");
+        let repaired = "end_turn !upstream_json_repaired";
+        assert_eq!(show(&case().whole(stream, &body)), format!("text \"ab\"; {repaired}"));
+        let body = "{\"choices\":[{\"message\":{\"content\":\"a\"},\"p\":NaN,\"finish_reason\":\"stop\"}]}\n</html>";
+        let expected = format!("text \"a\"; {repaired} !upstream_event_dropped");
+        assert_eq!(show(&case().whole(stream, body)), expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_and_not_silence() {
+    let a = json!({"choices": [{"index": 0, "delta": {"content": "a"}}]}).to_string();
+    for data in [
+        // A piece of the answer may have been in it.
+        format!("{a}{{\"choices\":[{{\"delta\":{{\"content\":\"b"),
+        format!("{{\"choices\":oops}}{a}"),
+        // Only text, with or without empty objects.
+        "Internal Server Error".to_owned(),
+        "Internal Server Error {} [DONE]".to_owned(),
+        "oh no [DONE]".to_owned(),
+    ] {
+        let outcome = case().stream(&format!("data: {data}\n\ndata: [DONE]\n\n"));
+        let error = outcome.error.expect(&data);
+        assert!(error.message.contains("invalid response"), "{data}: {}", error.message);
+    }
+    let said =
+        case().stream("data: Error: {\"error\":{\"message\":\"it broke\",\"code\":500}}\n\n");
+    assert!(said.error.unwrap().message.contains("it broke"));
+}
