@@ -26,38 +26,53 @@ fn escaped_unit(text: &str) -> Option<u32> {
 /// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or
 /// a control character; the length of `bytes` if there is none.
 ///
-/// Texts and base64 images are most of what Creole reads. Runs are often short, so words of eight
-/// bytes come first; what is longer goes by blocks of four.
+/// Texts and base64 images are most of what Creole reads. Runs are often short, so a few words of
+/// eight bytes come first; what is longer goes by blocks of four.
 #[inline(always)]
 pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
     let Some(rest) = bytes.get(from..) else { return from };
-    let (words, tail) = rest.as_chunks::<8>();
-    let mut at = from;
-    for word in words.iter().take(6) {
+    let near = rest.get(..NEAR_BYTES).unwrap_or(rest);
+    let mut left = near;
+    while let Some((word, after)) = left.split_first_chunk() {
         let found = special_in(word);
         if found != 0 {
-            return at.saturating_add((found.trailing_zeros() / 8) as usize);
+            let before = near.len().wrapping_sub(left.len()).wrapping_add(from);
+            return before.wrapping_add(first_in(found));
         }
-        at = at.saturating_add(8);
+        left = after;
     }
-    if words.len() > 6 {
-        return find_far(bytes, at);
-    }
-    let special = tail.iter().position(|byte| is_special(*byte));
-    at.saturating_add(special.unwrap_or(tail.len()))
+    find_far(bytes, near.len().wrapping_sub(left.len()).wrapping_add(from))
 }
 
+/// How far it goes by words.
+const NEAR_BYTES: usize = 64;
+
 /// The same, by blocks of four words.
+#[inline(never)]
 fn find_far(bytes: &[u8], from: usize) -> usize {
-    let rest = bytes.get(from..).unwrap_or_default();
-    let (words, _) = rest.as_chunks::<8>();
-    let (blocks, _) = words.as_chunks::<4>();
-    let is_plain = |[first, second, third, fourth]: &&[[u8; 8]; 4]| {
-        special_in(first) | special_in(second) | special_in(third) | special_in(fourth) == 0
-    };
-    let plain = blocks.iter().take_while(is_plain).count().saturating_mul(32);
-    let special = rest.iter().skip(plain).position(|byte| is_special(*byte));
-    from.saturating_add(special.map_or(rest.len(), |at| plain.saturating_add(at)))
+    let mut rest = bytes.get(from..).unwrap_or_default();
+    while let Some((block, after)) = rest.split_first_chunk::<32>() {
+        let (words, _) = block.as_chunks::<8>();
+        if words.iter().fold(0, |found, word| found | special_in(word)) != 0 {
+            break;
+        }
+        rest = after;
+    }
+    while let Some((word, after)) = rest.split_first_chunk() {
+        let found = special_in(word);
+        if found != 0 {
+            return bytes.len().wrapping_sub(rest.len()).wrapping_add(first_in(found));
+        }
+        rest = after;
+    }
+    let special = rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len());
+    bytes.len().wrapping_sub(rest.len()).wrapping_add(special)
+}
+
+/// The place in a word of the first byte that [`special_in`] found.
+#[inline(always)]
+fn first_in(found: u64) -> usize {
+    (found.trailing_zeros() / 8) as usize
 }
 
 fn is_special(byte: u8) -> bool {
@@ -69,11 +84,12 @@ fn is_special(byte: u8) -> bool {
 #[inline(always)]
 fn special_in(word: &[u8; 8]) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
+    const SLASHES: u64 = ONES.wrapping_mul(b'\\' as u64);
     let word = u64::from_le_bytes(*word);
-    let quote = (word ^ ONES.wrapping_mul(b'"' as u64)).wrapping_sub(ONES);
-    let slash = (word ^ ONES.wrapping_mul(b'\\' as u64)).wrapping_sub(ONES);
-    let control = word.wrapping_sub(ONES.wrapping_mul(0x20));
-    (quote | slash | control) & !word & ONES.wrapping_mul(0x80)
+    // Only a quote and the control characters become less than 0x21 without their second bit.
+    let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let slash = (word ^ SLASHES).wrapping_sub(ONES);
+    (quote_or_control | slash) & !word & (ONES * 0x80)
 }
 
 #[cfg(test)]

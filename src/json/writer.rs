@@ -131,19 +131,27 @@ pub fn quote(out: &mut Vec<u8>, text: &str) {
 
 /// Appends `text` as the inside of a JSON string.
 pub fn escape(out: &mut Vec<u8>, text: &str) {
-    let mut rest = text.as_bytes();
+    let bytes = text.as_bytes();
+    let (mut from, mut at) = (0usize, 0usize);
     loop {
-        let (plain, special) = rest.split_at_checked(find_special(rest, 0)).unwrap_or((rest, &[]));
-        out.extend_from_slice(plain);
-        let Some((byte, after)) = special.split_first() else { return };
-        escape_byte(out, *byte);
-        rest = after;
+        at = find_special(bytes, at);
+        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
+        let Some(byte) = bytes.get(at) else { return };
+        from = at;
+        at = at.saturating_add(1);
+        if matches!(byte, b'"' | b'\\') {
+            // The byte itself goes with what follows.
+            out.push(b'\\');
+        } else {
+            escape_control(out, *byte);
+            from = at;
+        }
     }
 }
 
-fn escape_byte(out: &mut Vec<u8>, byte: u8) {
+#[inline(never)]
+fn escape_control(out: &mut Vec<u8>, byte: u8) {
     let short = match byte {
-        b'"' | b'\\' => byte,
         b'\n' => b'n',
         b'\r' => b'r',
         b'\t' => b't',
