@@ -81,7 +81,7 @@ pub(crate) fn all() -> Result<()> {
 pub(crate) fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
     let arguments = ["--profile", artefact.profile, "--target", artefact.target];
-    workspace::build(artefact.package, &arguments, "wasm")
+    workspace::module(artefact.package, &arguments)
 }
 
 /// Builds one artefact and gives its path.

@@ -49,7 +49,7 @@ pub(crate) fn all() -> Result<()> {
 
 /// Builds the filter a second time, from nothing, and compares.
 pub(crate) fn reproduce() -> Result<()> {
-    let first = fs::read(build::one(&build::FILTER)?)?;
+    let first = fs::read(build::unfinished(&build::FILTER)?)?;
     let again = workspace::root().join("target/again");
     if again.exists() {
         fs::remove_dir_all(&again)?;
@@ -58,7 +58,7 @@ pub(crate) fn reproduce() -> Result<()> {
     let build::Artefact { package, target, profile, .. } = build::FILTER;
     let arguments = ["--profile", profile, "--target", target, "--target-dir", &folder];
     let second = step("building the filter again", || {
-        Ok(fs::read(workspace::build(package, &arguments, "wasm")?)?)
+        Ok(fs::read(workspace::module(package, &arguments)?)?)
     })?;
     let (first, second) = (digest(&first), digest(&second));
     println!("first  sha256:{first}\nsecond sha256:{second}");

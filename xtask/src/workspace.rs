@@ -36,11 +36,22 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 
 /// Builds, and gives the files of the package that the compiler names, by their ending.
 pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
+    compile("build", package, arguments, ending)
+}
+
+/// Builds a library as a WebAssembly module and nothing else. Cargo optimizes across crates only
+/// what is no Rust library at the same time, and says nothing about it.
+pub(crate) fn module(package: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let arguments = [&["--lib", "--crate-type", "cdylib"], arguments].concat();
+    compile("rustc", package, &arguments, "wasm")
+}
+
+fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
     // A binary can have another name than its package.
     let wanted = arguments.iter().skip_while(|argument| **argument != "--bin").nth(1);
     let wanted = wanted.copied().unwrap_or(package);
     let json = "--message-format=json-render-diagnostics";
-    let mut command = cargo(["build", "-p", package, json]);
+    let mut command = cargo([command, "-p", package, json]);
     let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
     let mut found = None;
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
