@@ -91,6 +91,8 @@ keys! {
         tool_schema: ToolSchema = ToolSchema::Full;
         /// Whether `function.strict` and `json_schema.strict` are understood.
         strict_tools: bool = false;
+        /// How the upstream is asked for a token count, where `count_tokens` is `upstream`.
+        tokenizer: Tokenizer = Tokenizer::None;
         /// What becomes of Anthropic's web search tool.
         web_search: WebSearch = WebSearch::Drop;
         /// Which structured outputs are understood.
@@ -288,6 +290,21 @@ words! {
         /// The subset of Gemini's endpoint.
         Gemini = "gemini",
     }
+    /// See [`Profile::tokenizer`].
+    Tokenizer {
+        /// Not at all: counts are estimates.
+        None = "none",
+        /// `POST /tokenize` with the messages and tools (vLLM). Exact, as far as the text goes.
+        Messages = "messages",
+        /// `POST /tokenize` with all text as `prompt` (SGLang). The chat template is estimated.
+        Prompt = "prompt",
+        /// `POST /tokenize` with all text as `content` (llama.cpp before its `input_tokens`). The
+        /// chat template is estimated.
+        Content = "content",
+        /// `POST BASE_PATH/chat/completions/input_tokens` with the messages and tools (llama.cpp).
+        /// Exact, as far as the text goes.
+        InputTokens = "input_tokens",
+    }
     /// See [`Profile::web_search`].
     WebSearch {
         /// Left out with a warning.
@@ -411,6 +428,7 @@ impl Profile {
                 ..default
             },
             "vllm" | "sglang" => Self {
+                tokenizer: if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Prompt },
                 top_k: true,
                 reasoning_effort_values: vec![Effort::Low, Effort::Medium, Effort::High],
                 thinking_switch: ThinkingSwitch::ChatTemplateKwargs,
@@ -418,6 +436,7 @@ impl Profile {
                 ..default
             },
             "llama.cpp" => Self {
+                tokenizer: Tokenizer::InputTokens,
                 top_k: true,
                 thinking_switch: ThinkingSwitch::ChatTemplateKwargs,
                 thinking_budget: true,

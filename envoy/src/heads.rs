@@ -1,8 +1,8 @@
 //! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
 
 use creole::config::{Config, Upstream};
-use creole::translate::headers::{self, Headers};
-use creole::{Head, Header};
+use creole::translate::headers::Headers;
+use creole::{Exchange, Head, Header};
 
 /// Names the upstream to the route table: its `cluster` in the configuration, else its name.
 pub const ROUTING_HEADER: &str = "x-creole-upstream";
@@ -50,12 +50,15 @@ pub fn for_upstream(
 /// The head for the one upstream, before the body is known: it is the same for every body but for
 /// `accept`.
 #[must_use]
-pub fn for_upstream_early(client: &[Header], config: &Config) -> Option<Vec<Header>> {
+pub fn for_upstream_early(
+    client: &[Header],
+    config: &Config,
+    exchange: &Exchange,
+) -> Option<Vec<Header>> {
     let upstream = config.upstreams.values().next()?;
-    let path = format!("{}/chat/completions", upstream.base_path);
+    let (path, ours) = exchange.early_head(upstream);
     // Without credentials the exchange refuses the request once it is complete.
-    let mut ours =
-        headers::to_upstream(&headers::kept(client), &upstream.key, true).unwrap_or_default();
+    let mut ours = ours.unwrap_or_default();
     for (name, value) in &mut ours {
         if name == "accept" {
             "application/json, text/event-stream".clone_into(value);

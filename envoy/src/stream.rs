@@ -162,7 +162,8 @@ impl Stream {
         if paused {
             return Decision::stop(Vec::new());
         }
-        let early = heads::for_upstream_early(head, &self.config).unwrap_or_default();
+        let early =
+            heads::for_upstream_early(head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
     }
 

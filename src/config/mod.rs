@@ -131,7 +131,8 @@ words! {
     CountTokens {
         /// From how the text is written.
         Estimate = "estimate",
-        /// By the upstream's tokenizer. Not there yet: an estimate with the warning `count_estimated`.
+        /// By the upstream: its profile's `tokenizer`, or its own `count_tokens` where it speaks
+        /// Messages. Where it has none, an estimate with the warning `count_estimated`.
         Upstream = "upstream",
         /// 404.
         Off = "off",

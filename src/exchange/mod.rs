@@ -17,6 +17,7 @@
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
 
+mod count;
 mod request;
 mod response;
 mod retry;
@@ -25,6 +26,8 @@ mod seam;
 use std::sync::Arc;
 
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
+
+use count::Count;
 
 use crate::Millis;
 use crate::asked::Asked;
@@ -51,6 +54,8 @@ pub struct Exchange {
     head: HeadState,
     /// The upstream was asked a second time.
     retried: bool,
+    /// The upstream was asked for a count.
+    count: Option<Count>,
 }
 
 /// What is kept of the request's head.
@@ -76,6 +81,8 @@ enum State {
     Waiting(Box<Asked>),
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
+    /// The upstream's tokenizer answers; its body is collected.
+    Counting { count: Count, status: u16, body: Vec<u8> },
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.
     Undecided { answer: Box<Answer>, seen: Vec<u8> },
     /// The body is one JSON text, which is collected.
@@ -119,6 +126,7 @@ impl Exchange {
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
             retried: false,
+            count: None,
         }
     }
 
@@ -164,6 +172,11 @@ impl Exchange {
     ) -> Option<Head> {
         if matches!(self.state, State::Ended) {
             return None;
+        }
+        if failure == Failure::NoRoute
+            && let Some(head) = self.end_count_without_route(now, out)
+        {
+            return Some(head);
         }
         let error = |fault, kind, message| Error::new(fault, kind, message);
         let (cause, error) = match failure {

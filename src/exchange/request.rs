@@ -5,7 +5,7 @@ use super::{
 };
 use crate::Millis;
 use crate::asked::Asked;
-use crate::config::Protocol;
+use crate::config::{Protocol, Upstream};
 use crate::error::{Error, Fault, Kind};
 use crate::report::Outcome;
 use crate::stream::Answer;
@@ -118,14 +118,7 @@ impl Exchange {
             return Err(self.refuse(&error));
         };
         if self.client.path == Path::CountTokens {
-            return Err(match translate::count_tokens(text, &self.config) {
-                Ok(tokens) => {
-                    self.report.warnings.add("count_estimated");
-                    self.end(Outcome::Answered, 200);
-                    self.json_reply(format!("{{\"input_tokens\":{tokens}}}").into_bytes(), "POST")
-                }
-                Err(error) => self.refuse(&error),
-            });
+            return self.count_tokens(text, now);
         }
         let mut warnings = std::mem::take(&mut self.report.warnings);
         let translated =
@@ -165,16 +158,8 @@ impl Exchange {
             let error = Error::new(Fault::Operator, Kind::Api, "No such upstream is configured.");
             return Err(self.refuse(&error));
         };
-        let (client, key) = (&self.client.headers, &target.key);
-        let (headers, endpoint) = match target.protocol {
-            Protocol::Openai => {
-                (headers::to_upstream(client, key, asked.stream), "chat/completions")
-            }
-            Protocol::Anthropic => {
-                (headers::to_messages_upstream(client, key, asked.stream), "messages")
-            }
-        };
-        let path = format!("{}/{endpoint}", target.base_path);
+        let (path, headers) =
+            (self.upstream_path(target), self.upstream_headers(target, asked.stream));
         let headers = match headers {
             Ok(headers) => headers,
             Err(error) => return Err(self.refuse(&error)),
@@ -186,13 +171,42 @@ impl Exchange {
         Ok(UpstreamRequest { upstream, path, headers, body })
     }
 
-    fn note(&mut self, asked: &Asked) {
+    /// For a host that cannot hold the head of a request until its body is known: path and headers for
+    /// an upstream, which are the same for every body but for `accept`.
+    ///
+    /// # Errors
+    /// The client sent no credential; the exchange refuses the request once it is complete.
+    pub fn early_head(&self, upstream: &Upstream) -> (String, Result<Vec<Header>, Error>) {
+        (self.upstream_path(upstream), self.upstream_headers(upstream, true))
+    }
+
+    fn upstream_path(&self, upstream: &Upstream) -> String {
+        let endpoint = match upstream.protocol {
+            Protocol::Openai => "chat/completions",
+            Protocol::Anthropic => "messages",
+        };
+        match self.client.path {
+            Path::CountTokens => translate::tokenizer::path(&self.config, upstream),
+            Path::Messages => None,
+        }
+        .unwrap_or_else(|| format!("{}/{endpoint}", upstream.base_path))
+    }
+
+    fn upstream_headers(&self, upstream: &Upstream, stream: bool) -> Result<Vec<Header>, Error> {
+        let client = &self.client.headers;
+        match upstream.protocol {
+            Protocol::Openai => headers::to_upstream(client, &upstream.key, stream),
+            Protocol::Anthropic => headers::to_messages_upstream(client, &upstream.key, stream),
+        }
+    }
+
+    pub(super) fn note(&mut self, asked: &Asked) {
         self.report.model.clone_from(&asked.model);
         self.report.stream = asked.stream;
         self.report.asked = asked.shape;
     }
 
-    fn refuse(&mut self, error: &Error) -> Reply {
+    pub(super) fn refuse(&mut self, error: &Error) -> Reply {
         if error.should_retry == Some(false) && !self.report.guards.is_empty() {
             self.report.cause.get_or_insert("guard");
         }
@@ -208,7 +222,7 @@ impl Exchange {
         self.json_reply(b"{}".to_vec(), method)
     }
 
-    fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
+    pub(super) fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
         let head = self.make_head(200, JSON);
         self.count_bytes(body.len());
         Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }

@@ -1,6 +1,8 @@
 //! The response's way through an exchange.
 
-use super::{End, Exchange, Head, HeadState, ResponseHead, State, unreachable_upstream};
+use super::{
+    End, Exchange, Head, HeadState, JSON, ResponseHead, State, count, unreachable_upstream,
+};
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
@@ -42,7 +44,9 @@ impl Exchange {
         let encoding = headers.value("content-encoding").unwrap_or_default();
         // Words for no encoding at all: `none` is set on purpose against compression (Next.js).
         let plain = ["", "identity", "none", "utf-8", "utf8"];
-        self.state = if !plain.iter().any(|plain| encoding.trim().eq_ignore_ascii_case(plain)) {
+        self.state = if let Some(count) = self.counts_with(status) {
+            State::Counting { count, status, body: Vec::new() }
+        } else if !plain.iter().any(|plain| encoding.trim().eq_ignore_ascii_case(plain)) {
             // The request asked for `identity`. What it says cannot be read; the status can.
             self.report.warnings.add("upstream_encoding");
             let status = if status < 400 { 502 } else { status };
@@ -70,6 +74,7 @@ impl Exchange {
                 let error = Error::new(Fault::Upstream, kind, "").with_status(status);
                 Some(self.error_head(&error))
             }
+            State::Counting { .. } => Some(self.make_head(200, JSON)),
             State::Undecided { answer, .. }
             | State::Whole { answer, .. }
             | State::Events { answer } => {
@@ -147,6 +152,12 @@ impl Exchange {
                 body.extend_from_slice(piece.get(..room).unwrap_or(piece));
                 Ok(())
             }
+            State::Counting { body, .. } => {
+                // What is too long for an answer is not read, which makes it an estimate.
+                let room = self.config.settings.response_bytes_max.saturating_sub(body.len());
+                body.extend_from_slice(piece.get(..room).unwrap_or(piece));
+                Ok(())
+            }
             State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => Ok(()),
         }
     }
@@ -190,6 +201,9 @@ impl Exchange {
                         Ok(())
                     }
                 }
+            }
+            State::Counting { count, status, body } => {
+                return self.end_count(count, count::readable(status, end, &body), now, out);
             }
             State::Undecided { mut answer, seen } => {
                 cause = Some("upstream_broke_off");

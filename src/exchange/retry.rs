@@ -21,7 +21,10 @@ impl Exchange {
         let (State::Waiting(asked) | State::Refused { asked, .. }) = &self.state else {
             return false;
         };
-        !self.retried && matches!(self.head, HeadState::Held(_)) && self.is_repaired(asked)
+        !self.retried
+            && self.count.is_none()
+            && matches!(self.head, HeadState::Held(_))
+            && self.is_repaired(asked)
     }
 
     /// For hosts that can ask the upstream again: the response is complete, and

@@ -23,6 +23,8 @@ struct Count {
     /// Thousandths of tokens in text.
     thousandths: u64,
     tokens: u64,
+    /// For a tokenizer: all text, which is then not counted here.
+    text: Option<String>,
 }
 
 /// Estimates the input tokens of a request, quickly.
@@ -35,6 +37,15 @@ pub(super) fn estimate(request: &Request<'_>) -> u64 {
 #[must_use]
 pub(super) fn estimate_carefully(request: &Request<'_>) -> u64 {
     Count { careful: true, ..Count::default() }.request(request)
+}
+
+/// All text of a request, for a tokenizer, and the tokens that the text does not show.
+#[must_use]
+pub(super) fn text(request: &Request<'_>) -> (String, u64) {
+    let text = Some(String::new());
+    let mut count = Count { careful: true, text, ..Count::default() };
+    count.add_request(request);
+    (count.text.unwrap_or_default(), count.tokens)
 }
 
 /// How much of what there is in a request; ids are counted elsewhere.
@@ -53,6 +64,13 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
 
 impl Count {
     fn request(mut self, request: &Request<'_>) -> u64 {
+        self.add_request(request);
+        // 3.6 bytes are 18/5.
+        let text_tokens = self.bytes.saturating_mul(5).div_ceil(18);
+        self.tokens.saturating_add(text_tokens).saturating_add(self.thousandths.div_ceil(1000))
+    }
+
+    fn add_request(&mut self, request: &Request<'_>) {
         for text in &request.system {
             self.text(text.text);
         }
@@ -64,9 +82,6 @@ impl Count {
             self.tokens = self.tokens.saturating_add(PER_TOOL);
             self.tool(tool);
         }
-        // 3.6 bytes are 18/5.
-        let text_tokens = self.bytes.saturating_mul(5).div_ceil(18);
-        self.tokens.saturating_add(text_tokens).saturating_add(self.thousandths.div_ceil(1000))
     }
 
     fn add(&mut self, bytes: usize) {
@@ -74,6 +89,11 @@ impl Count {
     }
 
     fn add_carefully(&mut self, text: &str) {
+        if let Some(all) = &mut self.text {
+            all.push_str(text);
+            all.push('\n');
+            return;
+        }
         self.thousandths = self.thousandths.saturating_add(tokens::thousandths(text));
     }
 

@@ -26,6 +26,7 @@ pub mod models;
 pub mod response;
 pub mod signature;
 pub mod stop_reason;
+pub mod tokenizer;
 pub mod tool_id;
 pub mod tools;
 pub mod usage;
@@ -35,6 +36,7 @@ use crate::config::{Config, CountTokens};
 use crate::error::{Error, Fault, Kind};
 use crate::warning::Warnings;
 use headers::Header;
+use request::Aim;
 
 /// What becomes of a request.
 #[derive(Debug)]
@@ -83,7 +85,7 @@ pub fn request(
             asked: native.asked,
         });
     }
-    request::translate(&body, config, headers, None, warnings)
+    request::translate(&body, config, headers, Aim::Answer, warnings)
 }
 
 /// The same for a body whose translation the upstream refused although its calls and results fit:
@@ -99,7 +101,7 @@ pub fn request_without_calls(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let body = surrogates::without_halves(body);
-    request::translate(&body, config, headers, Some(refusal), warnings)
+    request::translate(&body, config, headers, Aim::AnswerAfter(refusal), warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
@@ -111,5 +113,5 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, Kind::NotFound, message));
     }
-    request::count_tokens(&surrogates::without_halves(body), config)
+    request::estimate(&surrogates::without_halves(body), config)
 }

@@ -29,15 +29,27 @@ const NEWEST_VERSION: &str = "2026-10-21";
 /// Longest `prompt_cache_key`.
 const CACHE_KEY_BYTES_MAX: usize = 64;
 
+/// What a body is translated for.
+#[derive(Clone, Copy)]
+pub(super) enum Aim<'a> {
+    /// To be answered.
+    Answer,
+    /// To be answered although this was said of its calls and results.
+    AnswerAfter(&'a str),
+    /// To be counted: no limit of the output is needed.
+    Count,
+}
+
 /// Translates a body in which all surrogates are whole. See [`super::request`].
 pub(super) fn translate(
     body: &str,
     config: &Config,
     headers: &[Header],
-    refusal: Option<&str>,
+    aim: Aim<'_>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let mut request = Request::read(body, config.settings.depth_max, false, warnings)?;
+    let counting = matches!(aim, Aim::Count);
+    let mut request = Request::read(body, config.settings.depth_max, counting, warnings)?;
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;
@@ -106,7 +118,7 @@ pub(super) fn translate(
     }
     let mut turns = std::mem::take(&mut history.turns);
     guards::annotate(&mut turns, &guarded.notes);
-    if let Some(refusal) = refusal {
+    if let Aim::AnswerAfter(refusal) = aim {
         turns = guards::without_refused(turns, &tools, profile, refusal);
     }
 
@@ -140,7 +152,7 @@ pub(super) fn translate(
 }
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
-pub(super) fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
+pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     let mut warnings = Warnings::new(config.settings.strict);
     let request = Request::read(body, config.settings.depth_max, true, &mut warnings)?;
     check(&request, &request.model.decode(), config, &[], &mut warnings)?;

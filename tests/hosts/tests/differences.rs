@@ -64,11 +64,44 @@ fn trial(request: Request, answer: Answer) -> Trial {
 fn main() -> ExitCode {
     let address = Upstream::shared().address();
     let config = json!({
-        "upstreams": {"default": {"url": format!("http://{address}")}},
-        "stall_timeout_ms": 2000, "first_byte_timeout_ms": 2000, "ping_interval_ms": 500
+        "upstreams": {"default": {
+            "url": format!("http://{address}"), "profile_overrides": {"tokenizer": "messages"}
+        }},
+        "count_tokens": "upstream", "stall_timeout_ms": 2000, "first_byte_timeout_ms": 2000, "ping_interval_ms": 500
     });
     let started = hosts::all(&config);
-    cases::run("differences", &started, &[("hosts_differ_as_the_table_says", table)])
+    cases::run(
+        "differences",
+        &started,
+        &[
+            ("hosts_differ_as_the_table_says", table),
+            ("every_host_asks_the_upstreams_tokenizer", counts),
+        ],
+    )
+}
+
+/// One exchange like any other, so a host has nothing to do for it; and so no host may differ.
+fn counts(started: &Vec<hosts::Started>) {
+    for (name, host) in started {
+        let host = host.as_ref().unwrap_or_else(|reason| panic!("{name}: {reason}"));
+        for (status, body, tokens, warning) in [
+            (200, r#"{"count": 42, "max_model_len": 8192, "tokens": [1, 2]}"#, 42, None),
+            (404, r#"{"detail": "Not Found"}"#, 5, Some("count_estimated")),
+        ] {
+            let mut request = messages("v1", false, "hi");
+            "/v1/messages/count_tokens?beta=true".clone_into(&mut request.path);
+            let answer = Answer::whole(status, "application/json", body);
+            let got = host.send(&Trial { key: "tokenize".to_owned(), request, answer });
+            assert_eq!(got.status, 200, "{name}: {}", got.text());
+            assert_eq!(got.text(), format!("{{\"input_tokens\":{tokens}}}"), "{name}");
+            assert_eq!(got.header("x-creole-warnings"), warning, "{name}");
+            let [seen] = &got.upstream[..] else { panic!("{name}: {:?}", got.upstream) };
+            assert_eq!(seen.path, "/tokenize", "{name}");
+            let asked: serde_json::Value = serde_json::from_slice(&seen.body).unwrap();
+            let keys: Vec<&String> = asked.as_object().unwrap().keys().collect();
+            assert_eq!(keys, ["messages", "model"], "{name}");
+        }
+    }
 }
 
 fn table(started: &Vec<hosts::Started>) {

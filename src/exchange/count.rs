@@ -1,0 +1,94 @@
+//! Token counts: estimated here, or asked of the upstream's tokenizer. An upstream that cannot count
+//! costs the client nothing but the exactness of the number.
+
+use super::{End, Exchange, Head, HeadState, JSON, Reply, State, UpstreamRequest};
+use crate::Millis;
+use crate::report::Outcome;
+use crate::translate;
+use crate::translate::tokenizer::{self, Question};
+
+/// A count that an upstream was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Count {
+    /// What is said where it does not answer.
+    estimate: u64,
+    /// Tokens that its tokenizer was not shown.
+    beside: u64,
+}
+
+impl Exchange {
+    /// Answers a request for a count, or gives the question for the upstream.
+    pub(super) fn count_tokens(
+        &mut self,
+        text: &str,
+        now: Millis,
+    ) -> Result<UpstreamRequest, Reply> {
+        let estimate = match translate::count_tokens(text, &self.config) {
+            Ok(estimate) => estimate,
+            Err(error) => return Err(self.refuse(&error)),
+        };
+        let question = tokenizer::question(text, &self.config, &self.client.headers);
+        if let Some(Question { upstream, body, beside, asked }) = question {
+            self.note(&asked);
+            self.report.upstream.clone_from(&upstream);
+            self.count = Some(Count { estimate, beside });
+            return self.send(upstream, body, asked, now);
+        }
+        self.report.warnings.add("count_estimated");
+        self.end(Outcome::Answered, 200);
+        Err(self.json_reply(body_of(estimate), "POST"))
+    }
+
+    /// The count that is still to come, if an answer with this status may hold it or says that the
+    /// upstream has no such endpoint. Other statuses are errors of a request like any other.
+    pub(super) fn counts_with(&self, status: u16) -> Option<Count> {
+        let answered = (200..300).contains(&status) || matches!(status, 404 | 405 | 501);
+        self.count.filter(|_| answered)
+    }
+
+    /// The tokenizer's answer is over.
+    pub(super) fn end_count(
+        &mut self,
+        count: Count,
+        answer: Option<&[u8]>,
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        let counted = answer.and_then(tokenizer::count_of);
+        let tokens = match counted {
+            Some(tokens) => tokens.saturating_add(count.beside),
+            None => count.estimate,
+        };
+        if counted.is_none() || count.beside > 0 {
+            self.report.warnings.add("count_estimated");
+        }
+        self.end(Outcome::Answered, 200);
+        let held = matches!(self.head, HeadState::Held(_));
+        let head = held.then(|| self.make_head(200, JSON));
+        let body = body_of(tokens);
+        self.count_bytes(body.len());
+        out.extend_from_slice(&body);
+        self.report.first_byte_at.get_or_insert(now);
+        self.report.ended_at = Some(now);
+        head
+    }
+
+    /// A tokenizer that no route leads to is like one that is not there.
+    pub(super) fn end_count_without_route(
+        &mut self,
+        now: Millis,
+        out: &mut Vec<u8>,
+    ) -> Option<Head> {
+        let count = self.count.filter(|_| matches!(self.state, State::Waiting(_)))?;
+        self.end_count(count, None, now, out)
+    }
+}
+
+/// Whether the body of an answer is worth reading.
+pub(super) fn readable(status: u16, end: End, body: &[u8]) -> Option<&[u8]> {
+    ((200..300).contains(&status) && end == End::Complete).then_some(body)
+}
+
+fn body_of(tokens: u64) -> Vec<u8> {
+    format!("{{\"input_tokens\":{tokens}}}").into_bytes()
+}

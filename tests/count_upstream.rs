@@ -1,0 +1,253 @@
+//! `count_tokens: "upstream"`: what each kind of server is asked, how its answer is read, and what
+//! happens where it cannot count.
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod support;
+
+use std::sync::Arc;
+
+use creole::{Config, End, Exchange, Failure, Pings, RequestHead, UpstreamRequest};
+use serde_json::{Value, json};
+
+use support::drive::{self, Answer, NOW, SEED, headers};
+
+const PATH: &str = "/v1/messages/count_tokens";
+
+fn config(upstream: Value) -> Arc<Config> {
+    let document = json!({
+        "count_tokens": "upstream",
+        "upstreams": {"u": upstream},
+        "models": {"*": {"model": "served"}},
+    });
+    drive::config(&document.to_string())
+}
+
+/// With a system prompt, an escaped letter, a call with its result, and a tool.
+fn body() -> Vec<u8> {
+    json!({
+        "model": "claude-test", "system": "Be brief.",
+        "messages": [
+            {"role": "user", "content": "Wetter in K\u{f6}ln?"},
+            {"role": "assistant", "content": [
+                {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "K\u{f6}ln"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "rain"}]},
+        ],
+        "tools": [{"name": "weather", "description": "Says it.", "input_schema": {"type": "object"}}],
+    })
+    .to_string()
+    .into_bytes()
+}
+
+fn asked(config: &Arc<Config>, body: &[u8]) -> (Exchange, UpstreamRequest) {
+    drive::request(config, PATH, &[], body).unwrap_or_else(|answer| panic!("{answer:?}"))
+}
+
+fn answered(config: &Arc<Config>, status: u16, answer: &str) -> Answer {
+    let (exchange, _) = asked(config, &body());
+    drive::respond(exchange, status, &[], [answer.as_bytes()], End::Complete)
+}
+
+fn tokens(answer: &Answer) -> u64 {
+    assert_eq!(answer.head.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    let value: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(value.as_object().unwrap().len(), 1, "{value}");
+    value["input_tokens"].as_u64().unwrap()
+}
+
+fn warns(answer: &Answer) -> bool {
+    let warnings = answer.head.headers.iter().find(|(name, _)| name == "x-creole-warnings");
+    warnings.is_some_and(|(_, codes)| codes.contains("count_estimated"))
+}
+
+fn estimate() -> u64 {
+    creole::translate::count_tokens(std::str::from_utf8(&body()).unwrap(), &Config::default())
+        .unwrap()
+}
+
+#[test]
+fn each_kind_of_server_is_asked_where_it_counts() {
+    for (upstream, path) in [
+        (json!({"profile": "vllm"}), "/tokenize"),
+        (json!({"profile": "sglang"}), "/tokenize"),
+        (json!({"profile": "llama.cpp"}), "/v1/chat/completions/input_tokens"),
+        (json!({"profile_overrides": {"tokenizer": "content"}}), "/tokenize"),
+        (json!({"profile": "vllm", "base_path": "/big/v1"}), "/big/tokenize"),
+        (json!({"profile": "vllm", "base_path": ""}), "/tokenize"),
+        (json!({"protocol": "anthropic"}), "/v1/messages/count_tokens"),
+    ] {
+        let (exchange, request) = asked(&config(upstream.clone()), &body());
+        assert_eq!(request.path, path, "{upstream}");
+        assert!(!exchange.may_retry(), "a count is not asked twice");
+        let accept = request.headers.iter().find(|(name, _)| name == "accept").unwrap();
+        assert_eq!(accept.1, "application/json");
+    }
+}
+
+#[test]
+fn tokenizers_of_messages_get_the_translated_history_and_tools() {
+    for profile in ["vllm", "llama.cpp"] {
+        let (_, request) = asked(&config(json!({"profile": profile})), &body());
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        let keys: Vec<&String> = sent.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["messages", "model", "tools"], "{profile}");
+        assert_eq!(sent["model"], "served");
+        assert_eq!(sent["messages"][0], json!({"role": "system", "content": "Be brief."}));
+        assert_eq!(sent["messages"][2]["tool_calls"][0]["function"]["name"], "weather");
+        assert_eq!(sent["messages"][3]["role"], "tool");
+        assert_eq!(sent["tools"][0]["function"]["name"], "weather");
+    }
+}
+
+#[test]
+fn tokenizers_of_text_get_all_text_and_the_template_is_estimated() {
+    for (tokenizer, keys) in [("prompt", vec!["model", "prompt"]), ("content", vec!["content"])] {
+        let config = config(json!({"profile_overrides": {"tokenizer": tokenizer}}));
+        let (exchange, request) = asked(&config, &body());
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(sent.as_object().unwrap().keys().collect::<Vec<_>>(), keys);
+        let text = sent[tokenizer].as_str().unwrap();
+        for part in
+            ["Be brief.", "Wetter in K\u{f6}ln?", "{\"city\":\"K\u{f6}ln\"}", "rain", "Says it."]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let answer = br#"{"tokens": [5, 6, 7]}"#;
+        let answer = drive::respond(exchange, 200, &[], [&answer[..]], End::Complete);
+        // Three messages and a tool.
+        assert_eq!(tokens(&answer), 3 + 3 * 4 + 12);
+        assert!(warns(&answer));
+    }
+}
+
+#[test]
+fn an_upstream_that_speaks_messages_is_asked_as_the_client_asked() {
+    let (exchange, request) = asked(&config(json!({"protocol": "anthropic"})), &body());
+    let sent: Value = serde_json::from_slice(&request.body).unwrap();
+    let mut expected: Value = serde_json::from_slice(&body()).unwrap();
+    expected["model"] = json!("served");
+    assert_eq!(sent, expected);
+    let answer = br#"{"input_tokens": 99}"#;
+    let answer = drive::respond(exchange, 200, &[], [&answer[..]], End::Complete);
+    assert_eq!((tokens(&answer), warns(&answer)), (99, false));
+}
+
+#[test]
+fn the_upstreams_number_is_the_answer_in_any_pieces() {
+    let config = config(json!({"profile": "vllm"}));
+    let text = r#"{"count": 42, "max_model_len": 8192, "tokens": [1, 2], "token_strs": null}"#;
+    for size in 1..=text.len() {
+        let (exchange, _) = asked(&config, &body());
+        let answer =
+            drive::respond(exchange, 200, &[], text.as_bytes().chunks(size), End::Complete);
+        assert_eq!((tokens(&answer), warns(&answer)), (42, false));
+        assert_eq!(answer.report.upstream, "u");
+        assert_eq!(answer.report.upstream_status, Some(200));
+    }
+}
+
+#[test]
+fn where_the_upstream_cannot_count_the_estimate_is_the_answer_and_says_so() {
+    let config = config(json!({"profile": "vllm"}));
+    for (status, answer) in [
+        (404, r#"{"detail": "Not Found"}"#),
+        (405, ""),
+        (501, "not here"),
+        (200, "<html>welcome</html>"),
+        (200, ""),
+        (200, r#"{"tokens": []}"#),
+        (200, r#"{"count": 42"#),
+    ] {
+        let answer = answered(&config, status, answer);
+        assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true), "{status}");
+    }
+    let (exchange, _) = asked(&config, &body());
+    let answer = drive::respond(exchange, 200, &[], [&b"{\"count\": 42}"[..]], End::Aborted);
+    assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+    let (exchange, _) = asked(&config, &body());
+    let gzip = headers(&[("content-encoding", "gzip")]);
+    let answer = drive::respond(exchange, 200, &gzip, [&b"\x1f\x8b"[..]], End::Complete);
+    assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+    let (mut exchange, _) = asked(&config, &body());
+    let mut out = Vec::new();
+    let head = exchange.handle_failure(Failure::NoRoute, NOW, &mut out).unwrap();
+    assert_eq!((head.status, exchange.is_ended()), (200, true));
+    assert_eq!(out, format!("{{\"input_tokens\":{}}}", estimate()).into_bytes());
+}
+
+#[test]
+fn other_refusals_are_errors_of_the_messages_api() {
+    let config = config(json!({"profile": "vllm"}));
+    for (status, kind) in
+        [(401, "authentication_error"), (429, "rate_limit_error"), (500, "api_error")]
+    {
+        let answer = answered(&config, status, r#"{"error": {"message": "no"}}"#);
+        let value: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!((answer.head.status, &value["error"]["type"]), (status, &json!(kind)));
+    }
+}
+
+#[test]
+fn an_answer_beyond_the_limit_is_not_read() {
+    let document = json!({
+        "count_tokens": "upstream", "response_bytes_max": 1024, "upstreams": {"u": {"profile": "vllm"}}
+    });
+    let config = drive::config(&document.to_string());
+    let (exchange, _) = asked(&config, &body());
+    let text = format!(r#"{{"tokens": [{}1], "count": 42}}"#, "1, ".repeat(1000));
+    let answer = drive::respond(exchange, 200, &[], [text.as_bytes()], End::Complete);
+    assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+}
+
+#[test]
+fn without_a_tokenizer_or_with_another_setting_nobody_is_asked() {
+    for document in [
+        json!({"count_tokens": "upstream"}),
+        json!({"count_tokens": "upstream", "upstreams": {"u": {"profile": "openai"}}}),
+        json!({"count_tokens": "estimate", "upstreams": {"u": {"profile": "vllm"}}}),
+        json!({"upstreams": {"u": {"protocol": "anthropic"}}}),
+    ] {
+        let config = drive::config(&document.to_string());
+        let Err(answer) = drive::request(&config, PATH, &[], &body()) else {
+            panic!("asked with {document}");
+        };
+        assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+    }
+}
+
+#[test]
+fn what_could_not_be_sent_can_still_be_counted() {
+    // A guard would answer in place of the upstream.
+    let document = json!({
+        "count_tokens": "upstream", "upstreams": {"u": {"profile": "vllm"}},
+        "guards": {"tool_turns_max": 1, "tool_turns_action": "end"},
+    });
+    let config = drive::config(&document.to_string());
+    let Err(answer) = drive::request(&config, PATH, &[], &body()) else {
+        panic!("sent, although the guard ends the turn");
+    };
+    assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+    assert!(answer.report.guards.is_empty());
+}
+
+#[test]
+fn a_request_that_is_not_one_is_refused_before_anybody_is_asked() {
+    let config = config(json!({"profile": "vllm"}));
+    for bad in [&b"{"[..], b"{\"model\":\"m\",\"messages\":[]}", b"\xff"] {
+        let Err(answer) = drive::request(&config, PATH, &[], bad) else { panic!("asked") };
+        assert_eq!(answer.head.status, 400);
+    }
+}
+
+#[test]
+fn a_tokenizer_that_stalls_is_a_timeout() {
+    let config = config(json!({"profile": "vllm"}));
+    let mut exchange = Exchange::new(config, SEED, Pings::Sent);
+    let head = exchange.handle_request_head("POST", PATH, &headers(&[("x-api-key", "k")]));
+    assert_eq!(head, RequestHead::Translate);
+    exchange.handle_request(&body(), NOW).unwrap();
+    let mut out = Vec::new();
+    let due = exchange.poll_timeout().unwrap();
+    let head = exchange.handle_timeout(due, &mut out).unwrap();
+    assert_eq!((head.status, exchange.is_ended()), (504, true));
+}
