@@ -149,6 +149,7 @@ fn failures_without_an_answer_have_their_own_status() {
         (Failure::NoHealthyUpstream, 529, "overloaded_error"),
         (Failure::Timeout, 504, "timeout_error"),
         (Failure::NoRoute, 404, "not_found_error"),
+        (Failure::Misconfigured, 500, "api_error"),
     ];
     for (failure, status, kind) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));

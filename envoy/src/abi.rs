@@ -390,6 +390,12 @@ fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
     }
 }
 
+/// The configuration of the route, as text: `metadata.filter_metadata.creole.configuration` of it.
+fn route_metadata() -> String {
+    property(&["xds", "route_metadata", "filter_metadata", "creole", "configuration"])
+        .unwrap_or_default()
+}
+
 fn code_details() -> String {
     property(&["response", "code_details"]).unwrap_or_default()
 }
@@ -467,7 +473,9 @@ extern "C" fn proxy_on_tick(plugin: ContextId) {
 extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> u32 {
     let head = headers(Map::RequestHeaders).unwrap_or_default();
     let (seed, now) = (seed(id), now());
-    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, seed, now));
+    // Before anything is changed: a change of the head makes Envoy choose a route anew.
+    let route = route_metadata();
+    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, &route, seed, now));
     finish(id, &decision, STOP_ITERATION)
 }
 

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use creole::config::Config;
 use creole::metrics::Counters;
 use creole::translate::headers::is_value;
-use creole::{Header, Millis};
+use creole::{Failure, Header, Millis};
 
-use crate::action::{Action, Decision, Side};
+use crate::action::{Action, Decision, Level, Side};
 use crate::contexts::Contexts;
 use crate::heads;
 use crate::stream::Stream;
@@ -19,6 +19,9 @@ use crate::stream::Stream;
 /// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
+
+/// Most routes with a configuration of their own that are remembered; beyond, all are read anew.
+const ROUTES_MAX: usize = 64;
 
 /// The number that the host gave a context.
 pub type ContextId = u32;
@@ -37,6 +40,8 @@ pub struct Filter {
 #[derive(Debug, Default)]
 struct Plugin {
     config: Option<Arc<Config>>,
+    /// What routes want (their metadata), and what became of it.
+    routes: Vec<(String, Option<Arc<Config>>)>,
     tick_ms: u32,
     /// Ticks come at once: a stream has something to write.
     hurries: bool,
@@ -47,6 +52,35 @@ struct Plugin {
 struct Entry {
     plugin: ContextId,
     stream: Option<Stream>,
+}
+
+impl Plugin {
+    /// The configuration of a route; nothing where its metadata cannot be read, which is told once.
+    fn for_route(
+        &mut self,
+        route: &str,
+        config: &Arc<Config>,
+        actions: &mut Vec<Action>,
+    ) -> Option<Arc<Config>> {
+        if route.is_empty() {
+            return Some(Arc::clone(config));
+        }
+        if let Some((_, known)) = self.routes.iter().find(|(text, _)| text == route) {
+            return known.clone();
+        }
+        let read = match config.for_route(route) {
+            Ok(config) => Some(Arc::new(config)),
+            Err(error) => {
+                actions.push(Action::Log(Level::Error, format!("route metadata: {error}")));
+                None
+            }
+        };
+        if self.routes.len() >= ROUTES_MAX {
+            self.routes.clear();
+        }
+        self.routes.push((route.to_owned(), read.clone()));
+        read
+    }
 }
 
 impl Filter {
@@ -106,7 +140,7 @@ impl Filter {
         let period = (shortest / 4).clamp(TICK_MS_MIN, TICK_MS_MAX);
         let tick_ms = u32::try_from(period).unwrap_or(u32::MAX);
         let config = Some(Arc::new(config));
-        self.plugins.insert(id, Plugin { config, tick_ms, hurries: false });
+        self.plugins.insert(id, Plugin { config, tick_ms, ..Plugin::default() });
         Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
     }
 
@@ -122,21 +156,29 @@ impl Filter {
         self.stream(id).is_some_and(|stream| stream.reads(side))
     }
 
-    /// The request's head. `seed` must differ for each stream of all replicas.
+    /// The request's head. `seed` must differ for each stream of all replicas. `route`: the metadata
+    /// of its route, or nothing.
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
         head: &[Header],
         end_of_stream: bool,
+        route: &str,
         seed: u128,
         now: Millis,
     ) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
-        let Some(Plugin { config: Some(config), .. }) = self.plugins.get(entry.plugin) else {
-            return Decision::pass();
+        let Some(plugin) = self.plugins.get_mut(entry.plugin) else { return Decision::pass() };
+        let Some(config) = plugin.config.clone() else { return Decision::pass() };
+        let mut actions = Vec::new();
+        let (config, failure) = match plugin.for_route(route, &config, &mut actions) {
+            Some(config) => (config, None),
+            None => (config, Some(Failure::Misconfigured)),
         };
-        let stream = entry.stream.insert(Stream::new(Arc::clone(config), seed));
-        stream.on_request_headers(head, end_of_stream, now)
+        let stream = entry.stream.insert(Stream::new(config, seed));
+        let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
+        decision.actions.splice(..0, actions);
+        decision
     }
 
     /// A piece of the request's body.

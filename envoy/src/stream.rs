@@ -115,11 +115,12 @@ impl Stream {
         self.held_bytes
     }
 
-    /// The request's head.
+    /// The request's head. `failure`: why it cannot be served, if it is ours.
     pub fn on_request_headers(
         &mut self,
         head: &[Header],
         end_of_stream: bool,
+        failure: Option<Failure>,
         now: Millis,
     ) -> Decision {
         let method = head.value(":method").unwrap_or_default();
@@ -149,6 +150,11 @@ impl Stream {
                 return if wait { self.refuse_later(decision) } else { decision };
             }
             RequestHead::Translate => {}
+        }
+        if let Some(failure) = failure {
+            let decision = self.fail(failure, now, Vec::new());
+            let wait = !end_of_stream && paused;
+            return if wait { self.refuse_later(decision) } else { decision };
         }
         if end_of_stream {
             return match self.exchange.handle_request(&[], now) {

@@ -198,6 +198,10 @@ impl Exchange {
                 let message = "This gateway has no such route.";
                 ("no_route", error(Fault::Operator, Kind::NotFound, message))
             }
+            Failure::Misconfigured => {
+                let message = "This gateway's configuration of the route is not valid.";
+                ("misconfigured", error(Fault::Operator, Kind::Api, message))
+            }
             Failure::RequestIncomplete => {
                 let message = "The request body is not valid JSON: it broke off";
                 ("request_incomplete", Error::invalid(message))

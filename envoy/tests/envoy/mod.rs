@@ -13,6 +13,7 @@ pub(crate) struct Envoy {
     pub(crate) filter: Filter,
     pub(crate) id: u32,
     pub(crate) now: u64,
+    pub(crate) route: String,
 }
 
 impl Envoy {
@@ -20,7 +21,7 @@ impl Envoy {
         let mut filter = Filter::default();
         filter.on_context_create(PLUGIN, 0);
         filter.on_configure(PLUGIN, config, |name| Some(format!("secret-{name}"))).unwrap();
-        let mut envoy = Self { filter, id: 1, now: 1_000_000 };
+        let mut envoy = Self { filter, id: 1, now: 1_000_000, route: String::new() };
         envoy.next_stream();
         envoy
     }
@@ -44,7 +45,8 @@ impl Envoy {
             header(":scheme", "http"),
         ];
         head.extend_from_slice(headers);
-        self.filter.on_request_headers(self.id, &head, eos, u128::from(self.id), self.now)
+        let seed = u128::from(self.id);
+        self.filter.on_request_headers(self.id, &head, eos, &self.route, seed, self.now)
     }
 
     pub(crate) fn body(&mut self, piece: &[u8], eos: bool) -> Decision {

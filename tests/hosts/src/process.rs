@@ -51,7 +51,8 @@ pub struct EnvoyOptions {
     pub concurrency: u32,
     /// Routes by `x-creole-upstream`, for upstreams with one of these as their `cluster`: `http2`
     /// speaks HTTP/2, `slow` has a route with a `timeout` of half a second, `refusing` has nobody
-    /// listening, `empty` has no server, `nowhere` has no route.
+    /// listening, `empty` has no server, `nowhere` has no route. And routes by `x-team` with metadata:
+    /// `other` has a model map of its own, `small` takes 2048 bytes, `broken` is no configuration.
     pub routes: bool,
 }
 
@@ -229,7 +230,20 @@ fn with_routes(yaml: &str, upstream: SocketAddr) -> String {
         )
     };
     let names = [("http2", "0s"), ("slow", "0.5s"), ("refusing", "0s"), ("empty", "0s")];
+    let team = |(name, configuration): (&str, &str)| {
+        format!(
+            "              - match: {{prefix: /, headers: [{{name: x-team, string_match: {{exact: \
+             {name}}}}}]}}\n                route: {{cluster: upstream, timeout: 0s}}\n                \
+             metadata: {{filter_metadata: {{creole: {{configuration: '{configuration}'}}}}}}\n"
+        )
+    };
+    let teams = [
+        ("other", r#"{"models": {"*": {"upstream": "0012", "model": "other-model"}}}"#),
+        ("small", r#"{"request_bytes_max": 2048}"#),
+        ("broken", r#"{"guards": {"pairing": "mend"}}"#),
+    ];
     let routes = names.map(|(name, timeout)| route(name, timeout)).concat();
+    let routes = teams.map(team).concat() + &routes;
     let last = format!(
         "{routes}              - match: {{prefix: /, {}, invert_match: true}}]}}\n",
         header("nowhere")

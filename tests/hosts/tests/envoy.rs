@@ -64,6 +64,7 @@ fn main() -> ExitCode {
             ("an_upstream_that_refuses_connections_is_an_anthropic_502", refused),
             ("a_route_timeout_is_an_anthropic_504", timeout),
             ("a_stalled_upstream_is_a_504_or_a_broken_stream", stall),
+            ("a_route_has_its_own_configuration_in_its_metadata", route_metadata),
             ("without_paused_heads_everything_still_translates", not_paused),
             ("a_bad_configuration_stops_envoy_and_names_its_path", bad_config),
         ],
@@ -268,6 +269,32 @@ fn no_route(envoys: &Envoys) {
         let got = envoys.plain().send(&trial("x", messages("nowhere", stream, "hi"), events()));
         got.assert_error(404, "not_found_error", "no such route");
     }
+}
+
+fn route_metadata(envoys: &Envoys) {
+    let team = |name: &str, text: &str| {
+        let mut request = messages("0012", false, text);
+        request.headers.push(("x-team".to_owned(), name.to_owned()));
+        envoys.plain().send(&trial("0012", request, Answer::json(completion("Hi"))))
+    };
+    let model = |got: &Got| {
+        let seen: Value = serde_json::from_slice(&got.upstream.first().unwrap().body).unwrap();
+        seen["model"].clone()
+    };
+    let long = "x".repeat(3000);
+    let got = team("other", &long);
+    assert_eq!((got.status, model(&got)), (200, json!("other-model")), "{}", got.text());
+    team("small", &long).assert_error(413, "request_too_large", "maximum size");
+    assert_eq!(team("small", "hi").status, 200);
+    // Without a configuration there is no safe guess.
+    let got = team("broken", "hi");
+    got.assert_error(500, "api_error", "configuration of the route is not valid");
+    assert!(got.upstream.is_empty());
+    assert!(
+        envoys.plain().log().contains("route metadata: configuration: guards.pairing: expected")
+    );
+    let got = team("nobody", &long);
+    assert_eq!((got.status, model(&got)), (200, json!("m")), "of all routes");
 }
 
 fn no_endpoints(envoys: &Envoys) {

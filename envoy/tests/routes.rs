@@ -1,0 +1,81 @@
+//! Routes with a configuration of their own in their metadata.
+
+mod envoy;
+
+use creole_envoy::action::{Action, Decision, Flow, Level, Side};
+use envoy::{Envoy, MESSAGES, header, local, text, written};
+
+const ASK: &[u8] =
+    br#"{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#;
+
+fn key() -> Vec<creole::Header> {
+    vec![header("x-api-key", "k")]
+}
+
+fn sent(envoy: &mut Envoy) -> String {
+    assert_eq!(envoy.request("POST", MESSAGES, &key(), false).flow, Flow::Stop);
+    let decision = envoy.body(ASK, true);
+    text(&written(&decision, Side::Request, ASK)).to_owned()
+}
+
+#[test]
+fn a_route_changes_models_and_settings_for_its_own_streams_alone() {
+    let mut envoy = Envoy::new(r#"{"models":{"*":{"model":"of-all"}}}"#);
+    envoy.route = r#"{"models":{"*":{"model":"of-route"}},"request_bytes_max":1024}"#.to_owned();
+    assert!(sent(&mut envoy).starts_with(r#"{"model":"of-route""#));
+    envoy.next_stream();
+    envoy.request("POST", MESSAGES, &key(), false);
+    assert_eq!(local(&envoy.body(&[b' '; 2000], true)).status, 413);
+    envoy.next_stream();
+    envoy.route.clear();
+    assert!(sent(&mut envoy).starts_with(r#"{"model":"of-all""#));
+}
+
+#[test]
+fn a_route_that_is_configured_badly_serves_nobody_and_is_told_once() {
+    let mut envoy = Envoy::new("{}");
+    envoy.route = r#"{"guards":{"pairing":"mend"}}"#.to_owned();
+    let decision = envoy.request("POST", MESSAGES, &key(), false);
+    let Some(Action::Log(Level::Error, line)) = decision.actions.first() else {
+        panic!("{decision:?}");
+    };
+    let expected = "route metadata: configuration: guards.pairing: expected one of";
+    assert!(line.starts_with(expected), "{line}");
+    let response = local(&envoy.body(ASK, true));
+    assert_eq!(response.status, 500);
+    assert!(text(&response.body).contains("configuration of the route is not valid"));
+    envoy.next_stream();
+    let again = envoy.request("POST", MESSAGES, &key(), false);
+    assert_eq!(again, Decision::stop(Vec::new()), "the log has it already");
+    assert_eq!(local(&envoy.body(ASK, true)).status, 500);
+    // What is not ours has no use for it.
+    envoy.next_stream();
+    assert_eq!(envoy.request("POST", "/v1/embeddings", &key(), false), Decision::pass());
+}
+
+#[test]
+fn without_paused_heads_a_bad_route_is_refused_at_once() {
+    let mut envoy = Envoy::new(r#"{"pause_headers":false}"#);
+    envoy.route = "{".to_owned();
+    assert_eq!(local(&envoy.request("POST", MESSAGES, &key(), false)).status, 500);
+}
+
+#[test]
+fn a_new_configuration_forgets_what_routes_made_of_the_old_one() {
+    let mut envoy = Envoy::new(r#"{"models":{"*":{"model":"old"}}}"#);
+    envoy.route = r#"{"strict":true}"#.to_owned();
+    assert!(sent(&mut envoy).starts_with(r#"{"model":"old""#));
+    envoy.filter.on_configure(1, r#"{"models":{"*":{"model":"new"}}}"#, |_| None).unwrap();
+    envoy.next_stream();
+    assert!(sent(&mut envoy).starts_with(r#"{"model":"new""#));
+}
+
+#[test]
+fn any_number_of_routes_is_served() {
+    let mut envoy = Envoy::new("{}");
+    for number in 0..200 {
+        envoy.route = format!(r#"{{"models":{{"*":{{"model":"m{number}"}}}}}}"#);
+        assert!(sent(&mut envoy).contains(&format!(r#""m{number}""#)), "{number}");
+        envoy.next_stream();
+    }
+}
