@@ -1,0 +1,204 @@
+//! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard of
+//! the sources is on the page, and every text on the page is in the sources.
+#![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where errors are made. Hosts beside Envoy add reasons of connections and of their own start.
+const PLACES: [&str; 5] = ["src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
+
+/// A statement that makes an error, or the text of one, has one of these.
+const MAKERS: [&str; 10] = [
+    "Error::invalid(",
+    "Error::new(",
+    "Error::misbehaved(",
+    "misbehaved(",
+    "Error::value(",
+    "refuse(",
+    "error(Fault",
+    "let message",
+    "Due::Stalled(",
+    "Level::Error",
+];
+
+/// Not said to clients and operators: notes to the model (`tool_schema`) and tests' helpers.
+const ELSEWHERE: [&str; 2] = ["src/tool_schema.rs", "src/fuzz.rs"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = PLACES.iter().map(|place| root().join(place)).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && !name.contains("tests") {
+                let text = fs::read_to_string(&path).unwrap();
+                let product = text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned();
+                found.push((name, product));
+            }
+        }
+    }
+    assert!(found.len() > 80, "the sources are elsewhere: {}", found.len());
+    found
+}
+
+/// The string literals of a source with the statement before each, comments left out.
+fn literals(source: &str) -> Vec<(String, String)> {
+    let bytes = source.as_bytes();
+    let (mut found, mut statement, mut at) = (Vec::new(), String::new(), 0);
+    while at < bytes.len() {
+        let rest = &source[at..];
+        if rest.starts_with("//") {
+            at += rest.find('\n').unwrap_or(rest.len());
+        } else if let Some(length) = character(rest) {
+            at += length;
+        } else if let Some(hashes) = raw_string(rest) {
+            let end = format!("\"{}", "#".repeat(hashes));
+            let begin = rest.find('"').unwrap() + 1;
+            at += begin + rest[begin..].find(&end).unwrap() + end.len();
+        } else if rest.starts_with('"') {
+            let mut end = 1;
+            while rest.as_bytes()[end] != b'"' {
+                end += if rest.as_bytes()[end] == b'\\' { 2 } else { 1 };
+            }
+            found.push((statement.clone(), literal(&rest[1..end])));
+            at += end + 1;
+        } else {
+            let letter = rest.chars().next().unwrap();
+            match letter {
+                ';' | '{' | '}' => statement.clear(),
+                _ => statement.push(letter),
+            }
+            at += letter.len_utf8();
+        }
+    }
+    found
+}
+
+fn raw_string(rest: &str) -> Option<usize> {
+    let after = rest.strip_prefix("br").or_else(|| rest.strip_prefix('r'))?;
+    let hashes = after.len() - after.trim_start_matches('#').len();
+    after[hashes..].starts_with('"').then_some(hashes)
+}
+
+/// `'"'` and `'\n'`, and no lifetime.
+fn character(rest: &str) -> Option<usize> {
+    let inside = rest.strip_prefix('\'')?;
+    let length = if inside.starts_with('\\') { 2 } else { inside.chars().next()?.len_utf8() };
+    (inside.get(length..)?.starts_with('\'')).then_some(length + 2)
+}
+
+/// As it is read: lines joined, `{…}` as `…`.
+fn literal(raw: &str) -> String {
+    let mut text = String::new();
+    let mut letters = raw.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => match letters.next() {
+                Some('\n') => while letters.next_if(|next| next.is_whitespace()).is_some() {},
+                Some(escaped) => text.push(escaped),
+                None => {}
+            },
+            '{' if letters.next_if_eq(&'{').is_some() => text.push('{'),
+            '}' if letters.next_if_eq(&'}').is_some() => text.push('}'),
+            '{' => {
+                letters.by_ref().find(|inside| *inside == '}');
+                text.push('…');
+            }
+            _ => text.push(letter),
+        }
+    }
+    text
+}
+
+/// The first cells of all tables of the page, without backticks around them.
+fn cells() -> Vec<String> {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.split(" | ").next()).filter(|cell| cell.contains('`'));
+    cells
+        .map(|cell| match cell.strip_prefix("``").and_then(|cell| cell.strip_suffix("``")) {
+            Some(cell) => cell.trim().to_owned(),
+            None => cell.trim_matches('`').to_owned(),
+        })
+        .collect()
+}
+
+#[test]
+fn literals_are_found_with_their_statements() {
+    let source = "let x = 'a'; // \"no\"\nlet message = format!(\"a {b} \\\n    {{c}} \\\"d\\\"\");\nr#\"raw \"#;\n'\"'";
+    assert_eq!(
+        literals(source),
+        [(" \nlet message = format!(".to_owned(), "a … {c} \"d\"".to_owned())]
+    );
+}
+
+#[test]
+fn every_error_of_the_sources_is_on_the_page() {
+    let cells: BTreeSet<String> = cells().into_iter().collect();
+    let mut missing = BTreeSet::new();
+    let mut seen = 0;
+    for (name, text) in sources() {
+        if ELSEWHERE.contains(&name.as_str()) {
+            continue;
+        }
+        for (statement, text) in literals(&text) {
+            let makes = MAKERS.iter().any(|maker| statement.contains(maker));
+            // Shorter ones are names: of a field, a header, a file.
+            let is_text = text.len() >= 12 && text.contains(' ') && !text.starts_with('\'');
+            if makes && is_text {
+                seen += 1;
+                if !cells.contains(&text) {
+                    missing.insert(format!("{name}: {text}"));
+                }
+            }
+        }
+    }
+    assert!(seen > 100, "the rule finds nothing any more: {seen}");
+    let missing: Vec<String> = missing.into_iter().collect();
+    assert!(missing.is_empty(), "not on the page:\n  {}", missing.join("\n  "));
+}
+
+#[test]
+fn every_text_of_the_page_is_in_the_sources() {
+    let all: Vec<String> = sources()
+        .iter()
+        .flat_map(|(_, text)| literals(text))
+        .map(|(_, text)| text.trim().to_owned())
+        .collect();
+    let lost: Vec<String> =
+        cells().into_iter().filter(|cell| !all.iter().any(|text| text == cell)).collect();
+    assert!(lost.is_empty(), "not in the sources:\n  {}", lost.join("\n  "));
+}
+
+#[test]
+fn every_code_of_the_sources_is_on_the_page() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let mut codes = BTreeSet::new();
+    let makers = ["warnings.add(", "add_named(", "with_code(", "acted(", "guards.push(", "add(if "];
+    for (name, text) in sources().into_iter().filter(|(name, _)| name.starts_with("src/")) {
+        for (statement, text) in literals(&text) {
+            let made = makers.iter().any(|maker| {
+                statement.rsplit_once(maker).is_some_and(|(_, after)| !after.contains([')', ',']))
+            });
+            let constant = name == "src/exchange/retry.rs" && statement.contains("const ");
+            if made || constant {
+                codes.insert(text);
+            }
+        }
+    }
+    assert!(codes.len() > 35, "the rule finds nothing any more: {codes:?}");
+    let lost: Vec<&String> =
+        codes.iter().filter(|code| !page.contains(&format!("`{code}`"))).collect();
+    assert!(lost.is_empty(), "not on the page: {lost:?}");
+}
