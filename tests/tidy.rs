@@ -348,6 +348,53 @@ fn documents_name_only_paths_that_exist() {
     none("documents name what does not exist", &wrong);
 }
 
+/// The anchors of a document, as they are made of its headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let prose = text.split("\n```").step_by(2).collect::<Vec<_>>().join("\n");
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| -> String {
+        let letters = heading.trim_start_matches('#').trim().chars();
+        let kept = letters.filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_to_headings_lead_to_headings() {
+    let mut dead = Vec::new();
+    let mut seen = 0;
+    for document in with_ending("", "md") {
+        let text = read(&document);
+        let folder = root().join(&document).parent().unwrap().to_path_buf();
+        for link in names(&text).1 {
+            let Some((file, anchor)) = link.split_once('#') else { continue };
+            if link.contains("://") || (!file.is_empty() && !file.ends_with(".md")) {
+                continue;
+            }
+            seen += 1;
+            let target = if file.is_empty() { root().join(&document) } else { folder.join(file) };
+            let target = fs::read_to_string(target).unwrap_or_default();
+            if !anchors(&target).contains(anchor) {
+                dead.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    assert!(seen > 10, "the rule finds no links any more: {seen}");
+    none("links to headings that are not there", &dead);
+}
+
+#[test]
+fn the_site_has_every_page_once() {
+    let summary = read(Path::new("docs/SUMMARY.md"));
+    let mut listed: Vec<PathBuf> =
+        names(&summary).1.iter().map(|link| Path::new("docs").join(link)).collect();
+    listed.sort();
+    let mut pages = with_ending("docs", "md");
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    assert_eq!(listed, pages, "docs/SUMMARY.md and docs/ differ");
+}
+
 #[test]
 fn every_document_can_be_found_from_the_readme() {
     let mut reached = BTreeSet::new();

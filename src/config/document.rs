@@ -112,7 +112,7 @@ impl KeyDocument {
 }
 
 impl Target {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         let mut target = Self::default();
         setting::object(reader, &["upstream", "model"], &mut |key, reader| {
             match key {
@@ -127,7 +127,7 @@ impl Target {
 }
 
 /// Reads an object whose keys are names that the operator chose.
-fn named<'a, T>(
+pub(super) fn named<'a, T>(
     reader: &mut Reader<'a>,
     read: impl Fn(&mut Reader<'a>) -> Result<T, Error>,
 ) -> Result<Vec<(String, T)>, Error> {
@@ -199,72 +199,6 @@ impl Config {
         config.models = ModelMap::check(models, &config.upstreams)?;
         config.settings.check()?;
         Ok(config)
-    }
-}
-
-/// What all streams of a VM or process share, so that a route cannot have its own.
-const SHARED: [&str; 4] = ["upstreams", "buffered_bytes_max", "pause_headers", "deferred_flush"];
-
-impl Config {
-    /// This configuration as a route wants it: `text` is a document whose `models` and settings stand in
-    /// place of those here. Its `guards` are read over those here, of upstreams too.
-    ///
-    /// # Errors
-    /// As for [`Config::from_json`], or the document has a key that a route cannot change.
-    ///
-    /// ```
-    /// use creole::Config;
-    ///
-    /// let config = Config::from_json(r#"{"guards": {"pairing": "reject"}}"#, |_| None)?;
-    /// let route = config.for_route(r#"{"strict": true, "guards": {"tool_turns_max": 10}}"#)?;
-    /// assert!(route.settings.strict);
-    /// assert_eq!(route.settings.guards.pairing, config.settings.guards.pairing);
-    /// assert!(config.for_route(r#"{"upstreams": {}}"#).is_err());
-    /// # Ok::<(), creole::config::ConfigError>(())
-    /// ```
-    pub fn for_route(&self, text: &str) -> Result<Self, ConfigError> {
-        let mut config = self.clone();
-        let mut models = None;
-        let mut reader = Reader::new(text, 64);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let key = key.decode();
-            let read = match &*key {
-                key if SHARED.contains(&key) => {
-                    Err(Error::value("expected no such key, because a route cannot change it"))
-                }
-                "models" => named(&mut reader, Target::read).map(|found| models = Some(found)),
-                "guards" => reader.raw().and_then(|guards| config.read_guards_over(guards.text())),
-                _ => config.settings.read_key(&key, &mut reader).and_then(|known| {
-                    let keys: Vec<&str> = Settings::KEYS
-                        .iter()
-                        .filter(|key| !SHARED.contains(key))
-                        .copied()
-                        .collect();
-                    let unknown =
-                        format!("unknown key, expected one of models, {}", keys.join(", "));
-                    if known { Ok(()) } else { Err(Error::value(unknown)) }
-                }),
-            };
-            read.map_err(|error| error.in_key(&key))?;
-        }
-        reader.end()?;
-        if let Some(models) = models {
-            config.models = ModelMap::check(models, &config.upstreams)?;
-        }
-        config.settings.check()?;
-        for upstream in config.upstreams.values() {
-            config.guards(upstream).check("guards")?;
-        }
-        Ok(config)
-    }
-
-    fn read_guards_over(&mut self, text: &str) -> Result<(), Error> {
-        let own = self.upstreams.values_mut().filter_map(|upstream| upstream.guards.as_mut());
-        for guards in own.chain([&mut self.settings.guards]) {
-            guards.read_over(&mut Reader::new(text, 64))?;
-        }
-        Ok(())
     }
 }
 
@@ -345,7 +279,7 @@ fn is_visible_ascii(byte: u8) -> bool {
 }
 
 impl ModelMap {
-    fn check(
+    pub(super) fn check(
         document: Vec<(String, Target)>,
         upstreams: &Names<'static, Upstream>,
     ) -> Result<Self, ConfigError> {
@@ -378,7 +312,7 @@ impl ModelMap {
 }
 
 impl Settings {
-    fn check(&self) -> Result<(), ConfigError> {
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         if !(8..=128).contains(&self.depth_max) {
             return refuse(
                 "depth_max",
@@ -415,7 +349,7 @@ impl Settings {
 }
 
 impl Guards {
-    fn check(&self, path: &str) -> Result<(), ConfigError> {
+    pub(super) fn check(&self, path: &str) -> Result<(), ConfigError> {
         let breaker = &self.breaker;
         if breaker.failures_max > 0 && breaker.withhold_after < breaker.failures_max {
             return refuse(
@@ -545,54 +479,6 @@ mod tests {
         let all = (Pairing::Reject, 0);
         assert_eq!((guards("code").pairing, guards("code").tool_turns_max), all);
         assert_eq!((guards("n8n").pairing, guards("n8n").tool_turns_max), (Pairing::Reject, 10));
-    }
-
-    #[test]
-    fn a_route_has_its_own_models_and_settings_over_those_of_all() {
-        let all = config(
-            r#"{"upstreams":{"n8n":{"guards":{"tool_turns_max":10}},"code":{}},"strict":true,
-                "models":{"*":{"upstream":"code"}},"guards":{"pairing":"reject"}}"#,
-        )
-        .unwrap();
-        let route = all
-            .for_route(
-                r#"{"models":{"*":{"upstream":"n8n","model":"m"}},"guards":{"tool_turns_max":5}}"#,
-            )
-            .unwrap();
-        assert_eq!(
-            route.route("x").map(|(upstream, model)| (&*upstream.name, model)),
-            Some(("n8n", "m"))
-        );
-        assert!(route.settings.strict);
-        for upstream in route.upstreams.values() {
-            let guards = route.guards(upstream);
-            assert_eq!((guards.tool_turns_max, guards.pairing), (5, Pairing::Reject));
-        }
-        assert_eq!(all.for_route("{}").as_ref(), Ok(&all));
-        for (text, expected) in [
-            ("", "configuration: expected a value"),
-            (
-                r#"{"upstreams":{}}"#,
-                "configuration: upstreams: expected no such key, because a route",
-            ),
-            (r#"{"pause_headers":false}"#, "configuration: pause_headers: expected no such key"),
-            (
-                r#"{"strikt":true}"#,
-                "configuration: strikt: unknown key, expected one of models, strict",
-            ),
-            (
-                r#"{"models":{"m":{"upstream":"x"}}}"#,
-                "configuration: models.m.upstream: expected a name",
-            ),
-            (
-                r#"{"guards":{"pairing":"mend"}}"#,
-                "configuration: guards.pairing: expected one of repair",
-            ),
-            (r#"{"depth_max":1}"#, "configuration: depth_max: expected a number from 8"),
-        ] {
-            let error = all.for_route(text).unwrap_err().to_string();
-            assert!(error.starts_with(expected), "{text}: {error}");
-        }
     }
 
     #[test]

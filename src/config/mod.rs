@@ -4,6 +4,7 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod document;
+mod route;
 pub mod schema;
 mod short;
 

@@ -14,6 +14,7 @@ mod operate;
 mod run;
 mod setup;
 mod shrink;
+mod site;
 mod size;
 mod templates;
 mod test;
@@ -54,6 +55,8 @@ enum Command {
     Dist,
     /// Build the filter twice and compare the bytes.
     Reproduce,
+    /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
+    Site,
     /// Print how large the artefacts are, and what makes them so.
     Size,
     /// Install what the other commands need into `.creole/`, and the Rust targets.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Build => build::all().map(|_| true),
         Command::Dist => dist::all().map(|()| true),
         Command::Reproduce => dist::reproduce().map(|()| true),
+        Command::Site => site::build().map(|()| true),
         Command::Size => size::print().map(|()| true),
         Command::Setup => setup::all().map(|()| true),
     };

@@ -1,0 +1,127 @@
+//! A configuration as one route of a host wants it. Envoy has no Wasm configuration per route, but routes
+//! have metadata.
+
+use super::document::{ConfigError, named};
+use super::{Config, ModelMap, Settings, Target};
+use crate::json::{Error, Reader};
+
+/// What all streams of a VM or process share, so that a route cannot have its own.
+const SHARED: [&str; 4] = ["upstreams", "buffered_bytes_max", "pause_headers", "deferred_flush"];
+
+impl Config {
+    /// This configuration as a route wants it: `text` is a document whose `models` and settings stand in
+    /// place of those here. Its `guards` are read over those here, of upstreams too.
+    ///
+    /// # Errors
+    /// As for [`Config::from_json`], or the document has a key that a route cannot change.
+    ///
+    /// ```
+    /// use creole::Config;
+    ///
+    /// let config = Config::from_json(r#"{"guards": {"pairing": "reject"}}"#, |_| None)?;
+    /// let route = config.for_route(r#"{"strict": true, "guards": {"tool_turns_max": 10}}"#)?;
+    /// assert!(route.settings.strict);
+    /// assert_eq!(route.settings.guards.pairing, config.settings.guards.pairing);
+    /// assert!(config.for_route(r#"{"upstreams": {}}"#).is_err());
+    /// # Ok::<(), creole::config::ConfigError>(())
+    /// ```
+    pub fn for_route(&self, text: &str) -> Result<Self, ConfigError> {
+        let mut config = self.clone();
+        let mut models = None;
+        let mut reader = Reader::new(text, 64);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let key = key.decode();
+            let read = match &*key {
+                key if SHARED.contains(&key) => {
+                    Err(Error::value("expected no such key, because a route cannot change it"))
+                }
+                "models" => named(&mut reader, Target::read).map(|found| models = Some(found)),
+                "guards" => reader.raw().and_then(|guards| config.read_guards_over(guards.text())),
+                _ => config.settings.read_key(&key, &mut reader).and_then(|known| {
+                    let keys: Vec<&str> = Settings::KEYS
+                        .iter()
+                        .filter(|key| !SHARED.contains(key))
+                        .copied()
+                        .collect();
+                    let unknown =
+                        format!("unknown key, expected one of models, {}", keys.join(", "));
+                    if known { Ok(()) } else { Err(Error::value(unknown)) }
+                }),
+            };
+            read.map_err(|error| error.in_key(&key))?;
+        }
+        reader.end()?;
+        if let Some(models) = models {
+            config.models = ModelMap::check(models, &config.upstreams)?;
+        }
+        config.settings.check()?;
+        for upstream in config.upstreams.values() {
+            config.guards(upstream).check("guards")?;
+        }
+        Ok(config)
+    }
+
+    fn read_guards_over(&mut self, text: &str) -> Result<(), Error> {
+        let own = self.upstreams.values_mut().filter_map(|upstream| upstream.guards.as_mut());
+        for guards in own.chain([&mut self.settings.guards]) {
+            guards.read_over(&mut Reader::new(text, 64))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Pairing;
+
+    #[test]
+    fn a_route_has_its_own_models_and_settings_over_those_of_all() {
+        let all = Config::from_json(
+            r#"{"upstreams":{"n8n":{"guards":{"tool_turns_max":10}},"code":{}},"strict":true,
+                "models":{"*":{"upstream":"code"}},"guards":{"pairing":"reject"}}"#,
+            |_| None,
+        )
+        .unwrap();
+        let route = all
+            .for_route(
+                r#"{"models":{"*":{"upstream":"n8n","model":"m"}},"guards":{"tool_turns_max":5}}"#,
+            )
+            .unwrap();
+        assert_eq!(
+            route.route("x").map(|(upstream, model)| (&*upstream.name, model)),
+            Some(("n8n", "m"))
+        );
+        assert!(route.settings.strict);
+        for upstream in route.upstreams.values() {
+            let guards = route.guards(upstream);
+            assert_eq!((guards.tool_turns_max, guards.pairing), (5, Pairing::Reject));
+        }
+        assert_eq!(all.for_route("{}").as_ref(), Ok(&all));
+        for (text, expected) in [
+            ("", "configuration: expected a value"),
+            (
+                r#"{"upstreams":{}}"#,
+                "configuration: upstreams: expected no such key, because a route",
+            ),
+            (r#"{"pause_headers":false}"#, "configuration: pause_headers: expected no such key"),
+            (
+                r#"{"strikt":true}"#,
+                "configuration: strikt: unknown key, expected one of models, strict",
+            ),
+            (
+                r#"{"models":{"m":{"upstream":"x"}}}"#,
+                "configuration: models.m.upstream: expected a name",
+            ),
+            (
+                r#"{"guards":{"pairing":"mend"}}"#,
+                "configuration: guards.pairing: expected one of repair",
+            ),
+            (r#"{"depth_max":1}"#, "configuration: depth_max: expected a number from 8"),
+        ] {
+            let error = all.for_route(text).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+}
