@@ -6,6 +6,9 @@
 //!             images of the results           1 user message
 //!             everything else                   with both
 //! ```
+//!
+//! An upstream that refuses a user message directly after results (`merge_into_last_tool`) gets the
+//! user's words with the last result. Images cannot go there: a word of the assistant comes between.
 
 use super::parts::{self, Parts, begin_text, end_text, push};
 use super::tool_id::Outgoing;
@@ -19,6 +22,9 @@ use crate::warning::Warnings;
 
 /// Most cache breakpoints that an upstream takes in one request.
 const BREAKPOINTS_MAX: usize = 4;
+
+/// What the assistant says between results and the user's images.
+const BRIDGE: &str = "Now the attachments, please.";
 
 /// The system prompt.
 #[derive(Debug, Default)]
@@ -155,9 +161,14 @@ impl<'r, 'a> Messages<'r, 'a> {
         } else {
             (Vec::new(), items)
         };
+        let bridges = merge && !results.is_empty();
         let last = results.len().saturating_sub(1);
         for (at, result) in results.into_iter().enumerate() {
             self.tool(result, if at == last { &merged } else { &[] }, json)?;
+        }
+        if bridges && !(items.is_empty() && self.attached.is_empty()) {
+            json.begin_object().key("role").text("assistant");
+            json.key("content").text(BRIDGE).end_object();
         }
         self.user_message(items, json)
     }
