@@ -348,6 +348,8 @@ words! {
         Minimax = "minimax",
         /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`
         Harmony = "harmony",
+        /// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, `<｜tool▁calls▁begin｜>…`
+        Deepseek = "deepseek",
     }
     /// See [`Profile::empty_content`].
     EmptyContent {

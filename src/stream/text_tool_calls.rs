@@ -73,12 +73,19 @@ impl Markup {
             TextToolCalls::Llama => &["{", "<|python_tag|>"],
             TextToolCalls::Minimax => &["<minimax:tool_call>"],
             TextToolCalls::Harmony => &["<|channel|>commentary", "<|start|>assistant"],
+            TextToolCalls::Deepseek => &[
+                "<｜DSML｜tool_calls>",
+                "<｜DSML｜function_calls>",
+                "<｜DSML｜invoke ",
+                "<｜tool▁calls▁begin｜>",
+            ],
         }
     }
 
     /// Whether the markers are control tokens, which follow text directly.
     fn anywhere(&self) -> bool {
-        matches!(self.syntax, TextToolCalls::Mistral | TextToolCalls::Kimi | TextToolCalls::Harmony)
+        use TextToolCalls::{Deepseek, Harmony, Kimi, Mistral};
+        matches!(self.syntax, Mistral | Kimi | Harmony | Deepseek)
     }
 
     /// Takes text; gives what is certainly text.

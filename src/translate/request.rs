@@ -110,7 +110,15 @@ pub(super) fn translate(
         edge_key: upstream.key.is_own(),
         prefill,
         shape,
-        profile: profile.clone(),
+        profile: Profile {
+            // What looks like a call is none where the client allows none.
+            text_tool_calls: if tools.forbids_calls() {
+                TextToolCalls::Off
+            } else {
+                profile.text_tool_calls
+            },
+            ..profile.clone()
+        },
     });
 
     if let Some(text) = guarded.end {

@@ -1,4 +1,4 @@
-//! The eight syntaxes.
+//! The nine syntaxes.
 //!
 //! | syntax | a call |
 //! |---|---|
@@ -10,6 +10,8 @@
 //! | Llama | `{"type": "function", "name": …, "parameters": …}` |
 //! | MiniMax | `<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>` |
 //! | Harmony | `<\|channel\|>commentary to=functions.NAME …<\|message\|>{…}<\|call\|>` |
+//! | DeepSeek | `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>` |
+//! | DeepSeek, to V3.1 | `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` |
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls.
 
@@ -144,6 +146,33 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                 calls.push(call(None, name, input));
             }
         }
+        TextToolCalls::Deepseek => {
+            while !cursor.rest.is_empty() && !cursor.eat("<｜end▁of▁sentence｜>") {
+                if cursor.eat("<｜tool▁calls▁begin｜>") {
+                    while cursor.eat("<｜tool▁call▁begin｜>") {
+                        calls.push(cursor.separated_call()?);
+                    }
+                    cursor.expect("<｜tool▁calls▁end｜>")?;
+                    continue;
+                }
+                // The name of the section changed with V4; some servers cut it off.
+                let end = if cursor.eat("<｜DSML｜tool_calls>") {
+                    "</｜DSML｜tool_calls>"
+                } else if cursor.eat("<｜DSML｜function_calls>") {
+                    "</｜DSML｜function_calls>"
+                } else {
+                    ""
+                };
+                let before = calls.len();
+                while cursor.eat("<｜DSML｜invoke name=\"") {
+                    calls.push(cursor.marked_call(schemas)?);
+                }
+                cursor.expect(end)?;
+                if calls.len() == before {
+                    return None;
+                }
+            }
+        }
     }
     cursor.skip_blank();
     let known =
@@ -229,6 +258,49 @@ impl<'a> Cursor<'a> {
         Some(object)
     }
 
+    /// A DeepSeek call to V3.1: its name before its input, which older models put into a fence.
+    fn separated_call(&mut self) -> Option<Piece> {
+        let mut name = self.until("<｜tool▁sep｜>")?.trim();
+        let is_fenced = name == "function" && !self.rest.trim_start().starts_with('{');
+        if is_fenced {
+            name = self.until("\n")?.trim();
+            self.expect("```json")?;
+        }
+        let input = self.object()?.to_owned();
+        if is_fenced {
+            self.expect("```")?;
+        }
+        self.expect("<｜tool▁call▁end｜>")?;
+        Some(call(None, name, input))
+    }
+
+    /// A DeepSeek call since V3.2, after the start of its name. Each member says whether it is a
+    /// text.
+    fn marked_call(&mut self, schemas: Schemas<'_>) -> Option<Piece> {
+        let name = self.until("\"")?;
+        let schema = schemas(name)?;
+        let mut input = Object::default();
+        if !self.eat("/>") {
+            self.expect(">")?;
+            while self.eat("<｜DSML｜parameter name=\"") {
+                let key = self.until("\"")?;
+                let is_text = match self.until(">")?.trim() {
+                    "string=\"true\"" => true,
+                    "string=\"false\"" | "" => false,
+                    _ => return None,
+                };
+                let value = self.until("</｜DSML｜parameter>")?;
+                if is_text {
+                    input.text(key, value);
+                } else {
+                    input.member(key, value, schema);
+                }
+            }
+            self.expect("</｜DSML｜invoke>")?;
+        }
+        Some(call(None, name, input.end()))
+    }
+
     /// Members, each between tags.
     fn parameters(&mut self, open: &str, named: &str, close: &str, schema: &str) -> Option<String> {
         let mut input = Object::default();
@@ -269,6 +341,14 @@ impl Object {
         } else {
             json.text(value);
         }
+    }
+
+    /// A member that is a text, exactly as it stands there.
+    fn text(&mut self, key: &str, value: &str) {
+        if self.0.is_empty() {
+            self.0.push(b'{');
+        }
+        Writer::new(&mut self.0).key_text(key).text(value);
     }
 
     fn end(mut self) -> String {
@@ -411,6 +491,50 @@ mod tests {
             "<|start|>assistant to=functions.t<|channel|>commentary json<|message|>{}",
             "t{}",
         );
+    }
+
+    #[test]
+    fn calls_of_all_deepseek_models_are_read() {
+        use TextToolCalls::Deepseek;
+        for section in ["tool_calls", "function_calls"] {
+            is(
+                Deepseek,
+                &format!(
+                    "<｜DSML｜{section}>\n<｜DSML｜invoke name=\"w\">\n\
+                     <｜DSML｜parameter name=\"a\" string=\"true\">\n5 </｜DSML｜parameter>\n\
+                     <｜DSML｜parameter name=\"b\" string=\"false\">[1, {{\"c\":null}}]</｜DSML｜parameter>\n\
+                     </｜DSML｜invoke>\n<｜DSML｜invoke name=\"t\"/>\n</｜DSML｜{section}><｜end▁of▁sentence｜>"
+                ),
+                "w{\"a\":\"\\n5 \",\"b\":[1,{\"c\":null}]} t{}",
+            );
+        }
+        is(
+            Deepseek,
+            "<｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"zip\">075</｜DSML｜parameter></｜DSML｜invoke>",
+            "w{\"zip\":\"075\"}",
+        );
+        is(
+            Deepseek,
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>w<｜tool▁sep｜>{\"a\":1}<｜tool▁call▁end｜><｜tool▁call▁begin｜>t<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            "w{\"a\":1} t{}",
+        );
+        is(
+            Deepseek,
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>w\n```json\n{\"a\":1}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            "w{\"a\":1}",
+        );
+        for doubtful in [
+            "<｜DSML｜tool_calls></｜DSML｜tool_calls>",
+            "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"></｜DSML｜invoke>",
+            "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"></｜DSML｜invoke></｜DSML｜function_calls>",
+            "<｜DSML｜invoke name=\"rm\"></｜DSML｜invoke>",
+            "<｜DSML｜invoke name=\"w\"></｜DSML｜invoke> runs w.",
+            "<｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"a\" string=\"maybe\">1</｜DSML｜parameter></｜DSML｜invoke>",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>w<｜tool▁sep｜>{\"a\":1}<｜tool▁calls▁end｜>",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>w\n```json\n{\"a\":1}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        ] {
+            is(Deepseek, doubtful, "none");
+        }
     }
 
     #[test]

@@ -209,6 +209,12 @@ impl<'a> ToolSet<'a> {
         self.one_tool_call
     }
 
+    /// Whether the upstream gets tools and must not call them.
+    #[must_use]
+    pub fn forbids_calls(&self) -> bool {
+        self.choice == Sent::Word("none")
+    }
+
     /// Whether no functions are sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
