@@ -236,7 +236,7 @@ impl<'s> Check<'s> {
         if !matches!(section, "$defs" | "definitions") || name.contains(['/', '~', '%']) {
             return None;
         }
-        member(member(self.root, section)?, name)
+        json::member(json::member(self.root, section)?, name)
     }
 
     fn members(
@@ -455,19 +455,6 @@ fn members(object: &str) -> Names<'_, &str> {
         members.insert(key.decode(), value);
     }
     members
-}
-
-fn member<'t>(object: &'t str, name: &str) -> Option<&'t str> {
-    let mut reader = Reader::new(object, DEPTH_MAX);
-    reader.begin_object().ok()?;
-    let mut found = None;
-    while let Ok(Some(key)) = reader.next_key() {
-        let Ok(value) = reader.skip() else { break };
-        if key == name {
-            found = Some(value);
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! crate does this.
 
 use super::{Config, Guards, Protocol, Settings, Upstream};
-use crate::json::Writer;
+use crate::json::{self, Writer};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{Field, Setting as _, Shape};
 
@@ -113,7 +113,7 @@ fn object(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
 /// `defaults` is an object with a value for each field.
 fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
     for field in fields {
-        let default = member(defaults, field.name);
+        let default = json::member(defaults, field.name).unwrap_or("null");
         json.key_text(field.name).begin_object().key("description").text(field.doc.trim());
         match field.shape {
             Shape::Object(fields) => object(json, fields, default),
@@ -152,20 +152,6 @@ fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
         }
         Shape::Object(fields) => object(json, fields, "{}"),
     }
-}
-
-/// The value of a key in an object of ours.
-fn member<'a>(object: &'a str, name: &str) -> &'a str {
-    let mut reader = crate::json::Reader::new(object, 16);
-    if reader.begin_object().is_ok() {
-        while let Ok(Some(key)) = reader.next_key() {
-            let Ok(value) = reader.skip() else { break };
-            if key == name {
-                return value;
-            }
-        }
-    }
-    "null"
 }
 
 /// The tables of `docs/configuration.md`: every key with its values, default and meaning.
@@ -218,7 +204,10 @@ fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
         head(page);
     }
     for field in fields {
-        let (name, default) = (format!("{prefix}{}", field.name), member(defaults, field.name));
+        let (name, default) = (
+            format!("{prefix}{}", field.name),
+            json::member(defaults, field.name).unwrap_or("null"),
+        );
         match field.shape {
             Shape::Object(fields) => table(page, &format!("{name}."), fields, default),
             other => {

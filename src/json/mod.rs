@@ -13,6 +13,7 @@
 //! The configuration is read in the same way (see `config`).
 
 mod error;
+mod member;
 mod number;
 mod reader;
 mod scan;
@@ -20,6 +21,7 @@ mod text;
 mod writer;
 
 pub use error::Error;
+pub use member::member;
 pub use number::Number;
 pub use reader::{Kind, Reader};
 pub use text::{Str, hold_back, unescape};

@@ -5,7 +5,7 @@ use crate::asked::{Asked, Thinking, Tool};
 use crate::config::{InvalidToolCall, Settings, ToolStream};
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::json::Reader;
+use crate::json::{Reader, member};
 use crate::profile::{Profile, TextToolCalls};
 
 /// Small enough that inputs reach them.
@@ -135,14 +135,11 @@ fn check(options: u8, out: &[u8], failed: bool) {
         let event = frame.strip_prefix("event: ").and_then(|rest| rest.split_once("\ndata: "));
         let (name, data) = event.expect(frame);
         assert!(is_object(data) && !data.contains('\n'), "{frame}");
-        assert_eq!(
-            member(data, "type").as_deref(),
-            Some(format!("\"{name}\"").as_str()),
-            "{frame}"
-        );
+        assert_eq!(member(data, "type"), Some(format!("\"{name}\"").as_str()), "{frame}");
         assert!(!ended && started != (name == "message_start"), "{frame}");
         if name.starts_with("content_block") {
-            assert_eq!(member(data, "index"), Some(index.to_string()), "{frame}\nin {out}");
+            let index = index.to_string();
+            assert_eq!(member(data, "index"), Some(index.as_str()), "{frame}\nin {out}");
         }
         match name {
             "message_start" => started = true,
@@ -164,18 +161,4 @@ fn check(options: u8, out: &[u8], failed: bool) {
 fn is_object(text: &str) -> bool {
     let mut reader = Reader::new(text, 128);
     text.starts_with('{') && reader.skip().is_ok() && reader.end().is_ok()
-}
-
-/// The last member of that name.
-fn member(object: &str, name: &str) -> Option<String> {
-    let mut reader = Reader::new(object, 128);
-    let mut found = None;
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        if key == *name {
-            found = Some(value.to_owned());
-        }
-    }
-    found
 }

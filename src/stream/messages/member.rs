@@ -7,13 +7,7 @@ const DEPTH_MAX: u32 = 128;
 
 /// The member `name`; absent and null mean the same.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let mut found = None;
-    each(object, |key, value| {
-        if key == *name {
-            found = Some(value);
-        }
-    });
-    found.filter(|value| *value != "null")
+    json::member(object, name).filter(|value| *value != "null")
 }
 
 /// Whether there is a member `name`, be it null.

@@ -362,25 +362,13 @@ impl Object {
 
 /// The schema of a property.
 pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
-    let properties = member(schema, "properties")?;
-    member(properties, name)
-}
-
-fn member<'s>(object: &'s str, name: &str) -> Option<&'s str> {
-    let mut reader = Reader::new(object, 128);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        if key == *name {
-            return Some(value);
-        }
-    }
-    None
+    let properties = json::member(schema, "properties")?;
+    json::member(properties, name)
 }
 
 /// Whether `"type"` is or has `string`.
 fn takes_text(schema: &str) -> bool {
-    let Some(types) = member(schema, "type") else { return false };
+    let Some(types) = json::member(schema, "type") else { return false };
     let mut reader = Reader::new(types, 2);
     let is_string = |text: Result<Str<'_>, json::Error>| text.is_ok_and(|text| text == "string");
     match reader.kind() {

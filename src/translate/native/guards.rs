@@ -11,7 +11,7 @@ use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
-use crate::json::{Error as JsonError, Kind, Reader, Str};
+use crate::json::{self, Error as JsonError, Kind, Reader, Str};
 use crate::names::Names;
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
@@ -159,7 +159,7 @@ impl Verdict {
         let mut reader = Reader::new(messages, depth_max);
         reader.begin_array()?;
         while reader.next_element()? {
-            let Some(content) = raw_member(reader.skip()?, "content") else { continue };
+            let Some(content) = json::member(reader.skip()?, "content") else { continue };
             let mut blocks = Reader::new(content, depth_max);
             if blocks.kind()? != Kind::Array {
                 continue;
@@ -185,7 +185,7 @@ impl Verdict {
 /// A result with one more text.
 fn with_text(body: &str, result: &str, text: &str) -> (usize, usize, String) {
     let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
-    let Some(content) = raw_member(result, "content") else {
+    let Some(content) = json::member(result, "content") else {
         let start = offset(body, result).saturating_add(1);
         return (start, start, format!("\"content\":[{text}],"));
     };
@@ -213,19 +213,5 @@ fn offset(body: &str, part: &str) -> usize {
 
 /// A member that is a string.
 fn member<'b>(object: &'b str, name: &str) -> Option<Str<'b>> {
-    Reader::new(raw_member(object, name)?, 1).string().ok()
-}
-
-/// The text of a member; the last one of several.
-fn raw_member<'b>(object: &'b str, name: &str) -> Option<&'b str> {
-    let mut reader = Reader::new(object, 128);
-    reader.begin_object().ok()?;
-    let mut found = None;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        if key == *name {
-            found = Some(value);
-        }
-    }
-    found
+    Reader::new(json::member(object, name)?, 1).string().ok()
 }

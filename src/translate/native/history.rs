@@ -418,7 +418,7 @@ impl<'a> Entry<'a> {
 
 /// A result that no call asked for is told in words; what is not text follows as it is.
 fn write_orphan(result: &str, json: &mut Writer<'_>) {
-    let content = member(result, "content").unwrap_or("[]");
+    let content = json::member(result, "content").unwrap_or("[]");
     let mut text = Vec::new();
     let mut others = Vec::new();
     let mut reader = Reader::new(content, 128);
@@ -430,7 +430,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
         reader.begin_array()?;
         while reader.next_element()? {
             let block = reader.skip()?;
-            let said = member(block, "text").map(|text| Reader::new(text, 1).string());
+            let said = json::member(block, "text").map(|text| Reader::new(text, 1).string());
             match said {
                 Some(Ok(said)) => text.push(said),
                 _ => others.push(block),
@@ -450,7 +450,10 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     out.extend_from_slice(b"]\"");
     json.end_object();
     let attached = |block: &&&str| {
-        matches!(member(block, "type"), Some("\"image\"" | "\"document\"" | "\"search_result\""))
+        matches!(
+            json::member(block, "type"),
+            Some("\"image\"" | "\"document\"" | "\"search_result\"")
+        )
     };
     for block in others.iter().filter(attached) {
         json.raw(block);
@@ -503,17 +506,4 @@ fn write_message(
         let _ = copy();
     }
     json.end_object();
-}
-
-fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let mut reader = Reader::new(object, 128);
-    reader.begin_object().ok()?;
-    let mut found = None;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        if key == *name {
-            found = Some(value);
-        }
-    }
-    found
 }

@@ -1,0 +1,42 @@
+//! One member of an object, for the few who look at no other.
+
+use super::Reader;
+
+/// Objects are read up to this depth; the limit of the configuration was checked before.
+const DEPTH_MAX: u32 = 128;
+
+/// The text of the member `name`; of several the last one, as for most readers of JSON. `None` if
+/// there is none, or if `object` is not an object.
+#[must_use]
+pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut reader = Reader::new(object, DEPTH_MAX);
+    reader.begin_object().ok()?;
+    let mut found = None;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key == *name {
+            found = Some(value);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_member_of_a_name_counts_however_it_is_escaped() {
+        for (object, expected) in [
+            (r#"{"a":1,"b":{"a":2}}"#, Some("1")),
+            (r#"{"a":1,"\u0061": [ 3 ] }"#, Some("[ 3 ]")),
+            (r#"{"a":null}"#, Some("null")),
+            (r#"{"b":1}"#, None),
+            (r#"["a",1]"#, None),
+            (r#"{"a":1,"#, None),
+            ("", None),
+        ] {
+            assert_eq!(member(object, "a"), expected, "{object}");
+        }
+    }
+}
