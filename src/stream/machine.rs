@@ -477,6 +477,12 @@ impl Machine {
         {
             return self.sink.text(raw, out);
         }
+        if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
+            // The first text of a block is sent without waiting in the queue: it can be large.
+            self.queue.push_back(Block::Text { pending: String::new(), has_text: true });
+            self.open_text(out);
+            return self.sink.text(raw, out);
+        }
         if !matches!(self.queue.back(), Some(Block::Text { .. })) {
             self.queue.push_back(Block::Text { pending: String::new(), has_text: false });
         }

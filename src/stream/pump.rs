@@ -69,10 +69,9 @@ impl Machine {
             return followed;
         }
         if !self.head_open {
-            self.head_open = true;
-            self.blocks = self.blocks.saturating_add(1);
-            self.sink.open_text(out);
+            self.open_text(out);
         }
+        let Some(Block::Text { pending, .. }) = self.queue.front_mut() else { return true };
         let held = if followed { 0 } else { json::hold_back(pending) };
         let ready = pending.len().saturating_sub(held);
         let text = pending.get(..ready).unwrap_or_default();
@@ -85,6 +84,13 @@ impl Machine {
             self.sink.close_text(out);
         }
         followed
+    }
+
+    /// The text at the head begins.
+    pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
+        self.head_open = true;
+        self.blocks = self.blocks.saturating_add(1);
+        self.sink.open_text(out);
     }
 
     fn pump_thinking(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
