@@ -16,12 +16,13 @@ use std::path::{Path, PathBuf};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("json", &[]),
     ("names", &[]),
+    ("words", &[]),
     ("ids", &[]),
     ("setting", &["json"]),
     ("profile", &["setting"]),
     ("error", &["json"]),
     ("asked", &["names", "profile"]),
-    ("config", &["json", "names", "profile", "setting"]),
+    ("config", &["json", "names", "profile", "setting", "words"]),
     ("warning", &["error"]),
     ("report", &["asked", "error", "warning"]),
     ("metrics", &["config", "error", "names", "report"]),
@@ -31,7 +32,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("anthropic", &["error", "json", "warning"]),
     (
         "conversation",
-        &["anthropic", "config", "error", "ids", "json", "names", "profile", "warning"],
+        &["anthropic", "config", "error", "ids", "json", "names", "profile", "warning", "words"],
     ),
     (
         "translate",
@@ -48,6 +49,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "profile",
             "tool_schema",
             "warning",
+            "words",
         ],
     ),
     (
@@ -70,6 +72,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "translate::tool_id",
             "translate::usage",
             "warning",
+            "words",
         ],
     ),
     (

@@ -64,6 +64,8 @@ pub struct Request<'a> {
     pub bill_to_user: bool,
     /// Whether there is a `thread`.
     pub thread: bool,
+    /// Whether a text in it names half a surrogate pair.
+    pub has_halves: bool,
 }
 
 /// One message.
@@ -143,6 +145,7 @@ impl<'a> Request<'a> {
             }
             Ok(true)
         })?;
+        request.has_halves = source.reader.has_halves();
         request.model = required(model, "model")?;
         request.messages = required(messages, "messages")?;
         request.output_schema = request.output_schema.or(old_format);

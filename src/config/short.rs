@@ -6,6 +6,7 @@
 
 use super::{Config, Key, Upstream};
 use crate::profile::{PRESETS, Profile};
+use crate::words;
 
 const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";
@@ -74,7 +75,7 @@ impl Config {
     /// There are several upstreams, or it is not such a URL.
     pub fn set_url(&mut self, url: &str, told: &str) -> Result<(), String> {
         let url = url.trim_end_matches('/');
-        let host = url.find("://").map_or(0, |at| at.saturating_add(3));
+        let host = words::find(url, "://").map_or(0, |at| at.saturating_add(3));
         let slash = url.get(host..).and_then(|rest| rest.find('/'));
         let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
         let (address, path) = parts.unwrap_or((url, ""));

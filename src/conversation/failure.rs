@@ -14,6 +14,7 @@
 
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{Kind, Reader};
+use crate::words;
 
 /// Longer results are no errors in JSON.
 const JSON_BYTES_MAX: usize = 16 << 10;
@@ -114,7 +115,7 @@ fn complains(text: &str) -> bool {
     // Where that would cut a character, all of it is looked at: it is short.
     let start = text.get(..START_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
     matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
-        || COMPLAINTS.iter().any(|word| start.contains(word))
+        || words::has_any(&start, &COMPLAINTS)
 }
 
 /// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`

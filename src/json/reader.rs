@@ -72,6 +72,8 @@ pub struct Reader<'a> {
     fresh: bool,
     /// How many bytes of white space have been read.
     blanks: usize,
+    /// A string that has been read holds half a surrogate pair.
+    has_halves: bool,
 }
 
 /// The limit that no `depth_max` can raise: [`Reader::skip`] keeps one bit for each open bracket.
@@ -89,6 +91,7 @@ impl<'a> Reader<'a> {
             depth_max: depth_max.min(DEPTH_LIMIT),
             fresh: true,
             blanks: 0,
+            has_halves: false,
         }
     }
 
@@ -96,6 +99,12 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at
+    }
+
+    /// Whether a string that has been read, or a key, names half a surrogate pair.
+    #[must_use]
+    pub fn has_halves(&self) -> bool {
+        self.has_halves
     }
 
     /// Looks at the next value without reading it.
@@ -336,7 +345,7 @@ impl<'a> Reader<'a> {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                             Some((2, 1))
                         }
-                        Some(b'u') => self.text.get(at..).and_then(code_point_escape),
+                        Some(b'u') => self.code_point(at),
                         _ => None,
                     };
                     let Some((read, spared)) = more else {
@@ -361,6 +370,13 @@ impl<'a> Reader<'a> {
         self.advance(1);
         self.fresh = false;
         Ok(Str::new(raw, saved))
+    }
+
+    #[cold]
+    fn code_point(&mut self, at: usize) -> Option<(usize, u32)> {
+        let (read, spared, is_half) = self.text.get(at..).and_then(code_point_escape)?;
+        self.has_halves |= is_half;
+        Some((read, spared))
     }
 
     fn number_token(&mut self) -> Result<(), Error> {

@@ -3,17 +3,18 @@
 use super::text::code_unit;
 
 /// The escape `\uXXXX` at the start of `text`, or two that are a surrogate pair: how many bytes it
-/// has, and by how many it is longer than what it says. `None` if it is none.
+/// has, by how many it is longer than what it says, and whether it is half a pair. `None` if it is
+/// none.
 #[cold]
-pub(super) fn code_point_escape(text: &str) -> Option<(usize, u32)> {
+pub(super) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     let unit = escaped_unit(text)?;
     let low = || text.get(6..).and_then(escaped_unit);
     Some(match unit {
-        0xd800..0xdc00 if matches!(low(), Some(0xdc00..0xe000)) => (12, 8),
-        0..0x80 => (6, 5),
-        0x80..0x800 => (6, 4),
+        0xd800..0xdc00 if matches!(low(), Some(0xdc00..0xe000)) => (12, 8, false),
+        0..0x80 => (6, 5, false),
+        0x80..0x800 => (6, 4, false),
         // Half a pair becomes U+FFFD, which has three bytes as well.
-        _ => (6, 3),
+        _ => (6, 3, matches!(unit, 0xd800..0xe000)),
     })
 }
 

@@ -19,6 +19,7 @@ use super::inline_think::overlap;
 use super::text_filter::Piece;
 use crate::asked::Tools;
 use crate::profile::TextToolCalls;
+use crate::words;
 
 pub(super) use syntax::property;
 
@@ -166,14 +167,15 @@ impl Markup {
         let mut ready = line.len();
         if self.anywhere() && self.fence.is_none() {
             for marker in self.markers() {
-                for (at, _) in line.match_indices(marker) {
-                    let spans = line.get(..at).unwrap_or_default().matches('`').count() % 2 == 1;
-                    if spans == self.in_span {
-                        out.push_str(line.get(..at).unwrap_or_default());
-                        self.held = self.held.split_off(at);
-                        self.state = State::Found;
-                        return;
-                    }
+                let found = words::places(line, marker).find(|at| {
+                    let spans = line.get(..*at).unwrap_or_default().matches('`').count() % 2 == 1;
+                    spans == self.in_span
+                });
+                if let Some(at) = found {
+                    out.push_str(line.get(..at).unwrap_or_default());
+                    self.held = self.held.split_off(at);
+                    self.state = State::Found;
+                    return;
                 }
                 if end.is_none() {
                     ready = ready.min(line.len().saturating_sub(overlap(line, marker)));

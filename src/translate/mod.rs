@@ -71,8 +71,7 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let body = surrogates::without_halves(body);
-    if let Some(native) = native::translate(&body, config, warnings)? {
+    if let Some(native) = native::translate(body, config, warnings)? {
         if native.repaired {
             warnings.acted("pairing");
         }
@@ -85,7 +84,7 @@ pub fn request(
             asked: native.asked,
         });
     }
-    request::translate(&body, config, headers, Aim::Answer, warnings)
+    request::translate(body, config, headers, Aim::Answer, warnings)
 }
 
 /// The same for a body whose translation the upstream refused although its calls and results fit:
@@ -100,8 +99,7 @@ pub fn request_without_calls(
     refusal: &str,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let body = surrogates::without_halves(body);
-    request::translate(&body, config, headers, Aim::AnswerAfter(refusal), warnings)
+    request::translate(body, config, headers, Aim::AnswerAfter(refusal), warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
@@ -113,5 +111,5 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, Kind::NotFound, message));
     }
-    request::estimate(&surrogates::without_halves(body), config)
+    request::estimate(body, config)
 }

@@ -21,7 +21,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{ToolSet, meets_strict_subset};
 use super::turns::History;
-use super::{Translated, count};
+use super::{Translated, count, surrogates};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -40,7 +40,7 @@ pub(super) enum Aim<'a> {
     Count,
 }
 
-/// Translates a body in which all surrogates are whole. See [`super::request`].
+/// Translates a body. See [`super::request`].
 pub(super) fn translate(
     body: &str,
     config: &Config,
@@ -48,8 +48,14 @@ pub(super) fn translate(
     aim: Aim<'_>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
+    let before = warnings.clone();
     let counting = matches!(aim, Aim::Count);
     let mut request = Request::read(body, config.settings.depth_max, counting, warnings)?;
+    if request.has_halves {
+        let body = surrogates::without_halves(body);
+        *warnings = before;
+        return translate(&body, config, headers, aim, warnings);
+    }
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;
@@ -163,6 +169,9 @@ pub(super) fn translate(
 pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     let mut warnings = Warnings::new(config.settings.strict);
     let request = Request::read(body, config.settings.depth_max, true, &mut warnings)?;
+    if request.has_halves {
+        return estimate(&surrogates::without_halves(body), config);
+    }
     check(&request, &request.model.decode(), config, &[], &mut warnings)?;
     Ok(count::estimate_carefully(&request))
 }

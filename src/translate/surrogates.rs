@@ -3,16 +3,15 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
+use crate::words;
 
-/// The same body with each lone half replaced by U+FFFD. An escape is as long as another one, so
-/// all offsets stay.
+/// The same body with each lone half replaced by U+FFFD, so that no reader finds one any more. An
+/// escape is as long as another one, so all offsets stay.
 #[must_use]
 pub(super) fn without_halves(body: &str) -> Cow<'_, str> {
     // Almost no body has any surrogate escapes at all: JavaScript and Rust write the character.
-    let bytes = body.as_bytes();
-    let first = memmem::find(bytes, b"\\u").and_then(|at| bytes.get(at..)).unwrap_or_default();
-    if memmem::find(first, b"\\ud").is_none() && memmem::find(first, b"\\uD").is_none() {
+    let first = words::find(body, "\\u").and_then(|at| body.get(at..)).unwrap_or_default();
+    if !words::has_any(first, &["\\ud", "\\uD"]) {
         return Cow::Borrowed(body);
     }
     let mut whole = String::with_capacity(body.len());

@@ -2,11 +2,12 @@
 //! "toolu_…"}`. A model that imitates its history would begin to send ids of its own.
 
 use crate::json::{Kind, Reader, Str, Writer};
+use crate::words;
 
 /// The input without a member `id` that is the id of the call, where the tool's schema has no such
 /// property; nothing where there is nothing to leave out.
 pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
-    if !input.contains("\"id\"") || has_property(schema?, "id") {
+    if !words::has(input, "\"id\"") || has_property(schema?, "id") {
         return None;
     }
     let mut found = false;

@@ -452,7 +452,8 @@ impl Indices {
 fn minted_id(ids: Ids, known: &NameSet<'_>) -> String {
     let mut position = u32::try_from(known.len()).unwrap_or(u32::MAX);
     loop {
-        let id = ids.call(position).replacen("call_", "toolu_", 1);
+        let id = ids.call(position);
+        let id = format!("toolu_{}", id.strip_prefix("call_").unwrap_or(&id));
         if !known.contains(&id) || position == u32::MAX {
             return id;
         }

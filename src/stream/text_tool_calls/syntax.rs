@@ -17,6 +17,7 @@
 
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::profile::TextToolCalls;
+use crate::words;
 
 use super::super::text_filter::Piece;
 
@@ -135,7 +136,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
         TextToolCalls::Harmony => {
             while !cursor.rest.is_empty() {
                 let head = cursor.until("<|message|>")?;
-                let (_, name) = head.split_once("to=functions.")?;
+                let (_, name) = words::split_once(head, "to=functions.")?;
                 let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
                 let name = name.get(..end)?;
                 let input = cursor.object()?.to_owned();
@@ -235,7 +236,7 @@ impl<'a> Cursor<'a> {
 
     /// The text up to `end`, exactly as it is.
     fn until(&mut self, end: &str) -> Option<&'a str> {
-        let (text, rest) = self.rest.split_once(end)?;
+        let (text, rest) = words::split_once(self.rest, end)?;
         self.rest = rest;
         Some(text)
     }

@@ -6,6 +6,7 @@
 //! whole sentences.
 
 use super::said::Said;
+use crate::words;
 
 /// Codes and types that mean it, whatever the text says.
 const CODES: [&str; 4] = [
@@ -114,7 +115,7 @@ const TOTAL_AFTER: [&str; 5] =
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, model: &str) -> Option<String> {
     let text = numbers_without_commas(&said.message.to_ascii_lowercase());
-    let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let has = |any: &[&str]| words::has_any(&text, any);
     let is_context = said.has_code(&CODES)
         || said.context_tokens.is_some() && said.prompt_tokens.is_some()
         || has(&PHRASES)
@@ -129,7 +130,7 @@ pub(super) fn rewritten(said: &Said, model: &str) -> Option<String> {
 
 fn too_long(said: &Said, text: &str) -> String {
     let own = "input length and `max_tokens` exceed context limit:";
-    if let Some(at) = said.message.find(own) {
+    if let Some(at) = words::find(&said.message, own) {
         return said.message.get(at..).unwrap_or_default().to_owned();
     }
     let window = said
@@ -162,7 +163,7 @@ fn too_long(said: &Said, text: &str) -> String {
 
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, model: &str) -> Option<String> {
-    if !(text.contains("max_tokens") || text.contains("max_completion_tokens")) {
+    if !words::has_any(text, &["max_tokens", "max_completion_tokens"]) {
         return None;
     }
     let asked = number_after(text, "is too large")?;
@@ -177,24 +178,24 @@ fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {
     words.iter().find_map(|word| find(word))
 }
 
-/// The number that follows `words` in the same clause: `context length of only 8192`.
-fn number_after(text: &str, words: &str) -> Option<u64> {
+/// The number that follows `word` in the same clause: `context length of only 8192`.
+fn number_after(text: &str, word: &str) -> Option<u64> {
     const BETWEEN_MAX: usize = 24;
-    text.match_indices(words).find_map(|(at, _)| {
-        let rest = text.get(at..)?.strip_prefix(words)?;
+    words::places(text, word).find_map(|at| {
+        let rest = text.get(at..)?.strip_prefix(word)?;
         let digits = rest.find(|letter: char| letter.is_ascii_digit())?;
         let (between, rest) = rest.split_at_checked(digits)?;
         // "exceeded the context length by 12 tokens" names no length.
         let other = between.contains([';', '>', '`', '\''])
-            || [". ", ", ", " by ", " and ", "[", "http"].iter().any(|end| between.contains(end));
+            || words::has_any(between, &[". ", ", ", " by ", " and ", "[", "http"]);
         let is_beside = between.len() <= BETWEEN_MAX && !other;
         is_beside.then(|| leading_number(rest)).flatten()
     })
 }
 
-/// The number that stands directly before `words`: `5000 in the messages`.
-fn number_before(text: &str, words: &str) -> Option<u64> {
-    text.match_indices(words).find_map(|(at, _)| {
+/// The number that stands directly before `word`: `5000 in the messages`.
+fn number_before(text: &str, word: &str) -> Option<u64> {
+    words::places(text, word).find_map(|at| {
         let before = text.get(..at)?.trim_end_matches([' ', '(', '`', '\'']);
         let start = before.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
         before.get(start..)?.parse().ok()

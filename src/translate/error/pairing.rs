@@ -3,6 +3,8 @@
 //! Each vendor words them in its own way and changes the wording, so a sentence is known by two
 //! things that it speaks of: a tool call or result, and how messages must stand to each other.
 
+use crate::words;
+
 /// A call or a result, in lower case and without quotes.
 const SUBJECTS: [&str; 18] = [
     "tool_call",
@@ -80,10 +82,10 @@ const RELATIONS: [&str; 38] = [
 pub fn is_pairing(message: &str) -> bool {
     let mut text = message.to_ascii_lowercase();
     text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
-    let id_is_lost = ["tool_call_id", "tool_use_id", "tool id"].iter().any(|id| text.contains(id))
-        && text.contains("not found");
-    let mentions = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    id_is_lost || (mentions(&SUBJECTS) || text.contains("role tool")) && mentions(&RELATIONS)
+    let id_is_lost = words::has_any(&text, &["tool_call_id", "tool_use_id", "tool id"])
+        && words::has(&text, "not found");
+    let mentions = |any: &[&str]| words::has_any(&text, any);
+    id_is_lost || (mentions(&SUBJECTS) || words::has(&text, "role tool")) && mentions(&RELATIONS)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::json::{self, Kind, Reader};
+use crate::words;
 
 /// How much of a body that is not JSON is shown, in characters.
 const PLAIN_CHARS_MAX: usize = 200;
@@ -415,8 +416,8 @@ fn plain(text: &str) -> String {
         ("&#39;", "'"),
         ("&amp;", "&"),
     ] {
-        if words.contains(entity) {
-            words = words.replace(entity, letter);
+        if words::has(&words, entity) {
+            words = replaced(&words, entity, letter);
         }
     }
     let mut line = String::new();
@@ -442,9 +443,22 @@ fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+fn replaced(text: &str, entity: &str, letter: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = words::split_once(rest, entity) {
+        out.push_str(before);
+        out.push_str(letter);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 /// What follows a tag; what scripts and styles hold is no text.
 fn after_tag(inside: &str) -> &str {
-    let end = |mark: &str, text: &'_ str| text.find(mark).map(|at| at.saturating_add(mark.len()));
+    let end =
+        |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));
     let is =
         |name: &str| inside.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
     let skipped = if inside.starts_with("!--") {

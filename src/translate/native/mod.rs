@@ -16,7 +16,7 @@ mod history;
 
 use std::borrow::Cow;
 
-use super::{count, effort};
+use super::{count, effort, surrogates};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
 use crate::config::{Config, Protocol, Upstream};
@@ -54,6 +54,7 @@ pub(super) fn translate<'c>(
     if !config.upstreams.values().any(speaks) {
         return Ok(None);
     }
+    let body = &*surrogates::without_halves(body);
     let depth_max = config.settings.depth_max;
     let Ok(envelope) = Envelope::read(body, depth_max) else { return Ok(None) };
     let model = envelope.model.text.decode();
@@ -193,7 +194,16 @@ impl<'a> Envelope<'a> {
 }
 
 fn edited(body: &str, mut edits: Vec<(usize, usize, String)>) -> Vec<u8> {
-    edits.sort_unstable_by_key(|(start, ..)| *start);
+    // They come nearly in order, so this is one pass, and the standard library's sorting is 2 kB.
+    for end in 1..edits.len() {
+        for at in (0..end).rev() {
+            let Some([left, right, ..]) = edits.get_mut(at..) else { break };
+            if left.0 <= right.0 {
+                break;
+            }
+            std::mem::swap(left, right);
+        }
+    }
     let mut out = Vec::with_capacity(body.len().saturating_add(64));
     let mut from = 0;
     for (start, end, text) in edits {

@@ -9,6 +9,7 @@ use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
 use crate::json::{self, Str, Writer};
 use crate::profile::ToolSchema;
+use crate::words;
 
 /// Most examples of inputs that go into a description, and most bytes of all of them.
 const EXAMPLES_MAX: usize = 3;
@@ -138,7 +139,7 @@ impl<'a> Function<'a> {
 
     /// Whether its description says `text`.
     pub(super) fn description_mentions(&self, text: &str) -> bool {
-        self.description.raw().contains(text)
+        words::has(self.description.raw(), text)
     }
 
     /// Writes the element of `tools`.

@@ -23,6 +23,7 @@ use crate::json::{self, Kind as ValueKind, Reader};
 use crate::names::{NameSet, Names};
 use crate::profile::{Profile, ToolSchema};
 use crate::warning::Warnings;
+use crate::words;
 
 /// The name under which Claude Code keeps a place for tools that it may load later.
 const PLACEHOLDER: &str = "DeferredToolPlaceholder";
@@ -317,8 +318,8 @@ impl<'a> Offers<'a> {
 
 fn searches_tools(function: &Function<'_>) -> bool {
     let name = function.name.to_ascii_lowercase();
-    let verb = ["search", "find", "load", "discover"].iter().any(|verb| name.contains(verb));
-    (verb && name.contains("tool")) || function.description_mentions("tool_reference")
+    let verb = words::has_any(&name, &["search", "find", "load", "discover"]);
+    (verb && words::has(&name, "tool")) || function.description_mentions("tool_reference")
 }
 
 /// What a definition is. Unknown types that bring a schema are custom tools.

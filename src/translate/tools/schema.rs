@@ -9,6 +9,7 @@
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
+use crate::words;
 
 const DEPTH_MAX: u32 = 128;
 
@@ -393,7 +394,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
         match key.decode().as_ref() {
             "type" => {
                 let types = reader.skip().ok()?;
-                object |= types.contains("\"object\"");
+                object |= words::has(types, "\"object\"");
                 (!root || types == "\"object\"").then_some(())?;
             }
             "properties" => {
