@@ -88,7 +88,8 @@ fn is_envoys(name: &str) -> bool {
 
 /// Authority and path of a URL.
 fn place(url: &str) -> (&str, &str) {
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let rest =
+        url.split_once(':').and_then(|(_, rest)| rest.strip_prefix("//")).unwrap_or_default();
     match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
         Some(parts) => parts,
         None => (rest, ""),
