@@ -472,6 +472,10 @@ extern "C" fn proxy_on_tick(plugin: ContextId) {
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> u32 {
     let head = headers(Map::RequestHeaders).unwrap_or_default();
+    #[cfg(feature = "test-hooks")]
+    if head.iter().any(|(name, value)| name == "x-test-hook" && value == "trap") {
+        core::arch::wasm32::unreachable();
+    }
     let (seed, now) = (seed(id), now());
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();

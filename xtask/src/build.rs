@@ -84,6 +84,18 @@ pub(crate) fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     workspace::module(artefact.package, &arguments)
 }
 
+/// The filter with what its tests need: a request can make its VM trap. Never in `dist`.
+pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
+    setup::target(FILTER.target)?;
+    let Artefact { package, target, profile, .. } = FILTER;
+    let arguments = ["--profile", profile, "--target", target, "--features", "test-hooks"];
+    let built = workspace::build(package, &arguments, "wasm")?;
+    // The next build of the filter takes its place.
+    let kept = workspace::root().join("target/creole-with-hooks.wasm");
+    fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
+    Ok(kept)
+}
+
 /// Builds one artefact and gives its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {

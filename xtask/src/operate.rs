@@ -34,6 +34,17 @@ pub(crate) fn chaos(
     each(command.arg(seconds.to_string()))
 }
 
+/// Envoy's configuration changes under load, and one of its VMs traps.
+pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let hooks = build::filter_with_hooks()?;
+    let folder = workspace::own().join("run/faults");
+    let path = workspace::root().join("tests/hosts/operation/faults.py");
+    let mut command = Command::new(setup::python_with_yaml()?);
+    command.arg("-B").arg(path).arg(workspace::root());
+    command.args([setup::envoy()?, build::one(&build::FILTER)?, hooks, folder]);
+    each(&mut command)
+}
+
 /// The deployment manifests, as far as one machine can tell.
 pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let path = workspace::root().join("tests/hosts/operation/manifests.py");

@@ -166,6 +166,7 @@ fn stages_beside() -> Vec<Stage> {
         ("operation, gateway", Work::Own(|each| operate::observe(Host::Gateway, each))),
         ("operation, worker", Work::Own(|each| operate::observe(Host::Worker, each))),
         ("operation, component", Work::Own(|each| operate::observe(Host::Component, each))),
+        ("faults, envoy", Work::Own(|each| operate::faults(each))),
         ("manifests", Work::Own(|each| operate::manifests(each))),
         ("chaos, envoy", Work::Own(|each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
         ("chaos, gateway", Work::Own(|each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
