@@ -98,6 +98,11 @@ impl Children {
         Ok(out)
     }
 
+    /// The process that was started last.
+    pub(crate) fn newest(&self) -> Option<u32> {
+        self.running.last().map(|running| running.child.id())
+    }
+
     /// Waits until `ready` says yes, as long as every child lives.
     pub(crate) fn wait_until(
         &mut self,

@@ -10,6 +10,7 @@ mod component;
 mod dist;
 mod hosts;
 mod http;
+mod load;
 mod operate;
 mod run;
 mod setup;
@@ -49,6 +50,8 @@ enum Command {
         #[arg(long, default_value_t = 1800)]
         seconds: u64,
     },
+    /// Measure what Creole costs under load, beside other proxies; writes docs/load.md.
+    Load(load::Options),
     /// Leave the artefacts in `dist/`.
     Build,
     /// Make `dist/` complete: artefacts, OCI image, bill of materials, checksums.
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         Command::Chaos { host, seconds } => {
             operate::chaos(host, seconds, setup::run).map(|()| true)
         }
+        Command::Load(options) => load::load(&options).map(|()| true),
         Command::Build => build::all().map(|_| true),
         Command::Dist => dist::all().map(|()| true),
         Command::Reproduce => dist::reproduce().map(|()| true),

@@ -77,6 +77,7 @@ fn stages() -> Vec<Stage> {
         ("core", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole"])),
         ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
         ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
+        ("load generator", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-load"])),
         ("chat templates", Work::Own(|each| templates::test(each))),
         ("accumulators", Work::Own(|each| clients::accumulators::test(each))),
         ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),

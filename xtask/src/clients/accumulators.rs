@@ -27,7 +27,7 @@ pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<(
         let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };
         let mut command = Command::new(install::program(&client));
         command.arg(workspace::root().join("tests/clients/sdk").join(script)).arg(&streams);
-        command.current_dir(client.installed()).env("PATH", install::path(&client)?);
+        command.current_dir(client.installed()).env("PATH", install::path(&client.installed())?);
         if let Err(error) = each(&mut command) {
             println!("{error:#}");
             failed.push(client.name);

@@ -10,18 +10,28 @@ use anyhow::{Context as _, Result, bail};
 
 use super::Client;
 use crate::setup::{self, NODE, NPM, PYTHON};
-use crate::workspace::step;
+use crate::workspace::{self, step};
 
 const NPM_FILES: [&str; 2] = ["package.json", "package-lock.json"];
 const REQUIREMENTS: &str = "requirements.txt";
 
-/// Installs what is missing. A copy of the lock files says what an installation holds.
+/// Installs what is missing of a client.
 pub(super) fn install(client: &Client) -> Result<()> {
-    let (sources, folder) = (client.sources(), client.installed());
+    let rebuild = client.rebuild.as_deref();
+    locked(&client.name, &client.sources(), &client.installed(), rebuild)
+}
+
+/// Installs what lock files name and is missing. A copy of them says what an installation holds.
+pub(crate) fn locked(
+    name: &str,
+    sources: &Path,
+    folder: &Path,
+    rebuild: Option<&str>,
+) -> Result<()> {
     setup::need(&PYTHON)?;
     let npm = sources.join(NPM_FILES[1]).is_file();
     let python = sources.join(REQUIREMENTS).is_file();
-    let mut wanted = client.rebuild.clone().unwrap_or_default();
+    let mut wanted = rebuild.unwrap_or_default().to_owned();
     for file in NPM_FILES.iter().chain([&REQUIREMENTS]) {
         wanted.push_str(&fs::read_to_string(sources.join(file)).unwrap_or_default());
     }
@@ -29,8 +39,9 @@ pub(super) fn install(client: &Client) -> Result<()> {
     if fs::read_to_string(&complete).is_ok_and(|text| text == wanted) {
         return Ok(());
     }
-    step(&format!("installing {} into .creole/clients/{}", client.name, client.folder), || {
-        fs::create_dir_all(&folder)?;
+    let shown = folder.strip_prefix(workspace::root()).unwrap_or(folder).display();
+    step(&format!("installing {name} into {shown}"), || {
+        fs::create_dir_all(folder)?;
         if python {
             from_pypi(&sources.join(REQUIREMENTS), &folder.join("python"))?;
         }
@@ -38,7 +49,7 @@ pub(super) fn install(client: &Client) -> Result<()> {
             for file in NPM_FILES {
                 fs::copy(sources.join(file), folder.join(file))?;
             }
-            from_npm(client, &folder)?;
+            from_npm(folder, rebuild)?;
         }
         fs::write(&complete, &wanted)?;
         Ok(())
@@ -58,8 +69,8 @@ fn from_pypi(requirements: &Path, venv: &Path) -> Result<()> {
     )
 }
 
-fn from_npm(client: &Client, folder: &Path) -> Result<()> {
-    let path = path(client)?;
+fn from_npm(folder: &Path, rebuild: Option<&str>) -> Result<()> {
+    let path = path(folder)?;
     if !folder.join("python/bin/node").exists() {
         setup::need(&NODE)?;
         setup::need(&NPM)?;
@@ -72,7 +83,7 @@ fn from_npm(client: &Client, folder: &Path) -> Result<()> {
     };
     // Scripts of packages would fetch or build what is not needed here.
     setup::run(npm().args(["ci", "--prefer-offline", "--ignore-scripts"]))?;
-    if let Some(package) = &client.rebuild {
+    if let Some(package) = rebuild {
         // The headers of a Node from PyPI are beside it; without them npm would fetch some.
         if let Some(node) = node_from_pypi(folder) {
             setup::run(npm().args(["rebuild", package]).env("npm_config_nodedir", node))?;
@@ -99,10 +110,10 @@ pub(super) fn program(client: &Client) -> PathBuf {
     }
 }
 
-/// `PATH` with the client's own programs first, such as a Node from PyPI.
-pub(super) fn path(client: &Client) -> Result<OsString> {
+/// `PATH` with an installation's own programs first, such as a Node from PyPI.
+pub(super) fn path(folder: &Path) -> Result<OsString> {
     let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let own = client.installed().join("python/bin");
+    let own = folder.join("python/bin");
     std::env::join_paths(std::iter::once(own).chain(std::env::split_paths(&inherited)))
         .context("PATH")
 }

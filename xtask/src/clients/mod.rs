@@ -6,7 +6,7 @@
 
 pub(crate) mod accumulators;
 pub(crate) mod guards;
-mod install;
+pub(crate) mod install;
 mod table;
 
 use std::fs;
@@ -236,7 +236,7 @@ impl Client {
         command.current_dir(&folder).arg(self.sources().join(&self.main));
         command.arg(format!("http://{}", serving.listen));
         command.arg(format!("http://{}:{}", demo.host, demo.port));
-        command.arg(&folder).env("PATH", install::path(self)?);
+        command.arg(&folder).env("PATH", install::path(&folder)?);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut outcome = Outcome::default();
         let mut counted = false;

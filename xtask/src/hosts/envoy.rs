@@ -16,22 +16,31 @@ use crate::{build, setup, workspace};
 /// The files that are needed.
 pub(crate) struct Envoy {
     binary: PathBuf,
-    filter: PathBuf,
+    filter: Option<PathBuf>,
 }
 
 pub(super) fn prepare() -> Result<Envoy> {
     let binary = setup::envoy()?;
     let filter = build::one(&build::FILTER)?;
-    Ok(Envoy { binary, filter })
+    Ok(Envoy { binary, filter: Some(filter) })
+}
+
+/// The same with another filter in place of Creole's, or with none.
+pub(crate) fn instead(filter: Option<PathBuf>) -> Result<Envoy> {
+    Ok(Envoy { binary: setup::envoy()?, filter })
 }
 
 impl Envoy {
-    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let admin = http::free_port()?;
         let template = workspace::root().join("envoy/envoy.yaml");
         let template =
             fs::read_to_string(&template).with_context(|| template.display().to_string())?;
-        let values = values(plan, admin, &self.filter);
+        let (template, filter) = match &self.filter {
+            Some(filter) => (template, filter.as_path()),
+            None => (without_filter(&template)?, Path::new("")),
+        };
+        let values = values(plan, admin, filter);
         let rendered = plan.folder.join("envoy.yaml");
         fs::write(&rendered, render(&template, &values)?)?;
         let log = plan.folder.join("envoy.log");
@@ -94,6 +103,16 @@ fn transport(upstream: &Url) -> String {
     .to_string()
 }
 
+/// The template without Creole's part of it.
+fn without_filter(template: &str) -> Result<String> {
+    let parts = template.split_once("          - name: creole\n").and_then(|(before, rest)| {
+        let router = rest.find("          - name: envoy.filters.http.router\n")?;
+        Some((before, rest.get(router..)?))
+    });
+    let (before, after) = parts.context("envoy/envoy.yaml has no filter before the router")?;
+    Ok(format!("{before}{after}"))
+}
+
 /// The template with each `{{NAME}}` replaced.
 fn render(template: &str, values: &[(&str, String)]) -> Result<String> {
     let mut rendered = template.to_owned();
@@ -140,7 +159,9 @@ mod tests {
             folder: PathBuf::new(),
         };
         let admin = (Ipv4Addr::LOCALHOST, 2).into();
-        let rendered = render(&template, &values(&plan, admin, Path::new("f.wasm")));
-        assert!(rendered.unwrap().contains("f.wasm"));
+        let values = values(&plan, admin, Path::new("f.wasm"));
+        assert!(render(&template, &values).unwrap().contains("f.wasm"));
+        let plain = render(&without_filter(&template).unwrap(), &values).unwrap();
+        assert!(!plain.contains("f.wasm") && plain.contains("filters.http.router"));
     }
 }

@@ -15,6 +15,14 @@ pub(crate) struct Gateway {
     binary: PathBuf,
 }
 
+/// As it is released.
+pub(crate) fn released() -> Result<Gateway> {
+    let binary = step("building the gateway as it is released", || {
+        workspace::build("creole-gateway", &["--bin", "creole", "--release"], "")
+    })?;
+    Ok(Gateway { binary })
+}
+
 pub(super) fn prepare() -> Result<Gateway> {
     let binary = step("building the gateway", binary)?;
     Ok(Gateway { binary })
@@ -26,7 +34,7 @@ pub(crate) fn binary() -> Result<PathBuf> {
 }
 
 impl Gateway {
-    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let config = plan.folder.join("creole.json");
         fs::write(&config, &plan.config)?;
         let log = plan.folder.join("gateway.log");

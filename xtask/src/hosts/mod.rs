@@ -1,9 +1,9 @@
 //! The hosts that `cargo xtask run` can start: one file each.
 
 mod component;
-mod envoy;
+pub(crate) mod envoy;
 pub(crate) mod gateway;
-mod worker;
+pub(crate) mod worker;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -25,9 +25,6 @@ pub(super) fn prepare() -> Result<Worker> {
 
 impl Worker {
     pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
-        let wrangler = workspace::root().join("cloudflare/wrangler.toml");
-        let wrangler =
-            fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;
         // As other programs read it: an authority of one's own, such as a company's proxy.
         let authorities = match std::env::var_os("SSL_CERT_FILE") {
             Some(path) => fs::read_to_string(&path)
@@ -35,7 +32,7 @@ impl Worker {
             None => String::new(),
         };
         let rendered = plan.folder.join("workerd.capnp");
-        fs::write(&rendered, configuration(plan, &date(&wrangler)?, &authorities)?)?;
+        fs::write(&rendered, configuration(plan, &date()?, &authorities)?)?;
         let log = plan.folder.join("workerd.log");
         let mut command = Command::new(&self.binary);
         command.args(["serve", "--import-path"]).arg(&self.modules).arg(&rendered);
@@ -46,7 +43,9 @@ impl Worker {
 }
 
 /// The date whose behaviour of the runtime is asked for: the same as when it is deployed.
-fn date(wrangler: &str) -> Result<String> {
+pub(crate) fn date() -> Result<String> {
+    let wrangler = workspace::root().join("cloudflare/wrangler.toml");
+    let wrangler = fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;
     let line = wrangler.lines().find_map(|line| line.strip_prefix("compatibility_date = "));
     Ok(line.context("cloudflare/wrangler.toml has no compatibility_date")?.trim_matches('"').into())
 }
@@ -128,8 +127,7 @@ mod tests {
 
     #[test]
     fn the_date_is_that_of_the_deployment() {
-        let wrangler = workspace::root().join("cloudflare/wrangler.toml");
-        let date = date(&fs::read_to_string(wrangler).unwrap()).unwrap();
+        let date = date().unwrap();
         assert_eq!(date.len(), "2026-01-01".len(), "{date}");
     }
 }

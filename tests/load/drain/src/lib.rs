@@ -1,0 +1,57 @@
+//! What any translation in a filter costs at least: the request's body is taken out of Envoy piece by
+//! piece and put back whole at its end, each piece of the response is taken out and put back at once.
+//!
+//! On the crate `proxy-wasm`, so not for bodies above Envoy's buffer limit of 1 MiB: see
+//! `docs/decisions/0001-own-guest-abi.md`.
+
+use proxy_wasm::traits::{Context, HttpContext, RootContext};
+use proxy_wasm::types::{Action, ContextType};
+
+proxy_wasm::main! {{
+    proxy_wasm::set_root_context(|_| Box::new(Root));
+}}
+
+struct Root;
+
+impl Context for Root {}
+
+impl RootContext for Root {
+    fn create_http_context(&self, _id: u32) -> Option<Box<dyn HttpContext>> {
+        Some(Box::new(Stream { request: Vec::new() }))
+    }
+
+    fn get_type(&self) -> Option<ContextType> {
+        Some(ContextType::HttpContext)
+    }
+}
+
+struct Stream {
+    request: Vec<u8>,
+}
+
+impl Context for Stream {}
+
+impl HttpContext for Stream {
+    fn on_http_request_headers(&mut self, _count: usize, end_of_stream: bool) -> Action {
+        if end_of_stream { Action::Continue } else { Action::Pause }
+    }
+
+    fn on_http_request_body(&mut self, size: usize, end_of_stream: bool) -> Action {
+        if let Some(piece) = self.get_http_request_body(0, size) {
+            self.request.extend_from_slice(&piece);
+            self.set_http_request_body(0, size, b"");
+        }
+        if !end_of_stream {
+            return Action::Pause;
+        }
+        self.set_http_request_body(0, usize::MAX >> 1, &self.request);
+        Action::Continue
+    }
+
+    fn on_http_response_body(&mut self, size: usize, _end_of_stream: bool) -> Action {
+        if let Some(piece) = self.get_http_response_body(0, size) {
+            self.set_http_response_body(0, size, &piece);
+        }
+        Action::Continue
+    }
+}

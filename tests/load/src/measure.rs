@@ -1,0 +1,170 @@
+//! The order of things: every proxy in turn, several rounds, so that what disturbs a machine for a while
+//! disturbs all of them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::client::{self, Loop};
+use crate::cpu;
+use crate::plan::{Plan, Scenario, Target};
+
+/// How much is done.
+#[derive(Clone, Debug)]
+pub(crate) struct Amount {
+    pub(crate) rounds: usize,
+    pub(crate) time: Duration,
+    /// How many streams at once, in rising order.
+    pub(crate) streams: Vec<usize>,
+}
+
+/// One loop over one proxy.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) target: String,
+    pub(crate) scenario: Scenario,
+    pub(crate) clients: usize,
+    pub(crate) answers: usize,
+    pub(crate) failed: usize,
+    /// Chunks of the upstream in these answers.
+    pub(crate) chunks: usize,
+    pub(crate) seconds: f64,
+    /// Of the proxy's process; 0 for the upstream itself.
+    pub(crate) cpu_seconds: f64,
+    pub(crate) first_ms: [f64; 2],
+    pub(crate) whole_ms: [f64; 2],
+}
+
+impl Row {
+    /// Milliseconds of processor time for each request.
+    pub(crate) fn cpu_per_request(&self) -> f64 {
+        self.cpu_seconds * 1e3 / count(self.answers.max(1))
+    }
+
+    /// Microseconds of processor time for each chunk.
+    pub(crate) fn cpu_per_chunk(&self) -> f64 {
+        self.cpu_seconds * 1e6 / count(self.chunks.max(1))
+    }
+
+    pub(crate) fn requests_per_second(&self) -> f64 {
+        count(self.answers) / self.seconds
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
+pub(crate) fn count(number: usize) -> f64 {
+    number as f64
+}
+
+/// Clients at once where the proxy is to be busy.
+pub(crate) const BUSY: usize = 8;
+/// Streams at once where chunks are counted.
+pub(crate) const STREAMS: usize = 4;
+/// A proxy that fails more often than this is not asked to carry more streams.
+const FAILED_MAX: f64 = 0.02;
+
+/// Measures everything, and says what it does on stderr.
+pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
+    client::teach(plan.upstream).await?;
+    for target in &plan.targets {
+        for scenario in Scenario::ALL {
+            let warm = client::run(target, scenario, 1, Duration::ZERO).await;
+            if let Some(reason) = warm.reason {
+                bail!("{} does not do {scenario:?}: {reason}", target.name);
+            }
+        }
+        client::run(target, Scenario::Small, BUSY, Duration::from_secs(1)).await;
+    }
+    let mut rows = Vec::new();
+    for round in 1..=amount.rounds {
+        for (scenario, clients) in [
+            (Scenario::First, 1),
+            (Scenario::Small, 1),
+            (Scenario::Small, BUSY),
+            (Scenario::Agent, BUSY),
+            (Scenario::Chunks, STREAMS),
+        ] {
+            for target in &plan.targets {
+                let row = one(target, scenario, clients, amount.time).await?;
+                eprintln!("round {round}: {}", line(&row));
+                rows.push(row);
+            }
+        }
+    }
+    for target in &plan.targets {
+        for &clients in &amount.streams {
+            let row = one(target, Scenario::Sweep, clients, amount.time).await?;
+            eprintln!("{}", line(&row));
+            let tired = count(row.failed) > FAILED_MAX * count(row.answers);
+            rows.push(row);
+            if tired {
+                break;
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn line(row: &Row) -> String {
+    format!(
+        "{:<28} {:?} x {:>4}: {:>6} answers, {} failed, {:.3} ms of cpu each, first word {:.1} / {:.1} ms",
+        row.target,
+        row.scenario,
+        row.clients,
+        row.answers,
+        row.failed,
+        row.cpu_per_request(),
+        row.first_ms.first().unwrap_or(&0.0),
+        row.first_ms.last().unwrap_or(&0.0),
+    )
+}
+
+async fn one(target: &Target, scenario: Scenario, clients: usize, time: Duration) -> Result<Row> {
+    let used = |pid: Option<u32>| pid.map_or(Ok(Duration::ZERO), cpu::used);
+    let before = used(target.pid)?;
+    let since = Instant::now();
+    let done = client::run(target, scenario, clients, time).await;
+    let seconds = since.elapsed().as_secs_f64();
+    let cpu = used(target.pid)?.saturating_sub(before);
+    let Loop { answers, failed, reason } = done;
+    if let Some(reason) = reason {
+        eprintln!("{}: {reason}", target.name);
+    }
+    let first = answers.iter().map(|answer| answer.first).collect();
+    let whole = answers.iter().map(|answer| answer.whole).collect();
+    Ok(Row {
+        target: target.name.clone(),
+        scenario,
+        clients,
+        answers: answers.len(),
+        failed,
+        chunks: answers.len().saturating_mul(scenario.chunks()),
+        seconds,
+        cpu_seconds: cpu.as_secs_f64(),
+        first_ms: percentiles(first),
+        whole_ms: percentiles(whole),
+    })
+}
+
+/// The median and the 99th of a hundred, in milliseconds.
+fn percentiles(mut times: Vec<Duration>) -> [f64; 2] {
+    times.sort_unstable();
+    let at = |hundredth: usize| {
+        let index = times.len().saturating_sub(1).saturating_mul(hundredth).div_euclid(100);
+        times.get(index).map_or(0.0, |time| time.as_secs_f64() * 1e3)
+    };
+    [at(50), at(99)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_sorted_times() {
+        let times = (1..=101).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentiles(times), [51.0, 100.0]);
+        assert_eq!(percentiles(Vec::new()), [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,109 @@
+//! What is measured: proxies, and what is sent through them.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// What `cargo xtask load` started.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Plan {
+    /// The demo model behind all of them.
+    pub(crate) upstream: SocketAddr,
+    /// In the order in which they are shown.
+    pub(crate) targets: Vec<Target>,
+}
+
+/// One proxy.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Target {
+    /// As it is shown.
+    pub(crate) name: String,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+    /// Its process; none for the upstream itself.
+    pub(crate) pid: Option<u32>,
+    /// What is sent to it.
+    pub(crate) dialect: Dialect,
+}
+
+/// What a client speaks: a proxy that translates nothing gets what it is to pass on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Dialect {
+    /// Anthropic's Messages API.
+    Messages,
+    /// OpenAI's Chat Completions.
+    Chat,
+}
+
+impl Dialect {
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Messages => "/v1/messages",
+            Self::Chat => "/v1/chat/completions",
+        }
+    }
+
+    /// What the last event of a stream has in it.
+    pub(crate) fn end(self) -> &'static str {
+        match self {
+            Self::Messages => "message_stop",
+            Self::Chat => "[DONE]",
+        }
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Scenario {
+    /// A short question, a short whole answer.
+    Small,
+    /// A coding agent's request of 100 kB, a short whole answer.
+    Agent,
+    /// Many chunks, one at a time.
+    Chunks,
+    /// A short stream: how long its first word takes.
+    First,
+    /// Few chunks with long pauses, for many streams at once.
+    Sweep,
+}
+
+impl Scenario {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Small, Self::Agent, Self::Chunks, Self::First, Self::Sweep];
+
+    /// The words in the request that choose the answer.
+    pub(crate) fn marker(self) -> &'static str {
+        match self {
+            Self::Small => "load-small",
+            Self::Agent => "load-agent",
+            Self::Chunks => "load-chunks",
+            Self::First => "load-first",
+            Self::Sweep => "load-sweep",
+        }
+    }
+
+    pub(crate) fn streams(self) -> bool {
+        self.chunks() > 0
+    }
+
+    /// How many pieces a streamed answer comes in.
+    pub(crate) fn chunks(self) -> usize {
+        match self {
+            Self::Small | Self::Agent => 0,
+            Self::Chunks => 1000,
+            Self::First => 2,
+            Self::Sweep => 20,
+        }
+    }
+
+    /// The pause before each piece but the first.
+    pub(crate) fn pause_ms(self) -> u64 {
+        match self {
+            Self::Small | Self::Agent | Self::First => 0,
+            Self::Chunks => 2,
+            Self::Sweep => 200,
+        }
+    }
+}

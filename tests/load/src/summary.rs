@@ -1,0 +1,165 @@
+//! Medians over the rounds, and ratios of what was measured in the same round.
+
+use std::fs;
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::measure::{BUSY, Row, STREAMS};
+use crate::plan::Scenario;
+
+/// What a run leaves behind.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Results {
+    pub(crate) machine: Machine,
+    pub(crate) targets: Vec<String>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// Where it ran.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) cores: usize,
+    /// Processes that wanted to run in the minute before: other work, if it is not far below 1.
+    pub(crate) load: String,
+}
+
+impl Machine {
+    pub(crate) fn this() -> Result<Self> {
+        let info = fs::read_to_string("/proc/cpuinfo")?;
+        let model = info.lines().find(|line| line.starts_with("model name"));
+        let processor = model.and_then(|line| line.split_once(": ")).map(|(_, name)| name.trim());
+        let load = fs::read_to_string("/proc/loadavg")?;
+        Ok(Self {
+            processor: processor.unwrap_or("an unknown processor").to_owned(),
+            cores: std::thread::available_parallelism()?.get(),
+            load: load.split(' ').next().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+/// One figure of a proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Metric {
+    /// Processor time of a short request, in milliseconds.
+    CpuSmall,
+    /// Processor time of a coding agent's request, in milliseconds.
+    CpuAgent,
+    /// Processor time of a chunk, in microseconds.
+    CpuChunk,
+    /// Short requests in a second.
+    Rate,
+    /// Milliseconds until a short request is answered.
+    Whole,
+    Whole99,
+    /// Milliseconds until a stream's first word.
+    First,
+    First99,
+}
+
+impl Metric {
+    fn of(self, row: &Row) -> Option<f64> {
+        let here = |scenario, clients| row.scenario == scenario && row.clients == clients;
+        let [first, first99] = row.first_ms;
+        let [whole, whole99] = row.whole_ms;
+        match self {
+            Self::CpuSmall => here(Scenario::Small, BUSY).then(|| row.cpu_per_request()),
+            Self::Rate => here(Scenario::Small, BUSY).then(|| row.requests_per_second()),
+            Self::CpuAgent => here(Scenario::Agent, BUSY).then(|| row.cpu_per_request()),
+            Self::CpuChunk => here(Scenario::Chunks, STREAMS).then(|| row.cpu_per_chunk()),
+            Self::Whole => here(Scenario::Small, 1).then_some(whole),
+            Self::Whole99 => here(Scenario::Small, 1).then_some(whole99),
+            Self::First => here(Scenario::First, 1).then_some(first),
+            Self::First99 => here(Scenario::First, 1).then_some(first99),
+        }
+    }
+}
+
+impl Results {
+    /// A figure in each round.
+    fn rounds(&self, target: &str, metric: Metric) -> Vec<f64> {
+        let own = self.rows.iter().filter(|row| row.target == target);
+        own.filter_map(|row| metric.of(row)).collect()
+    }
+
+    /// The median of a figure; none if the proxy was not measured.
+    pub(crate) fn median(&self, target: &str, metric: Metric) -> Option<f64> {
+        median(self.rounds(target, metric))
+    }
+
+    /// The median of the ratios of each round.
+    pub(crate) fn ratio(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
+        self.compare(target, to, metric, |a, b| a / b)
+    }
+
+    /// The median of the differences of each round.
+    pub(crate) fn added(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
+        self.compare(target, to, metric, |a, b| a - b)
+    }
+
+    fn compare(
+        &self,
+        target: &str,
+        to: &str,
+        metric: Metric,
+        how: fn(f64, f64) -> f64,
+    ) -> Option<f64> {
+        let (own, other) = (self.rounds(target, metric), self.rounds(to, metric));
+        median(own.into_iter().zip(other).map(|(a, b)| how(a, b)).collect())
+    }
+
+    /// One proxy's loops with more and more streams.
+    pub(crate) fn sweep<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a Row> {
+        let own = self.rows.iter().filter(move |row| row.target == target);
+        own.filter(|row| row.scenario == Scenario::Sweep && row.answers > 0)
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.retain(|value| value.is_finite());
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().div_euclid(2)).copied()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Two proxies, three rounds; the second takes twice as much, and once four times.
+    pub(crate) fn results() -> Results {
+        let row = |target: &str, scenario, clients, cpu_seconds| Row {
+            target: target.to_owned(),
+            scenario,
+            clients,
+            answers: 100,
+            failed: 0,
+            chunks: 1000,
+            seconds: 5.0,
+            cpu_seconds,
+            first_ms: [1.0, cpu_seconds],
+            whole_ms: [1.0, 2.0],
+        };
+        let mut rows = Vec::new();
+        for (own, other) in [(1.0, 2.0), (2.0, 4.0), (1.0, 4.0)] {
+            for (target, cpu) in [("a", own), ("b", other)] {
+                rows.push(row(target, Scenario::Small, BUSY, cpu));
+                rows.push(row(target, Scenario::Chunks, STREAMS, cpu));
+                rows.push(row(target, Scenario::Sweep, 10, cpu));
+            }
+        }
+        let machine =
+            Machine { processor: "A processor".to_owned(), cores: 2, load: "0.10".to_owned() };
+        Results { machine, targets: vec!["a".to_owned(), "b".to_owned()], rows }
+    }
+
+    #[test]
+    fn ratios_are_taken_in_each_round_and_then_their_median() {
+        let results = results();
+        assert_eq!(results.ratio("b", "a", Metric::CpuSmall), Some(2.0));
+        assert_eq!(results.median("a", Metric::CpuSmall), Some(10.0));
+        assert_eq!(results.added("b", "a", Metric::CpuChunk), Some(2000.0));
+        assert_eq!(results.median("c", Metric::CpuSmall), None);
+        assert_eq!(results.median("a", Metric::Whole), None);
+    }
+}
