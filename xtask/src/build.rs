@@ -18,6 +18,8 @@ pub(crate) struct Artefact {
     pub(crate) target: &'static str,
     /// The cargo profile that it is built with.
     pub(crate) profile: &'static str,
+    /// The variable that names a finished one: see [`ready`].
+    pub(crate) variable: &'static str,
     /// What is done with cargo's file.
     pub(crate) finish: Finish,
     /// Its budget, in bytes. `cargo xtask test sizes` fails above it.
@@ -41,6 +43,7 @@ pub(crate) const FILTER: Artefact = Artefact {
     package: "creole-envoy",
     target: "wasm32-wasip1",
     profile: "wasm",
+    variable: "CREOLE_WASM",
     finish: Finish::Shrink,
     bytes_max: 540_000,
 };
@@ -51,6 +54,7 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     package: "creole-wit",
     target: "wasm32-unknown-unknown",
     profile: "wasm",
+    variable: "CREOLE_COMPONENT",
     finish: Finish::Component,
     bytes_max: 460_000,
 };
@@ -61,6 +65,7 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     package: "creole-wasi-http",
     target: "wasm32-wasip2",
     profile: "component",
+    variable: "CREOLE_WASI_HTTP",
     finish: Finish::Copy,
     bytes_max: 620_000,
 };
@@ -84,8 +89,18 @@ pub(crate) fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     workspace::module(artefact.package, &arguments)
 }
 
+/// A finished artefact: the one that its variable names, else a new one. Tests that run side by side
+/// must not build the files that the others use.
+pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
+    std::env::var_os(artefact.variable).map_or_else(|| one(artefact), |path| Ok(path.into()))
+}
+
 /// The filter with what its tests need: a request can make its VM trap. Never in `dist`.
+/// `CREOLE_WASM_HOOKS` if that is set.
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CREOLE_WASM_HOOKS") {
+        return Ok(chosen.into());
+    }
     setup::target(FILTER.target)?;
     let Artefact { package, target, profile, .. } = FILTER;
     let arguments = ["--profile", profile, "--target", target, "--features", "test-hooks"];

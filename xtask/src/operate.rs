@@ -41,7 +41,7 @@ pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()
     let path = workspace::root().join("tests/hosts/operation/faults.py");
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
-    command.args([setup::envoy()?, build::one(&build::FILTER)?, hooks, folder]);
+    command.args([setup::envoy()?, build::ready(&build::FILTER)?, hooks, folder]);
     each(&mut command)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     let path = workspace::root().join("tests/hosts/operation/manifests.py");
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
-    command.args([gateway::binary()?, setup::envoy()?, build::one(&build::FILTER)?]);
+    command.args([gateway::binary()?, setup::envoy()?, build::ready(&build::FILTER)?]);
     each(&mut command)
 }
 

@@ -114,8 +114,9 @@ fn stages() -> Vec<Stage> {
                 "xtask-worker",
             ]),
         ),
-        ("artefacts", Work::Artefacts),
+        // Before the artefacts: it builds them anew, which must not happen while they are used.
         ("sizes", Work::Sizes),
+        ("artefacts", Work::Artefacts),
         ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
         (
             "core as wasm",
@@ -296,24 +297,28 @@ fn sizes(outcome: &mut Outcome) -> Result<()> {
 /// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to
 /// embed), `CREOLE_WASI_HTTP` (the one for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an
 /// interpreter that has the package wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the
-/// Worker's modules) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Cargo itself
-/// learns what runs tests that are compiled to WebAssembly.
+/// Worker's modules), `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand) and
+/// `CREOLE_WASM_HOOKS` (the filter, able to trap on demand). Cargo itself learns what runs tests that are
+/// compiled to WebAssembly.
 fn artefacts() -> Result<Variables> {
     let envoy = setup::envoy()?;
     let wasmtime = setup::wasmtime()?;
     let mut runner = wasmtime.clone().into_os_string();
     runner.push(" run --dir=/");
     let python = setup::python_with_wasmtime()?;
+    // Cargo writes both to one place, and the last one stays there.
+    let filter_with_hooks = build::filter_with_hooks()?;
     let filter = build::one(&build::FILTER)?;
     let component = build::one(&build::COMPONENT)?;
     let wasi_http = build::one(&build::WASI_HTTP)?;
-    let (workerd, modules) = (setup::workerd()?, worker::shipped()?);
     let with_hooks = worker::with_hooks()?;
+    let (workerd, modules) = (setup::workerd()?, worker::shipped()?);
     let gateway = gateway::binary()?;
     let demo = workspace::build("creole-demo", &["--bin", "creole-demo"], "")?;
     Ok(vec![
         ("CREOLE_ENVOY", envoy.into()),
         ("CREOLE_WASM", filter.into()),
+        ("CREOLE_WASM_HOOKS", filter_with_hooks.into()),
         ("CREOLE_DEMO", demo.into()),
         ("CREOLE_GATEWAY", gateway.into()),
         ("CREOLE_COMPONENT", component.into()),

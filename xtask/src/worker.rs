@@ -25,6 +25,14 @@ pub(crate) fn shipped() -> Result<Built> {
     build(Path::new("dist/worker"), &[])
 }
 
+/// The folder with what is deployed: `CREOLE_WORKER_DIR` if that is set, else a new one.
+pub(crate) fn ready() -> Result<PathBuf> {
+    match std::env::var_os("CREOLE_WORKER_DIR") {
+        Some(chosen) => Ok(chosen.into()),
+        None => shipped().map(|built| built.folder),
+    }
+}
+
 /// Builds the same with the hooks that its tests need. Never in `dist`.
 pub(crate) fn with_hooks() -> Result<Built> {
     build(Path::new("target/worker-hooks"), &["--features", "test-hooks"])

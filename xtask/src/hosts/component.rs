@@ -17,7 +17,7 @@ pub(crate) struct Component {
 
 pub(super) fn prepare() -> Result<Component> {
     let wasmtime = setup::wasmtime()?;
-    let component = build::one(&build::WASI_HTTP)?;
+    let component = build::ready(&build::WASI_HTTP)?;
     Ok(Component { wasmtime, component })
 }
 

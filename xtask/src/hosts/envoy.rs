@@ -21,7 +21,7 @@ pub(crate) struct Envoy {
 
 pub(super) fn prepare() -> Result<Envoy> {
     let binary = setup::envoy()?;
-    let filter = build::one(&build::FILTER)?;
+    let filter = build::ready(&build::FILTER)?;
     Ok(Envoy { binary, filter: Some(filter) })
 }
 

@@ -28,8 +28,11 @@ pub(super) fn prepare() -> Result<Gateway> {
     Ok(Gateway { binary })
 }
 
-/// The binary `creole`.
+/// The binary `creole`: `CREOLE_GATEWAY` if that is set, else a new one.
 pub(crate) fn binary() -> Result<PathBuf> {
+    if let Some(chosen) = std::env::var_os("CREOLE_GATEWAY") {
+        return Ok(chosen.into());
+    }
     workspace::build("creole-gateway", &["--bin", "creole"], "")
 }
 

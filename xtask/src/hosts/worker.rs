@@ -19,7 +19,7 @@ pub(crate) struct Worker {
 
 pub(super) fn prepare() -> Result<Worker> {
     let binary = setup::workerd()?;
-    let modules = worker::shipped()?.folder;
+    let modules = worker::ready()?;
     Ok(Worker { binary, modules })
 }
 
