@@ -162,7 +162,9 @@ impl Tools {
     /// n8n silently drops a call whose name is not exactly a tool's, and asks again for ever.
     #[must_use]
     pub fn meant_by(&self, name: &str) -> Option<&Tool> {
-        if let Some(exact) = self.0.iter().find(|tool| tool.outgoing == name) {
+        let find = |name: &str| self.0.iter().find(|tool| tool.outgoing == name);
+        let bare = || PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(find);
+        if let Some(exact) = find(name).or_else(bare) {
             return Some(exact);
         }
         let mut alike = self.0.iter().filter(|tool| {
@@ -171,6 +173,9 @@ impl Tools {
         alike.next().filter(|_| alike.next().is_none())
     }
 }
+
+/// Where models keep their functions in their own markup; some write it before the name.
+const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
 
 fn same_but_for_spelling(left: &str, right: &str) -> bool {
     let letters = |text: &'_ str| {
@@ -222,5 +227,19 @@ mod tests {
         assert_eq!(meant("READ"), None);
         assert_eq!(meant("Bassh"), None);
         assert_eq!(meant("_"), None);
+    }
+
+    #[test]
+    fn a_prefix_of_the_models_own_markup_is_no_part_of_a_name() {
+        let tools = tools(&["get", "functions.put", "put"]);
+        for (name, expected) in [
+            ("functions.get", Some("get")),
+            ("default_api:get", Some("get")),
+            ("functions.put", Some("functions.put")),
+            ("other.get", None),
+            ("functions.", None),
+        ] {
+            assert_eq!(tools.meant_by(name).map(|tool| tool.outgoing.as_str()), expected, "{name}");
+        }
     }
 }

@@ -135,7 +135,11 @@ impl<'a> Chunk<'a> {
                 "type" => chunk.kind = string(reader)?,
                 "service_tier" => chunk.service_tier = filled(reader)?,
                 "choices" => {
-                    if enter(reader, Kind::Array)? {
+                    // Some servers send a single choice without the list around it.
+                    if reader.kind()? == Kind::Object {
+                        reader.begin_object()?;
+                        chunk.choices.add().read(reader)?;
+                    } else if enter(reader, Kind::Array)? {
                         while reader.next_element()? {
                             if enter(reader, Kind::Object)? {
                                 chunk.choices.add().read(reader)?;

@@ -103,6 +103,14 @@ fn broken_len(text: &str) -> usize {
     text.len()
 }
 
+/// The object inside of a JSON string: some servers serialise each chunk twice.
+pub(super) fn unquoted(data: &str) -> Option<String> {
+    let mut reader = Reader::new(data, 1);
+    let inside = reader.string().ok()?.decode();
+    reader.end().ok()?;
+    inside.trim_start().starts_with('{').then(|| inside.into_owned())
+}
+
 /// What follows the end mark, if `text` begins with it.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {

@@ -282,14 +282,18 @@ impl Machine {
     /// The upstream reports an error. A content filter's is a refusal, which is an answer.
     pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         // A call of which the client has seen a part must not look complete.
-        let in_call = |call: &Call| call.state == CallState::Open && !call.input.is_object();
-        if !error::is_content_filter(raw, &self.asked) || self.calls.iter().any(in_call) {
+        if !error::is_content_filter(raw, &self.asked) || self.is_in_call() {
             return Err(error::from_object(None, raw, &self.asked));
         }
         self.start(out);
         self.cut_at = None;
         self.finish = Some("content_filter".to_owned());
         self.end(out)
+    }
+
+    /// Whether the client has seen a part of a call that is not complete.
+    pub(super) fn is_in_call(&self) -> bool {
+        self.calls.iter().any(|call| call.state == CallState::Open && !call.input.is_object())
     }
 
     fn take_chunk(

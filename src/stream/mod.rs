@@ -252,6 +252,12 @@ fn handle_event(
     {
         return handle_object(machine, messages, &chunk, event.name, data, out);
     }
+    if data.starts_with('"')
+        && let Some(inside) = framing::unquoted(data)
+    {
+        let event = Event { data: inside.into(), ..*event };
+        return handle_event(machine, messages, &event, out);
+    }
     let mut rest = data;
     // What stands between objects that say something is no part of the answer. Where there are none,
     // it may be all that the upstream had to say.

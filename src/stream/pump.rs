@@ -246,7 +246,9 @@ impl Machine {
         let withheld = self.rules.invalid == InvalidToolCall::Hold
             && call.state == CallState::Waiting
             && (unknown || violates || input == Input::Invalid);
-        let cut = self.rules.buffered && input == Input::CutOff;
+        let refused = self.finish.as_deref().is_some_and(stop_reason::is_refusal);
+        let unseen = self.rules.buffered || refused && call.state == CallState::Waiting;
+        let cut = unseen && input == Input::CutOff;
         if withheld || cut {
             call.state = CallState::LeftOut;
             self.call_withheld |= withheld;
@@ -288,6 +290,10 @@ impl Machine {
             return Err(Error::misbehaved("Upstream sent an empty response"));
         }
         self.finish_messages(out)?;
+        if self.finish.as_deref().is_some_and(stop_reason::is_refusal) && self.is_in_call() {
+            // It must not look complete, and this end would say so.
+            return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
+        }
         self.finish_text(out)?;
         if let Some(hidden) = self.hidden.take()
             && hidden.has_records()

@@ -4,7 +4,7 @@
 //! line end or of a character: only whole lines are looked at. Each byte is searched once and
 //! copied at most twice, however small the pieces are; once, in an event of one line.
 //!
-//! More is accepted than the standard allows: a last event without its blank line, events with no
+//! More is accepted than the standard allows: field names in capitals and behind padding, a last event without its blank line, events with no
 //! blank line between them, a line that is a bare JSON object (which some proxies put into the
 //! middle of a stream) or the bare end mark, and a field called `error`.
 
@@ -33,8 +33,6 @@ pub(super) struct Decoder {
     called_late: Option<Called>,
     /// The last line ended in CR, so an LF that comes next belongs to it.
     after_cr: bool,
-    /// No line has been read, so the next may start with a byte order mark.
-    first_line: bool,
     /// `data` was given out and can be reused.
     given: bool,
     bytes_max: usize,
@@ -94,7 +92,6 @@ impl Decoder {
             called: Called::default(),
             called_late: None,
             after_cr: false,
-            first_line: true,
             given: false,
             bytes_max,
         }
@@ -154,7 +151,6 @@ impl Decoder {
             std::mem::swap(&mut self.line, &mut self.data);
             self.line.clear();
             self.has_data = true;
-            self.first_line = false;
             return false;
         }
         let mut line = std::mem::take(&mut self.line);
@@ -176,11 +172,6 @@ impl Decoder {
 
     /// Reads one line; says whether it completes an event.
     fn take_line(&mut self, line: &[u8]) -> bool {
-        let line = match line.strip_prefix(BYTE_ORDER_MARK) {
-            Some(rest) if self.first_line => rest,
-            _ => line,
-        };
-        self.first_line = false;
         if line.is_empty() {
             let complete = self.has_data && !self.data().trim_ascii().is_empty();
             if !complete {
@@ -189,7 +180,8 @@ impl Decoder {
             }
             return complete;
         }
-        let bare = line.trim_ascii_start();
+        let line = without_padding(line);
+        let bare = line;
         if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE {
             if self.data().trim_ascii().is_empty() {
                 self.data.extend_from_slice(bare);
@@ -204,35 +196,39 @@ impl Decoder {
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => {
                 let value = line.get(colon.saturating_add(1)..).unwrap_or_default();
-                (line.get(..colon).unwrap_or_default(), value.strip_prefix(b" ").unwrap_or(value))
+                let name = line.get(..colon).unwrap_or_default().trim_ascii_end();
+                (name, value.strip_prefix(b" ").unwrap_or(value))
             }
             None => (line, b"".as_slice()),
         };
-        match name {
-            b"data" | b"error" => {
-                let anew = self.has_data && starts_anew(self.data(), value);
-                // llama.cpp, until the end of 2025.
-                if name == b"error" {
-                    let called = if anew || self.called_late.is_some() {
-                        self.called_late.get_or_insert_default()
-                    } else {
-                        &mut self.called
-                    };
-                    called.is_error = true;
-                }
-                if anew {
-                    value.clone_into(&mut self.next_data);
-                    return true;
-                }
-                if self.has_data {
-                    self.data.push(b'\n');
-                }
-                self.has_data = true;
-                self.data.extend_from_slice(value);
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        if is(b"data") || is(b"error") {
+            let anew = self.has_data && starts_anew(self.data(), value);
+            // llama.cpp, until the end of 2025.
+            if is(b"error") {
+                let called = if anew || self.called_late.is_some() {
+                    self.called_late.get_or_insert_default()
+                } else {
+                    &mut self.called
+                };
+                called.is_error = true;
             }
-            b"event" if self.has_data => self.called_late = Some(Called::read(value)),
-            b"event" => self.called = Called::read(value),
-            _ => {}
+            if anew {
+                value.clone_into(&mut self.next_data);
+                return true;
+            }
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.has_data = true;
+            self.data.extend_from_slice(value);
+        } else if is(b"event") {
+            let called = Called::read(value);
+            if self.has_data {
+                self.called_late = Some(called);
+            } else {
+                self.called = called;
+            }
         }
         false
     }
@@ -266,6 +262,20 @@ impl Decoder {
                 self.has_data = true;
             }
         }
+    }
+}
+
+/// `line` from its field name on. A byte order mark stands at the start of a body, and where a gateway
+/// joined two; some proxies pad a stream with NUL bytes, and some templates indent.
+fn without_padding(mut line: &[u8]) -> &[u8] {
+    loop {
+        line = match line {
+            [b' ' | b'\t' | 0, rest @ ..] => rest,
+            _ => match line.strip_prefix(BYTE_ORDER_MARK) {
+                Some(rest) => rest,
+                None => return line,
+            },
+        };
     }
 }
 

@@ -217,7 +217,8 @@ impl ToolInput {
     /// Whether `text` goes on with this input: its next fragment, or all of it once more and longer.
     pub(super) fn goes_on_with(&self, text: &str) -> bool {
         self.has_text()
-            && (!text.trim_start().starts_with('{') || text.starts_with(&self.reading.text))
+            && (!text.trim_start().starts_with('{')
+                || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
     }
 
     /// Whether `text` is a whole input, and another than this one.

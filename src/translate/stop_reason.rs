@@ -82,10 +82,16 @@ impl Finish {
     }
 }
 
-/// Whether the answer broke off because there was no room for more.
+/// Whether the answer broke off: there was no room for more, or a filter stopped it.
 #[must_use]
 pub fn is_cut_off(finish_reason: &str) -> bool {
-    matches!(Finish::of(finish_reason), Finish::Length | Finish::Window)
+    matches!(Finish::of(finish_reason), Finish::Length | Finish::Window | Finish::Refusal)
+}
+
+/// Whether a filter stopped the answer, or the model refused.
+#[must_use]
+pub fn is_refusal(finish_reason: &str) -> bool {
+    Finish::of(finish_reason) == Finish::Refusal
 }
 
 /// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
