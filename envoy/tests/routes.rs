@@ -79,3 +79,23 @@ fn any_number_of_routes_is_served() {
         envoy.next_stream();
     }
 }
+
+/// Not a matter of routes' metadata, but of where a head leads that leaves before its body.
+#[test]
+fn without_paused_heads_a_count_leaves_for_the_tokenizer_and_a_message_for_its_protocol() {
+    for (upstream, path, expected) in [
+        (r#"{"profile":"vllm"}"#, "/v1/messages/count_tokens", "/tokenize"),
+        (r#"{"profile":"vllm"}"#, MESSAGES, "/v1/chat/completions"),
+        (r#"{"protocol":"anthropic"}"#, "/v1/messages/count_tokens", "/v1/messages/count_tokens"),
+        (r#"{"protocol":"anthropic"}"#, MESSAGES, "/v1/messages"),
+    ] {
+        let config = format!(
+            r#"{{"pause_headers":false,"count_tokens":"upstream","upstreams":{{"a":{upstream}}}}}"#
+        );
+        let mut envoy = Envoy::new(&config);
+        let decision = envoy.request("POST", path, &key(), false);
+        let head = envoy::replaced(&decision, Side::Request);
+        let found = head.iter().find(|(name, _)| name == ":path").map(|(_, value)| value.as_str());
+        assert_eq!(found, Some(expected), "{upstream} {path}");
+    }
+}
