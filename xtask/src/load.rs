@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use rustix::process::{Resource, Rlimit};
 use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
@@ -75,11 +76,20 @@ pub(crate) fn load(options: &Options) -> Result<()> {
     if options.quick {
         generator.args(["--rounds", "1", "--seconds", "2", "--streams", "1,50"]);
     }
+    many_connections()?;
     let mut children = Children::new(Stop::shared()?);
     let plan = start(&folder, &options.only, &mut children)?;
     let path = folder.join("plan.json");
     fs::write(&path, plan.to_string())?;
     setup::run(generator.arg("--plan").arg(&path))
+}
+
+/// Lets this process and its children hold as many connections as the system allows: each stream is one on
+/// both sides.
+fn many_connections() -> Result<()> {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    Ok(rustix::process::setrlimit(Resource::Nofile, raised)?)
 }
 
 /// Starts the demo model and the chosen proxies; gives the generator's plan.
@@ -88,7 +98,7 @@ fn start(folder: &Path, only: &[String], children: &mut Children) -> Result<Valu
         workspace::build("creole-demo", &["--bin", "creole-demo", "--profile", "tool"], "")
     })?;
     let log = folder.join("demo.log");
-    let mut command = many_files(&binary);
+    let mut command = Command::new(binary);
     let url = Url::parse(&children.start_and_read_line("the demo model", &mut command, &log)?)?;
     let address: SocketAddr = format!("{}:{}", url.host, url.port).parse()?;
     let setting = Setting { upstream: url, folder: folder.to_owned() };
@@ -111,13 +121,6 @@ fn start(folder: &Path, only: &[String], children: &mut Children) -> Result<Valu
         bail!("no such proxy; there are {}", known.join(", "));
     }
     Ok(json!({"upstream": address, "targets": targets}))
-}
-
-/// A program that may hold as many connections as the system lets it.
-fn many_files(program: &Path) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", "ulimit -n $(ulimit -Hn) && exec \"$0\" \"$@\""]).arg(program);
-    command
 }
 
 impl Setting {
@@ -226,7 +229,7 @@ fn litellm(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
     let models = json!([{"model_name": "demo", "litellm_params": parameters}]);
     // JSON is YAML too.
     fs::write(&config, json!({"model_list": models, "litellm_settings": settings}).to_string())?;
-    let mut command = many_files(&installed.join("python/bin/litellm"));
+    let mut command = Command::new(installed.join("python/bin/litellm"));
     command.arg("--config").arg(&config).args(["--num_workers", "1", "--host", "127.0.0.1"]);
     command.args(["--port", &listen.port().to_string()]);
     // What it would fetch and tell.
@@ -251,7 +254,7 @@ fn router(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
     });
     fs::write(home.join(".claude-code-router/config.json"), config.to_string())?;
     let script = "node_modules/@musistudio/claude-code-router/dist/cli.js";
-    let mut command = many_files(Path::new("node"));
+    let mut command = Command::new("node");
     command.arg(installed.join(script)).arg("start").env("HOME", &home);
     children.start("claude-code-router", &mut command, &installed.join("router.log"))?;
     Ok(listen)
