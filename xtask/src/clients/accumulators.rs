@@ -1,4 +1,4 @@
-//! What the official SDKs make of a stream: each reads the streams of all fixtures, and its message must be
+//! What the official SDKs and the Vercel AI SDK make of a stream: each reads the streams of all fixtures, and its message must be
 //! the one that the tests of the core fold.
 
 use std::fs;
@@ -19,14 +19,19 @@ pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<(
     let mut write =
         workspace::cargo(["test", "-p", "creole", "--test", "fixtures", "upstream_answers"]);
     setup::run(write.env("CREOLE_STREAMS_DIR", &streams))?;
-    let names: Vec<String> = SDKS.iter().map(|name| (*name).to_owned()).collect();
+    let readers = SDKS.iter().chain(&["vercel-ai"]);
+    let names: Vec<String> = readers.map(|name| (*name).to_owned()).collect();
     let mut failed = Vec::new();
     for client in chosen(&names)? {
         println!("\n{}", client.name);
         install::install(&client)?;
         let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };
+        let clients = workspace::root().join("tests/clients");
+        // What is not an official SDK has its own words for the parts of a message.
+        let own = clients.join(&client.folder).join(script);
+        let script = if own.is_file() { own } else { clients.join("sdk").join(script) };
         let mut command = Command::new(install::program(&client));
-        command.arg(workspace::root().join("tests/clients/sdk").join(script)).arg(&streams);
+        command.arg(script).arg(&streams);
         command.current_dir(client.installed()).env("PATH", install::path(&client.installed())?);
         if let Err(error) = each(&mut command) {
             println!("{error:#}");
