@@ -163,4 +163,13 @@ mod tests {
         watchdog.progress(1, 3000);
         assert!(!matches!(watchdog.due(3000, false), Due::Stalled(_)));
     }
+
+    #[test]
+    fn the_same_count_again_is_no_progress() {
+        let mut watchdog = watchdog();
+        watchdog.progress(1, 0);
+        watchdog.byte(2999);
+        watchdog.progress(1, 2999);
+        assert!(matches!(watchdog.due(3000, false), Due::Stalled(why) if why.contains("life")));
+    }
 }

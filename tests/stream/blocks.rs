@@ -148,3 +148,18 @@ fn a_refusal_is_text_and_a_reason() {
     let explanation = message(&long)["stop_details"]["explanation"].clone();
     assert_eq!(explanation.as_str().unwrap().len(), 1024);
 }
+
+#[test]
+fn a_signature_is_the_same_however_the_reasoning_was_cut() {
+    let signature = |texts: &[&str]| {
+        let chunks: Vec<Value> = texts
+            .iter()
+            .map(|text| json!({"choices": [{"delta": {"reasoning_content": text}}]}))
+            .chain([text("Hi")])
+            .collect();
+        message(&case().stream(&done(&chunks)))["content"][0]["signature"].clone()
+    };
+    let whole = signature(&["Hm, let me see."]);
+    assert_eq!(signature(&["Hm", ", let me", " see."]), whole);
+    assert_ne!(signature(&["Hm", ", let us", " see."]), whole);
+}

@@ -155,6 +155,15 @@ fn limits_hold() {
 }
 
 #[test]
+fn white_space_that_was_left_out_does_not_wait() {
+    let c = case().with(|_, settings| settings.waiting_bytes_max = 6000);
+    let id = |index: usize| format!("call_{index}");
+    let chunks = (0..10)
+        .flat_map(|index| [text(&" ".repeat(600)), call(index, &id(index as usize), "w", "{}")]);
+    assert_eq!(c.stream(&done(&chunks.collect::<Vec<_>>())).error, None);
+}
+
+#[test]
 fn what_stands_between_the_objects_of_an_event_costs_none_of_them() {
     let chunk = |content: &str, more: &str| {
         format!("{{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{content}\"}}{more}}}]}}")

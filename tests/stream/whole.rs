@@ -105,6 +105,14 @@ fn messages_in_a_stream_bring_reasoning_and_calls_too() {
 }
 
 #[test]
+fn refusals_in_messages_are_refusals() {
+    for refusals in [["I can", "I can't."], ["I can", "'t."]] {
+        let chunks: Vec<_> = refusals.iter().map(|refusal| json!({"refusal": refusal})).collect();
+        case().gives(&messages(&chunks), "text \"I can't.\"; refusal");
+    }
+}
+
+#[test]
 fn a_message_after_deltas_brings_what_they_had_not() {
     let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta}]});
     let last = json!({"choices": [{"index": 0, "finish_reason": "stop", "message": {
