@@ -76,10 +76,12 @@ fn digest(bytes: &[u8]) -> String {
 fn sums(folder: &Path) -> Result<String> {
     let mut files = BTreeSet::new();
     let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(&inside)? {
             let path = entry?.path();
-            if path.is_dir() {
+            if path == folder.join("site") {
+                // Pages, which can be made anew at any time, are no artefact.
+            } else if path.is_dir() {
                 folders.push(path);
             } else {
                 files.insert(path);
