@@ -120,8 +120,9 @@ fn stream(scenario: Scenario) -> Vec<Value> {
     let word = |text: &str| chunk(json!({"content": text}), Value::Null, Value::Null);
     let first = chunk(json!({"role": "assistant", "content": FIRST}), Value::Null, Value::Null);
     let mut pieces = vec![json!({"data": first})];
-    for _ in 2..count {
-        pieces.push(json!({"data": word(" token"), "delay_ms": pause}));
+    // LiteLLM gives up on a model that says the same again and again.
+    for number in 2..count {
+        pieces.push(json!({"data": word(&format!(" t{number}")), "delay_ms": pause}));
     }
     let usage = json!({"prompt_tokens": 100, "completion_tokens": count, "total_tokens": 100_usize.saturating_add(count)});
     let end = chunk(json!({}), json!("stop"), usage);

@@ -242,7 +242,7 @@ What translating costs in a proxy under load, beside other proxies in front of t
 and its plots are made by one command; do not edit them.
 
 ```sh
-cargo xtask load            # everything; takes about half an hour
+cargo xtask load            # everything; takes a quarter of an hour or more
 cargo xtask load --quick    # one short round, without this page
 ```
 
