@@ -72,8 +72,11 @@ pub(crate) fn page(results: &Results) -> Result<String> {
     let machine = &results.machine;
     let mut text = format!(
         "{INTRODUCTION}\nThe machine of this run: {} cores of {}, which had {} other processes at work in the \
-         minute before. Everything ran on it, the clients and the upstream too.\n\n{COLUMNS}",
-        machine.cores, machine.processor, machine.load
+         minute before; {} rounds. Everything ran on it, the clients and the upstream too.\n\n{COLUMNS}",
+        machine.cores,
+        machine.processor,
+        machine.load,
+        results.times()
     );
     for target in &results.targets {
         let cell = |metric| match results.ratio(target, CREOLE, metric) {

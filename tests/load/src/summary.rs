@@ -83,6 +83,12 @@ impl Results {
         own.filter_map(|row| metric.of(row)).collect()
     }
 
+    /// How often everything was measured.
+    pub(crate) fn times(&self) -> usize {
+        let counts = self.targets.iter().map(|name| self.rounds(name, Metric::CpuSmall).len());
+        counts.min().unwrap_or_default()
+    }
+
     /// The median of a figure; none if the proxy was not measured.
     pub(crate) fn median(&self, target: &str, metric: Metric) -> Option<f64> {
         median(self.rounds(target, metric))
@@ -157,6 +163,7 @@ pub(crate) mod tests {
     fn ratios_are_taken_in_each_round_and_then_their_median() {
         let results = results();
         assert_eq!(results.ratio("b", "a", Metric::CpuSmall), Some(2.0));
+        assert_eq!(results.times(), 3);
         assert_eq!(results.median("a", Metric::CpuSmall), Some(10.0));
         assert_eq!(results.added("b", "a", Metric::CpuChunk), Some(2000.0));
         assert_eq!(results.median("c", Metric::CpuSmall), None);
