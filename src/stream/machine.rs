@@ -334,6 +334,9 @@ impl Machine {
                     }
                 }
                 (Some(delta), message) if whole || !delta.is_empty() || message.is_none() => {
+                    if !delta.is_empty() {
+                        self.finish_messages(out)?;
+                    }
                     self.take_delta(choice.index, delta, whole, out)?;
                 }
                 _ => has_messages = true,

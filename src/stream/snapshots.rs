@@ -9,14 +9,19 @@
 //! | deltas, then `Hi!` | all of it once more | that of the deltas |
 //!
 //! While both of the first two are possible, only what they have in common is sent. Two pieces one
-//! of which begins with the other are rare; three in a row are no pieces. Of what the deltas have
-//! brought already (text, reasoning, calls), the message brings nothing more.
+//! of which begins with the other are rare; three in a row are no pieces, if there is more in them than
+//! one character repeated. Nor is a long text that comes once more. A short one may be a piece that
+//! says what was said before: it waits until something follows. Of what the deltas have brought
+//! already (text, reasoning, calls), the message brings nothing more.
 
 use super::machine::Machine;
 use crate::error::Error;
 use crate::json;
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
 use crate::translate::signature::Field;
+
+/// Bytes of a text that no piece has by chance in common with all of the text before it.
+const LONG: usize = 64;
 
 /// The texts of messages in a stream.
 #[derive(Debug, Default)]
@@ -36,7 +41,8 @@ impl Snapshots {
     pub(super) fn held_bytes(&self) -> usize {
         [&self.text, &self.reasoning, &self.refusal]
             .into_iter()
-            .map(|text| text.snapshot.len().saturating_add(text.joined.len()))
+            .map(|text| [&text.snapshot, &text.joined, &text.again].map(String::len))
+            .map(|lens| lens.into_iter().fold(0, usize::saturating_add))
             .fold(0, usize::saturating_add)
     }
 }
@@ -51,6 +57,8 @@ struct Growing {
     snapshot: String,
     /// All chunks' together.
     joined: String,
+    /// Among pieces, a short chunk that began with all of them: it is another, or all of it once more.
+    again: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,18 +88,23 @@ impl Growing {
         let more = match self.meant {
             Meant::Either | Meant::EitherOnce => match text.strip_prefix(&self.snapshot) {
                 Some(rest) => {
-                    let goes_on = !rest.is_empty() && !trimmed(&self.snapshot).is_empty();
+                    let goes_on = !rest.is_empty() && is_telling(text);
+                    let is_long = trimmed(&self.snapshot).len() >= LONG;
                     text.clone_into(&mut self.snapshot);
                     self.joined.push_str(text);
                     match self.meant {
+                        _ if is_long => return (self.decide(Meant::All), false),
                         Meant::Either if goes_on => self.meant = Meant::EitherOnce,
                         Meant::EitherOnce if goes_on => return (self.decide(Meant::All), false),
                         _ => {}
                     }
                     String::new()
                 }
-                // The last message can be without the white space around it.
-                None if trimmed(text) == trimmed(&self.snapshot) => String::new(),
+                // The last message can be without the white space around it. Or this is a piece.
+                None if trimmed(text) == trimmed(&self.snapshot) => {
+                    self.joined.push_str(text);
+                    String::new()
+                }
                 None => {
                     self.joined.push_str(text);
                     self.decide(Meant::Pieces)
@@ -108,30 +121,47 @@ impl Growing {
                     String::new()
                 }
             },
-            Meant::Pieces => match text.strip_prefix(&self.joined) {
-                // The whole once more, perhaps with the last piece.
-                Some(rest) => {
-                    self.joined.push_str(rest);
-                    rest.to_owned()
-                }
-                None if trimmed(text) == trimmed(&self.joined) => String::new(),
-                None => {
-                    self.joined.push_str(text);
-                    text.to_owned()
-                }
-            },
+            Meant::Pieces => self.push_piece(text),
         };
         (more, contradicts)
     }
 
-    /// Nothing more comes before what comes now: gives what waited.
-    fn finish(&mut self) -> String {
+    fn push_piece(&mut self, text: &str) -> String {
+        let is_long = trimmed(&self.joined).len() >= LONG;
+        match text.strip_prefix(&self.joined) {
+            // The whole once more, perhaps with the last piece.
+            Some(rest) if is_long => {
+                self.joined.push_str(rest);
+                rest.to_owned()
+            }
+            None if is_long && trimmed(text) == trimmed(&self.joined) => String::new(),
+            more if more.is_some() || trimmed(text) == trimmed(&self.joined) => {
+                text.clone_into(&mut self.again);
+                String::new()
+            }
+            _ => {
+                // More follows: what waited was a piece.
+                let mut more = std::mem::take(&mut self.again);
+                more.push_str(text);
+                self.joined.push_str(&more);
+                more
+            }
+        }
+    }
+
+    /// Nothing more comes before what comes now: gives what waited, and whether another reading of it
+    /// would have been as good.
+    fn finish(&mut self) -> (String, bool) {
         let is_open = matches!(self.meant, Meant::Either | Meant::EitherOnce);
         // After one chunk both readings are the same.
         if is_open && self.snapshot.len() < self.joined.len() {
-            return self.decide(Meant::All);
+            let is_doubtful = !is_telling(&self.snapshot);
+            return (self.decide(Meant::All), is_doubtful);
         }
-        String::new()
+        let again = std::mem::take(&mut self.again);
+        let rest = again.strip_prefix(&self.joined).unwrap_or_default();
+        self.joined.push_str(rest);
+        (rest.to_owned(), false)
     }
 
     fn is_used(&self) -> bool {
@@ -147,6 +177,12 @@ impl Growing {
         *other = String::new();
         kept.get(self.first..).unwrap_or_default().to_owned()
     }
+}
+
+/// Whether there is more in a text than one character repeated.
+fn is_telling(raw: &str) -> bool {
+    let text = trimmed(raw).as_bytes();
+    text.iter().any(|byte| text.first() != Some(byte))
 }
 
 /// `raw`, the inside of a JSON string, without the white space around it.
@@ -243,7 +279,9 @@ impl Machine {
             let (mut more, contradiction) = growing.push(text);
             contradicts |= contradiction;
             if is_over {
-                more.push_str(&growing.finish());
+                let (rest, is_doubtful) = growing.finish();
+                contradicts |= is_doubtful;
+                more.push_str(&rest);
             }
             more
         };
@@ -278,11 +316,18 @@ impl Machine {
         Ok(())
     }
 
-    /// The stream is over: what a message said last was all of it.
+    /// Something else comes, or the stream is over: what a message said last was all of it.
     pub(super) fn finish_messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let Snapshots { mut text, mut reasoning, mut refusal, field, .. } =
-            std::mem::take(&mut self.snapshots);
-        self.say(field, [&reasoning.finish(), &text.finish(), &refusal.finish()], out)
+        let Snapshots { text, reasoning, refusal, field, .. } = &mut self.snapshots;
+        if ![&*text, reasoning, refusal].into_iter().any(Growing::is_used) {
+            return Ok(());
+        }
+        let field = *field;
+        let [thought, text, refusal] = [reasoning, text, refusal].map(Growing::finish);
+        if thought.1 || text.1 || refusal.1 {
+            self.warnings.add("upstream_text_changed");
+        }
+        self.say(field, [&thought.0, &text.0, &refusal.0], out)
     }
 
     /// Takes reasoning, text and refusal, escaped.
@@ -317,7 +362,7 @@ mod tests {
     fn is(chunks: &[&str], sent: &[&str]) {
         let mut text = Growing::default();
         let mut found: Vec<String> = chunks.iter().map(|chunk| text.push(chunk).0).collect();
-        found.push(text.finish());
+        found.push(text.finish().0);
         assert_eq!(found, sent, "{chunks:?}");
     }
 
@@ -330,10 +375,17 @@ mod tests {
         // Pieces, also where one begins with the one before.
         is(&["H", "i", "!"], &["H", "i", "!", ""]);
         is(&["ha", "ha", "ha", "!"], &["ha", "", "", "haha!", ""]);
+        is(&["=", "==", "====", "\\n", "Title"], &["=", "", "", "======\\n", "Title", ""]);
+        is(&["no ", "no", "pe"], &["no ", "", "nope", ""]);
+        is(&["\\n", "    ", "x = 1"], &["\\n", "", "    x = 1", ""]);
+        is(&["1", "2", "12", " eggs"], &["1", "2", "", "12 eggs", ""]);
         is(&["\\n", "\\n\\n", "\\n\\n\\nx", "y"], &["\\n", "", "", "\\n\\n\\n\\n\\nxy", ""]);
         // And all of it at the end, perhaps without the white space around it.
         is(&["H", "i", "!", "Hi!"], &["H", "i", "!", "", ""]);
-        is(&["H", "i", "Hi!"], &["H", "i", "!", ""]);
+        is(&["H", "i", "Hi!"], &["H", "i", "", "!"]);
+        let (long, twice) = ("x y".repeat(30), ["x y".repeat(30).as_str(), "!"].concat());
+        is(&[&long, &twice, "x"], &[&long, "!", "", ""]);
+        is(&["H", &long, &["H", &long, "!"].concat(), "?"], &["H", &long, "!", "?", ""]);
         is(&["\\n\\nH", "i ", "Hi"], &["\\n\\nH", "i ", "", ""]);
         is(&[" Hi\\n", "Hi"], &[" Hi\\n", "", ""]);
         is(&["", "H"], &["", "H", ""]);
