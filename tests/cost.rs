@@ -17,6 +17,7 @@ use std::time::Instant;
 use creole::asked::{Asked, Tool};
 use creole::config::Settings;
 use creole::ids::Ids;
+use creole::profile::TextToolCalls;
 use creole::stream::Answer;
 
 /// Counts the bytes that the current thread holds, and the most that it held.
@@ -72,7 +73,7 @@ fn processor_time(start: Instant) -> u64 {
 }
 
 /// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
-fn cost(stream: &str) -> f64 {
+fn cost(stream: &str, syntax: TextToolCalls) -> f64 {
     // The clock of the system counts in steps; so many bytes take some of them.
     const BYTES_MIN: usize = LARGE;
     let settings = Settings::default();
@@ -81,7 +82,10 @@ fn cost(stream: &str) -> f64 {
     let start = Instant::now();
     let before = processor_time(start);
     for _ in 0..runs {
-        let mut answer = answer(true, &settings);
+        let mut asked = Asked { model: "claude".to_owned(), stream: true, ..Asked::default() };
+        asked.profile.text_tool_calls = syntax;
+        asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
+        let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));
         for piece in stream.as_bytes().chunks(64) {
             answer.handle_piece(piece, &mut out).expect("it is a right answer");
             out.clear();
@@ -99,10 +103,15 @@ const RATIO_MAX: f64 = 2.5;
 /// fast.
 #[track_caller]
 fn assert_linear(what: &str, small: &str, large: &str) {
+    assert_linear_with(what, TextToolCalls::Off, small, large);
+}
+
+#[track_caller]
+fn assert_linear_with(what: &str, syntax: TextToolCalls, small: &str, large: &str) {
     let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
     for _ in 0..12 {
-        best_small = best_small.min(cost(small));
-        best_large = best_large.min(cost(large));
+        best_small = best_small.min(cost(small, syntax));
+        best_large = best_large.min(cost(large, syntax));
         if best_large <= best_small * RATIO_MAX {
             println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
             return;
@@ -227,6 +236,26 @@ fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
         body + MESSAGE_END
     };
     assert_linear("blocks that wait", &blocks(100), &blocks(4000));
+}
+
+#[test]
+fn what_is_hardly_an_event_costs_as_much_a_byte_in_a_large_one() {
+    let said = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}".to_owned();
+    let junk = |bytes| said.clone() + &"x{}".repeat(bytes / 3) + "\n\n" + CHUNK_END;
+    assert_linear("objects between junk", &junk(SMALL), &junk(256 << 10));
+    let empty = |bytes| said.clone() + "\n\n" + &"data:\n".repeat(bytes / 6) + "\n" + CHUNK_END;
+    assert_linear("lines without data", &empty(SMALL), &empty(256 << 10));
+}
+
+#[test]
+fn looking_for_calls_in_text_costs_as_much_a_byte_in_a_long_chunk() {
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n{CHUNK_END}")
+    };
+    let lines = |bytes| chunk(&"a line of words\\n".repeat(bytes / 17));
+    assert_linear_with("lines", TextToolCalls::Mistral, &lines(SMALL), &lines(256 << 10));
+    let marks = |bytes| chunk(&("`".to_owned() + &"[TOOL_CALLS] ".repeat(bytes / 13)));
+    assert_linear_with("marks in code", TextToolCalls::Mistral, &marks(SMALL), &marks(256 << 10));
 }
 
 /// Feeds what `next` gives, for as long as the answer takes it, up to 24 MB; gives the most memory

@@ -83,7 +83,8 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
 fn broken_len(text: &str) -> usize {
     if !text.starts_with('{') {
         let object = text.find('{').unwrap_or(text.len());
-        return text.find(DONE).unwrap_or(text.len()).min(object);
+        // Not further than the object: an event can be junk and objects in turn, millions of them.
+        return text.get(..object).and_then(|junk| junk.find(DONE)).unwrap_or(object);
     }
     let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
     for (at, byte) in text.bytes().enumerate() {

@@ -202,10 +202,11 @@ impl Decoder {
             None => (line, b"".as_slice()),
         };
         let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
-        if is(b"data") || is(b"error") {
+        // llama.cpp, until the end of 2025. A line of a log that begins with `ERROR:` is none.
+        let is_error = name == b"error" && value.trim_ascii_start().first() == Some(&b'{');
+        if is(b"data") || is_error {
             let anew = self.has_data && starts_anew(self.data(), value);
-            // llama.cpp, until the end of 2025.
-            if is(b"error") {
+            if is_error {
                 let called = if anew || self.called_late.is_some() {
                     self.called_late.get_or_insert_default()
                 } else {
@@ -282,8 +283,9 @@ fn without_padding(mut line: &[u8]) -> &[u8] {
 /// Whether `value` is another event, and no other line of the JSON text in `data`: nothing in JSON
 /// ends a line with `}` and begins the next with `{`.
 fn starts_anew(data: &[u8], value: &[u8]) -> bool {
-    data.trim_ascii_end().last() == Some(&b'}')
-        && (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE)
+    // `value` first: it is one line, and `data` is all lines so far.
+    (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE)
+        && data.trim_ascii_end().last() == Some(&b'}')
 }
 
 #[cfg(test)]

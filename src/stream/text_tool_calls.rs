@@ -91,21 +91,28 @@ impl Markup {
 
     /// Takes text; gives what is certainly text.
     pub(super) fn push(&mut self, text: &str) -> String {
-        match self.state {
-            State::Off => return text.to_owned(),
-            State::Found => {
-                self.held.push_str(text);
-                return String::new();
-            }
-            State::Watching => self.held.push_str(text),
-        }
         let mut out = String::new();
+        // By lines: each takes what is before it off `held`, which would copy all lines after it.
+        for line in text.split_inclusive('\n') {
+            match self.state {
+                State::Off => out.push_str(line),
+                State::Found => self.held.push_str(line),
+                State::Watching => {
+                    self.held.push_str(line);
+                    self.read(&mut out);
+                }
+            }
+        }
+        out
+    }
+
+    fn read(&mut self, out: &mut String) {
         while self.state == State::Watching && !self.held.is_empty() {
             let before = self.held.len();
             if self.line_start {
-                self.read_line_start(&mut out)
+                self.read_line_start(out);
             } else {
-                self.read_line(&mut out)
+                self.read_line(out);
             }
             if self.held.len() == before {
                 break;
@@ -114,7 +121,6 @@ impl Markup {
         if self.state == State::Off {
             out.push_str(&std::mem::take(&mut self.held));
         }
-        out
     }
 
     /// `held` is the start of a line.
@@ -167,8 +173,11 @@ impl Markup {
         let mut ready = line.len();
         if self.anywhere() && self.fence.is_none() {
             for marker in self.markers() {
+                let (mut spans, mut counted) = (false, 0);
                 let found = words::places(line, marker).find(|at| {
-                    let spans = line.get(..*at).unwrap_or_default().matches('`').count() % 2 == 1;
+                    let marks = line.get(counted..*at).unwrap_or_default().matches('`').count();
+                    spans ^= marks % 2 == 1;
+                    counted = *at;
                     spans == self.in_span
                 });
                 if let Some(at) = found {
