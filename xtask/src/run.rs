@@ -107,6 +107,14 @@ pub(crate) fn start_anywhere(
     start(host, given, document, profile, http::free_port()?, children)
 }
 
+/// The demo model's binary: `CREOLE_DEMO` if that is set, else a new one.
+pub(crate) fn demo_model() -> Result<PathBuf> {
+    match std::env::var_os("CREOLE_DEMO") {
+        Some(chosen) => Ok(chosen.into()),
+        None => workspace::build("creole-demo", &["--bin", "creole-demo"], ""),
+    }
+}
+
 /// Starts a host in front of `given`, or of the demo model, and waits until it answers.
 fn start(
     host: Host,
@@ -125,10 +133,7 @@ fn start(
     let upstream = match given {
         Some(upstream) => upstream,
         None => {
-            let arguments = ["--bin", "creole-demo"];
-            let binary = step("building the demo model", || {
-                workspace::build("creole-demo", &arguments, "")
-            })?;
+            let binary = step("building the demo model", demo_model)?;
             let mut command = Command::new(binary);
             let url = children.start_and_read_line("the demo model", &mut command, &demo_log)?;
             Url::parse(&url)?

@@ -79,6 +79,7 @@ fn copy(from: &Path, to: &Path, pages: &mut usize) -> Result<()> {
 /// A page without its links to what is not in `docs/`.
 fn within(page: &str, path: &Path) -> String {
     let docs = workspace::root().join("docs");
+    let docs = docs.canonicalize().unwrap_or(docs);
     let mut out = String::with_capacity(page.len());
     let mut rest = page;
     while let Some((before, after)) = rest.split_once("](") {

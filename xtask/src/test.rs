@@ -191,6 +191,13 @@ struct Outcome {
     seconds: f64,
 }
 
+impl Outcome {
+    /// A stage that gave nothing.
+    fn lost(name: &'static str) -> Self {
+        Self { name, passed: 0, failed: 1, ignored: 0, good: false, seconds: 0.0 }
+    }
+}
+
 /// Runs the stages, all of them even after a failure, and says whether every one passed. The counts are
 /// the last line that is printed.
 pub(crate) fn test(options: &Options) -> Result<bool> {
@@ -224,8 +231,10 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
         if wanted(&stage) || artefacts && last.is_some_and(|last| at < last) {
             println!("\n== {}", stage.name);
             let outcome = run(stage, &mut variables);
-            if artefacts {
+            if artefacts && outcome.good {
                 others = Beside::start(&names, &variables)?;
+            } else if artefacts {
+                outcomes.extend(names.iter().map(|name| Outcome::lost(name)));
             }
             outcomes.push(outcome);
             outcomes.extend(others.ended());
@@ -306,6 +315,9 @@ fn artefacts() -> Result<Variables> {
     let mut runner = wasmtime.clone().into_os_string();
     runner.push(" run --dir=/");
     let python = setup::python_with_wasmtime()?;
+    // Stages that run side by side must find everything there.
+    setup::python_with_yaml()?;
+    setup::python_with_prometheus()?;
     // Cargo writes both to one place, and the last one stays there.
     let filter_with_hooks = build::filter_with_hooks()?;
     let filter = build::one(&build::FILTER)?;
@@ -314,7 +326,7 @@ fn artefacts() -> Result<Variables> {
     let with_hooks = worker::with_hooks()?;
     let (workerd, modules) = (setup::workerd()?, worker::shipped()?);
     let gateway = gateway::binary()?;
-    let demo = workspace::build("creole-demo", &["--bin", "creole-demo"], "")?;
+    let demo = crate::run::demo_model()?;
     Ok(vec![
         ("CREOLE_ENVOY", envoy.into()),
         ("CREOLE_WASM", filter.into()),

@@ -9,6 +9,7 @@ version served it.
 
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -144,9 +145,14 @@ class Envoy:
 
 
 def free():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port below those that the system gives to clients, so that no connection takes it meanwhile."""
+    while True:
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", random.randrange(10_000, 30_000)))
+            except OSError:
+                continue
+            return listener.getsockname()[1]
 
 
 def reload(check, envoy):

@@ -2,7 +2,7 @@
 //! `requirements.txt`, which pins every one of them.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,13 +35,16 @@ pub(crate) fn locked(
     for file in NPM_FILES.iter().chain([&REQUIREMENTS]) {
         wanted.push_str(&fs::read_to_string(sources.join(file)).unwrap_or_default());
     }
+    // Stages that run side by side can want the same.
+    fs::create_dir_all(folder)?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
     let complete = folder.join("complete");
     if fs::read_to_string(&complete).is_ok_and(|text| text == wanted) {
         return Ok(());
     }
     let shown = folder.strip_prefix(workspace::root()).unwrap_or(folder).display();
     step(&format!("installing {name} into {shown}"), || {
-        fs::create_dir_all(folder)?;
         if python {
             from_pypi(&sources.join(REQUIREMENTS), &folder.join("python"))?;
         }

@@ -20,12 +20,16 @@ use crate::workspace::own;
 const AT_ONCE: usize = 2;
 
 /// What runs beside.
-pub(super) struct Beside(Receiver<(Outcome, Vec<u8>)>);
+pub(super) struct Beside {
+    /// Those that have not ended.
+    running: Vec<&'static str>,
+    outcomes: Receiver<(Outcome, Vec<u8>)>,
+}
 
 impl Beside {
     /// Nothing.
     pub(super) fn none() -> Self {
-        Self(mpsc::channel().1)
+        Self { running: Vec::new(), outcomes: mpsc::channel().1 }
     }
 
     /// These stages.
@@ -46,17 +50,23 @@ impl Beside {
                 }
             });
         }
-        Ok(Self(outcomes))
+        Ok(Self { running: names.to_vec(), outcomes })
     }
 
     /// Those that have ended since the last call, shown.
-    pub(super) fn ended(&self) -> Vec<Outcome> {
-        self.0.try_iter().map(show).collect()
+    pub(super) fn ended(&mut self) -> Vec<Outcome> {
+        let ended: Vec<Outcome> = self.outcomes.try_iter().map(show).collect();
+        self.running.retain(|name| ended.iter().all(|outcome| outcome.name != *name));
+        ended
     }
 
-    /// All others, when they have ended.
+    /// All others, when they have ended. One that gave nothing has failed.
     pub(super) fn all(self) -> Vec<Outcome> {
-        self.0.into_iter().map(show).collect()
+        let Self { mut running, outcomes } = self;
+        let mut ended: Vec<Outcome> = outcomes.into_iter().map(show).collect();
+        running.retain(|name| ended.iter().all(|outcome| outcome.name != *name));
+        ended.extend(running.into_iter().map(Outcome::lost));
+        ended
     }
 }
 
