@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const PLACES: [&str; 5] = ["src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
 
 /// A statement that makes an error, or the text of one, has one of these.
-const MAKERS: [&str; 10] = [
+const MAKERS: [&str; 11] = [
     "Error::invalid(",
     "Error::new(",
     "Error::misbehaved(",
@@ -20,6 +20,7 @@ const MAKERS: [&str; 10] = [
     "Error::value(",
     "refuse(",
     "error(Fault",
+    "unreachable(",
     "let message",
     "Due::Stalled(",
     "Level::Error",
@@ -170,6 +171,33 @@ fn every_error_of_the_sources_is_on_the_page() {
 }
 
 #[test]
+fn every_text_that_an_error_takes_from_a_constant_is_on_the_page() {
+    let cells = cells();
+    let sources = sources();
+    let mut seen = 0;
+    for (name, text) in &sources {
+        for after in text.split("misbehaved(").skip(1) {
+            let constant = after.split([')', '.']).next().unwrap();
+            let is_constant = |letter: char| letter.is_ascii_uppercase() || letter == '_';
+            if constant.is_empty() || !constant.chars().all(is_constant) {
+                continue;
+            }
+            seen += 1;
+            let begin = format!("const {constant}: &str = \"");
+            let told = sources
+                .iter()
+                .filter_map(|(_, text)| text.split_once(&begin)?.1.split('"').next())
+                .collect::<BTreeSet<_>>();
+            assert!(!told.is_empty(), "{name}: {constant} is elsewhere");
+            for text in told {
+                assert!(cells.iter().any(|cell| cell == text), "{name}: not on the page: {text}");
+            }
+        }
+    }
+    assert!(seen > 4, "the rule finds nothing any more: {seen}");
+}
+
+#[test]
 fn every_text_of_the_page_is_in_the_sources() {
     let all: Vec<String> = sources()
         .iter()
@@ -195,6 +223,12 @@ fn every_code_of_the_sources_is_on_the_page() {
             if made || constant {
                 codes.insert(text);
             }
+        }
+    }
+    for (name, text) in sources().into_iter().filter(|(name, _)| name.starts_with("src/")) {
+        for after in text.split("warnings.add_named(").skip(1) {
+            let is_seen = after.trim_start().starts_with('"');
+            assert!(is_seen, "{name}: write the code where it is added, so that it is seen here");
         }
     }
     assert!(codes.len() > 35, "the rule finds nothing any more: {codes:?}");

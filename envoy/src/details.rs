@@ -55,13 +55,43 @@ fn is_timeout(name: &str) -> bool {
 }
 
 fn reset(reason: &str) -> Failure {
-    // What stands behind the bar is a transport's text and may name addresses.
-    let reason = reason.split(['|', '}', ':']).next().unwrap_or_default();
-    match reason {
+    let (reason, transport) = reason.split_once('|').unwrap_or((reason, ""));
+    match reason.split(['}', ':']).next().unwrap_or_default() {
         "overflow" => Failure::NoHealthyUpstream,
-        "" => Failure::Unreachable("connection failure".to_owned()),
-        _ => Failure::Unreachable(reason.replace('_', " ")),
+        "connection_timeout" => unreachable("the connection timed out"),
+        "connection_termination" | "http1_premature_upstream_half_close" => {
+            unreachable("it closed the connection before it answered")
+        }
+        "remote_reset" | "remote_refused_stream_reset" => unreachable("it refused the request"),
+        "protocol_error" => unreachable("it does not speak HTTP"),
+        _ => not_connected(transport),
     }
+}
+
+/// Why there was no connection. What the transport says of it may name addresses, so it is matched and
+/// not passed on.
+fn not_connected(transport: &str) -> Failure {
+    let says = |words: &str| transport.contains(words);
+    if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
+        unreachable("TLS: its certificate is not valid")
+    } else if says("TLS_error") && says("WRONG_VERSION_NUMBER") {
+        unreachable("TLS: it does not speak TLS")
+    } else if says("TLS_error") {
+        unreachable("TLS: the handshake failed")
+    } else if says("Connection_refused") {
+        unreachable("the connection was refused")
+    } else if says("No_route_to_host") {
+        unreachable("its host is unreachable")
+    } else if says("Network_is_unreachable") {
+        unreachable("its network is unreachable")
+    } else {
+        unreachable("the connection failed")
+    }
+}
+
+/// The other hosts say the same of the same.
+fn unreachable(reason: &str) -> Failure {
+    Failure::Unreachable(reason.to_owned())
 }
 
 /// How a stream ended that never came to its end.
@@ -97,23 +127,49 @@ mod tests {
         assert_eq!(origin("via_upstream", 503, true), Origin::Upstream);
         assert_eq!(origin("", 200, true), Origin::Upstream);
         assert_eq!(origin("route_not_found", 404, true), Origin::Envoy(Failure::NoRoute));
-        let details = "upstream_reset_before_response_started{connection_termination}";
-        assert_eq!(
-            origin(details, 503, true),
-            Origin::Envoy(Failure::Unreachable("connection termination".into()))
-        );
         let full = "upstream_reset_before_response_started{overflow}";
         assert_eq!(origin(full, 503, true), Origin::Envoy(Failure::NoHealthyUpstream));
     }
 
     #[test]
     fn a_transport_failure_names_no_address() {
-        let details = "upstream_reset_before_response_started{remote_connection_failure|\
-                       delayed_connect_error:_Connection_refused_10.0.0.7:443}";
-        let Origin::Envoy(Failure::Unreachable(reason)) = origin(details, 503, true) else {
-            panic!("not reshaped");
-        };
-        assert_eq!(reason, "remote connection failure");
+        assert_eq!(
+            said(
+                "remote_connection_failure|delayed_connect_error:_Connection_refused_10.0.0.7:443"
+            ),
+            "the connection was refused"
+        );
+        assert_eq!(said("remote_connection_failure|10.0.0.7:443_is_down"), "the connection failed");
+    }
+
+    #[test]
+    fn envoys_reasons_are_told_in_the_words_of_all_hosts() {
+        let tls = "remote_connection_failure|TLS_error:|268435581:SSL_routines:OPENSSL_internal:";
+        for (reason, words) in [
+            ("", "the connection failed"),
+            ("local_connection_failure", "the connection failed"),
+            ("connection_timeout", "the connection timed out"),
+            ("connection_termination", "it closed the connection before it answered"),
+            ("protocol_error", "it does not speak HTTP"),
+            ("remote_reset", "it refused the request"),
+            (
+                &format!("{tls}CERTIFICATE_VERIFY_FAILED:TLS_error_end"),
+                "TLS: its certificate is not valid",
+            ),
+            (&format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"), "TLS: it does not speak TLS"),
+            (&format!("{tls}NO_SHARED_CIPHER:TLS_error_end"), "TLS: the handshake failed"),
+            ("a_reason_of_tomorrow", "the connection failed"),
+        ] {
+            assert_eq!(said(reason), words, "{reason}");
+        }
+    }
+
+    fn said(reason: &str) -> String {
+        let details = format!("upstream_reset_before_response_started{{{reason}}}");
+        match origin(&details, 503, true) {
+            Origin::Envoy(Failure::Unreachable(words)) => words,
+            other => panic!("{reason}: {other:?}"),
+        }
     }
 
     #[test]

@@ -119,11 +119,10 @@ impl Guarded {
         }
         for stuck in &verdict.stuck {
             warnings.acted("breaker");
-            let code = match stuck.why {
-                Why::Failing => "tool_failing",
-                Why::Repeating => "tool_repeating",
-            };
-            warnings.add_named(code, &stuck.name);
+            match stuck.why {
+                Why::Failing => warnings.add_named("tool_failing", &stuck.name),
+                Why::Repeating => warnings.add_named("tool_repeating", &stuck.name),
+            }
         }
         let breaker = &settings.breaker;
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
