@@ -250,3 +250,44 @@ fn clients_that_leave_end_the_exchange() {
     assert_eq!(exchange.poll_timeout(), None);
     assert_eq!(exchange.report().status, 499);
 }
+
+#[test]
+fn what_is_known_of_a_refused_request_is_reported() {
+    let config = drive::config(
+        r#"{"upstreams":{"big":{"guards":{"tool_turns_max":1,"tool_turns_action":"error"}}},
+            "models":{"claude-*":{"upstream":"big","model":"m"}}}"#,
+    );
+    let turn = json!([
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}]},
+    ]);
+    let tools = json!([{"name": "look", "input_schema": {"type": "object"}}]);
+    for (status, body, model, upstream) in [
+        (
+            404,
+            json!({"model": "gpt", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}),
+            "gpt",
+            "",
+        ),
+        (
+            400,
+            json!({"max_tokens": 9, "messages": turn, "model": "claude-x", "tools": tools}),
+            "claude-x",
+            "big",
+        ),
+        (400, json!({"messages": 1, "model": "claude-x"}), "claude-x", "big"),
+        (400, json!({"messages": [], "model": {"not": "a name"}}), "", ""),
+        (400, json!({"messages": [], "model": "x".repeat(300)}), "", ""),
+    ] {
+        let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let reply = exchange.handle_request(body.to_string().as_bytes(), NOW).unwrap_err();
+        let report = exchange.report();
+        assert_eq!(
+            (reply.head.status, report.model.as_str(), report.upstream.as_str()),
+            (status, model, upstream),
+            "{body}"
+        );
+    }
+}

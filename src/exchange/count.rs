@@ -25,7 +25,10 @@ impl Exchange {
     ) -> Result<UpstreamRequest, Reply> {
         let estimate = match translate::count_tokens(text, &self.config) {
             Ok(estimate) => estimate,
-            Err(error) => return Err(self.refuse(&error)),
+            Err(error) => {
+                self.note_refused(text);
+                return Err(self.refuse(&error));
+            }
         };
         let question = tokenizer::question(text, &self.config, &self.client.headers);
         if let Some(Question { upstream, body, beside, asked }) = question {

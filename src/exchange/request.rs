@@ -7,10 +7,14 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
 use crate::error::{Error, Fault, Kind};
+use crate::json::Reader;
 use crate::report::Outcome;
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
 use crate::translate::{self, Translated};
+
+/// Longest name that is taken from a request that is refused: the log has it.
+const MODEL_BYTES_MAX: usize = 256;
 
 impl Exchange {
     /// The head of a request has come. `path` may have a query.
@@ -143,7 +147,10 @@ impl Exchange {
                 self.end(Outcome::Answered, 200);
                 Err(Reply { head, body })
             }
-            Err(error) => Err(self.refuse(&error)),
+            Err(error) => {
+                self.note_refused(text);
+                Err(self.refuse(&error))
+            }
         }
     }
 
@@ -206,6 +213,15 @@ impl Exchange {
         self.report.asked = asked.shape;
     }
 
+    /// What is known of a request that is refused: the model, and the upstream that it would have got.
+    pub(super) fn note_refused(&mut self, body: &str) {
+        let Some(model) = model_of(body, self.config.settings.depth_max) else { return };
+        if let Some((upstream, _)) = self.config.route(&model) {
+            self.report.upstream.clone_from(&upstream.name);
+        }
+        self.report.model = model;
+    }
+
     pub(super) fn refuse(&mut self, error: &Error) -> Reply {
         if error.should_retry == Some(false) && !self.report.guards.is_empty() {
             self.report.cause.get_or_insert("guard");
@@ -231,4 +247,18 @@ impl Exchange {
     fn answer_head(&mut self, answer: &Answer) -> Head {
         self.success_head(answer.is_stream(), None)
     }
+}
+
+/// `model` of a body that may be wrong elsewhere.
+fn model_of(body: &str, depth_max: u32) -> Option<String> {
+    let mut reader = Reader::new(body, depth_max);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        if key == "model" {
+            let model = reader.string().ok()?;
+            return (model.decoded_len() <= MODEL_BYTES_MAX).then(|| model.decode().into_owned());
+        }
+        reader.skip().ok()?;
+    }
+    None
 }
