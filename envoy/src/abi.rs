@@ -27,6 +27,9 @@ use crate::filter::ContextId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Status(u32);
 
+/// What was asked for is not there.
+const NOT_FOUND: Status = Status(1);
+
 /// A `proxy_buffer_type_t`.
 #[derive(Clone, Copy)]
 #[repr(u32)]
@@ -390,10 +393,17 @@ fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
     }
 }
 
-/// The configuration of the route, as text: `metadata.filter_metadata.creole.configuration` of it.
-fn route_metadata() -> String {
-    property(&["xds", "route_metadata", "filter_metadata", "creole", "configuration"])
-        .unwrap_or_default()
+/// The configuration of the route, as text: `metadata.filter_metadata.creole.configuration` of it. Empty
+/// if there is none; nothing if there may be one that the host does not give.
+fn route_metadata() -> Option<String> {
+    match property(&["xds", "route_metadata", "filter_metadata", "creole", "configuration"]) {
+        Ok(text) => Some(text),
+        Err(NOT_FOUND) => Some(String::new()),
+        Err(Status(status)) => {
+            log(Level::Error, &format!("route metadata: status {status} of the host"));
+            None
+        }
+    }
 }
 
 fn code_details() -> String {
@@ -479,7 +489,8 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
     let (seed, now) = (seed(id), now());
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();
-    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, &route, seed, now));
+    let route = route.as_deref();
+    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, route, seed, now));
     finish(id, &decision, STOP_ITERATION)
 }
 

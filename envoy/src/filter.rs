@@ -20,7 +20,8 @@ use crate::stream::Stream;
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
 
-/// Most routes with a configuration of their own that are remembered; beyond, all are read anew.
+/// Most routes with a configuration of their own that are remembered; beyond, the
+/// oldest is forgotten and read anew.
 const ROUTES_MAX: usize = 64;
 
 /// The number that the host gave a context.
@@ -76,7 +77,7 @@ impl Plugin {
             }
         };
         if self.routes.len() >= ROUTES_MAX {
-            self.routes.clear();
+            self.routes.remove(0);
         }
         self.routes.push((route.to_owned(), read.clone()));
         read
@@ -157,13 +158,13 @@ impl Filter {
     }
 
     /// The request's head. `seed` must differ for each stream of all replicas. `route`: the metadata
-    /// of its route, or nothing.
+    /// of its route, empty if it has none, nothing if it cannot be read.
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
         head: &[Header],
         end_of_stream: bool,
-        route: &str,
+        route: Option<&str>,
         seed: u128,
         now: Millis,
     ) -> Decision {
@@ -171,7 +172,8 @@ impl Filter {
         let Some(plugin) = self.plugins.get_mut(entry.plugin) else { return Decision::pass() };
         let Some(config) = plugin.config.clone() else { return Decision::pass() };
         let mut actions = Vec::new();
-        let (config, failure) = match plugin.for_route(route, &config, &mut actions) {
+        let known = route.and_then(|route| plugin.for_route(route, &config, &mut actions));
+        let (config, failure) = match known {
             Some(config) => (config, None),
             None => (config, Some(Failure::Misconfigured)),
         };

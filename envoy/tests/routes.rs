@@ -54,6 +54,17 @@ fn a_route_that_is_configured_badly_serves_nobody_and_is_told_once() {
 }
 
 #[test]
+fn a_route_whose_metadata_the_host_does_not_give_serves_nobody() {
+    let mut envoy = Envoy::new(r#"{"models":{"*":{"model":"of-all"}}}"#);
+    envoy.gives_route = false;
+    envoy.request("POST", MESSAGES, &key(), false);
+    assert_eq!(local(&envoy.body(ASK, true)).status, 500);
+    envoy.next_stream();
+    envoy.gives_route = true;
+    assert!(sent(&mut envoy).contains("of-all"));
+}
+
+#[test]
 fn without_paused_heads_a_bad_route_is_refused_at_once() {
     let mut envoy = Envoy::new(r#"{"pause_headers":false}"#);
     envoy.route = "{".to_owned();
@@ -78,6 +89,24 @@ fn any_number_of_routes_is_served() {
         assert!(sent(&mut envoy).contains(&format!(r#""m{number}""#)), "{number}");
         envoy.next_stream();
     }
+}
+
+#[test]
+fn a_route_too_many_makes_only_the_oldest_forgotten() {
+    let mut envoy = Envoy::new("{}");
+    let mut told = |number: usize| {
+        envoy.next_stream();
+        envoy.route = format!(r#"{{"no such key":{number}}}"#);
+        let decision = envoy.request("POST", MESSAGES, &key(), false);
+        decision.actions.iter().any(|action| matches!(action, Action::Log(..)))
+    };
+    for number in 0..65 {
+        assert!(told(number), "{number}");
+    }
+    for number in 1..65 {
+        assert!(!told(number), "{number}");
+    }
+    assert!(told(0));
 }
 
 /// Not a matter of routes' metadata, but of where a head leads that leaves before its body.

@@ -14,6 +14,8 @@ pub(crate) struct Envoy {
     pub(crate) id: u32,
     pub(crate) now: u64,
     pub(crate) route: String,
+    /// Envoy gives the metadata of the route.
+    pub(crate) gives_route: bool,
 }
 
 impl Envoy {
@@ -21,7 +23,8 @@ impl Envoy {
         let mut filter = Filter::default();
         filter.on_context_create(PLUGIN, 0);
         filter.on_configure(PLUGIN, config, |name| Some(format!("secret-{name}"))).unwrap();
-        let mut envoy = Self { filter, id: 1, now: 1_000_000, route: String::new() };
+        let mut envoy =
+            Self { filter, id: 1, now: 1_000_000, route: String::new(), gives_route: true };
         envoy.next_stream();
         envoy
     }
@@ -46,7 +49,8 @@ impl Envoy {
         ];
         head.extend_from_slice(headers);
         let seed = u128::from(self.id);
-        self.filter.on_request_headers(self.id, &head, eos, &self.route, seed, self.now)
+        let route = self.gives_route.then_some(self.route.as_str());
+        self.filter.on_request_headers(self.id, &head, eos, route, seed, self.now)
     }
 
     pub(crate) fn body(&mut self, piece: &[u8], eos: bool) -> Decision {
