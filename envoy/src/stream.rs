@@ -270,7 +270,11 @@ impl Stream {
             State::Waiting => false,
         };
         match details::origin(details, status, !collecting) {
-            Origin::Envoy(failure) => return self.fail(failure, now, Vec::new()),
+            Origin::Envoy(failure) => {
+                // The answer that takes the place of Envoy's has details of its own.
+                details.clone_into(&mut self.request.details);
+                return self.fail(failure, now, Vec::new());
+            }
             Origin::Upstream if collecting => {
                 // Only without paused heads: it did not wait for the request.
                 let failure = match status {
@@ -463,7 +467,9 @@ impl Stream {
         if self.spent_ns > 0 {
             self.exchange.add_translation_us(self.spent_ns / 1000);
         }
-        details.clone_into(&mut self.request.details);
+        if self.request.details.is_empty() {
+            details.clone_into(&mut self.request.details);
+        }
         let report = self.exchange.report();
         observe::finished(&report, &self.request, &self.config, counters, now, &mut actions);
         actions
