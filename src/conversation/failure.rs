@@ -233,6 +233,8 @@ mod tests {
             assert!(failed(words, false, Some(false)), "{words}");
             assert!(!failed(words, false, Some(true)), "{words}");
         }
+        let long = format!("{{\"output\":\"what is missing: {}\"}}", "x".repeat(4000));
+        assert!(!failed(&long, false, None));
         // The tool did its work with what it got.
         assert!(!failed("a.txt\nb.txt", false, None));
         let reference = Block::ToolReference(Str::plain("w"));

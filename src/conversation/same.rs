@@ -234,6 +234,11 @@ mod tests {
             let (left, right) = (far(left), far(right));
             assert_eq!(same_text(read(&left), read(&right)), same, "{left} {right}");
         }
+        // The first byte that differs is far from the end.
+        let (left, right) =
+            [r#""a\n"#, r#""a\u000a"#].map(|text| text.to_owned() + &"x".repeat(70) + "\"").into();
+        let read = |text| Reader::new(text, 1).string().unwrap();
+        assert!(same_text(read(&left), read(&right)) && same_text(read(&right), read(&left)));
         let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
         assert!(!same_result(&result("a", false), &empty));
     }

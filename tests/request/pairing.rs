@@ -129,6 +129,22 @@ fn strict_mode_and_reject_say_what_the_real_api_says() {
 }
 
 #[test]
+fn a_call_is_answered_in_the_message_after_it_and_no_later() {
+    let reject = config("default", json!({}), json!({"guards": {"pairing": "reject"}}));
+    let round = |id: &str| [assistant(json!([call(id)])), user(json!([result(id, "r")]))];
+    let [[one, of_one], [two, of_two]] = [round("t1"), round("t2")];
+    let good = json!({"messages": [user("q"), one, of_one, two, of_two]});
+    assert!(try_with(&reject, &whole(good)).0.is_ok());
+    let late = json!({"messages": [user("q"), one, of_one, assistant("a"), of_one]});
+    let error = try_with(&reject, &whole(late.clone())).0.unwrap_err();
+    assert!(
+        error.message.starts_with("messages.4.content.0: unexpected `tool_use_id`"),
+        "{error:?}"
+    );
+    assert_eq!(refused_strictly(late), error.message);
+}
+
+#[test]
 fn strict_mode_enforces_the_rules_of_the_conversation() {
     for (request, message) in [
         (json!({"messages": []}), "messages: at least one message is required"),

@@ -67,6 +67,17 @@ proptest! {
 }
 
 #[test]
+fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
+    let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
+    let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
+    let result = ToolResult { id, content: vec![text("no")], is_error: true };
+    let user = User { results: vec![result], items: vec![Item::Block(text("stop"))] };
+    let turns = [Turn::Assistant(vec![Block::ToolUse(call)]), Turn::User(user)];
+    assert_eq!(last_reset(&turns, &|_| true), 2);
+    assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
+}
+
+#[test]
 fn a_history_that_gets_on_is_read_at_its_end_only() {
     let mut turns = Vec::new();
     for word in ["one", "two", "three"] {
