@@ -460,6 +460,13 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_is_left_out_where_it_would_leave_fewer_than_ten_digits() {
+        let id = |length_max| Outgoing::new(IdStyle::Any, length_max).id("a b", "f");
+        assert!(id(16).starts_with("call_h") && id(16).len() == 16, "{}", id(16));
+        assert!(!id(15).starts_with("call_h") && id(15).len() == 15, "{}", id(15));
+    }
+
+    #[test]
     fn kimi_ids_are_numbered_over_the_history() {
         let mut kimi = Outgoing::new(IdStyle::Kimi, 0);
         assert_eq!(kimi.id("toolu_01A", "read"), "functions.read:0");

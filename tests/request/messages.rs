@@ -250,6 +250,13 @@ fn breakpoints_are_the_last_four() {
 }
 
 #[test]
+fn what_nobody_wants_cached_gets_no_breakpoint() {
+    let history = json!([user(json!([result("toolu_9", "r"), text("b")]))]);
+    let breakpoints = json!({"cache_breakpoints": true});
+    assert_eq!(messages_to(breakpoints, history.clone()), messages(history));
+}
+
+#[test]
 fn a_prefill_is_sent_or_refused() {
     let request = json!({"messages": [user("q"), assistant("The answer is")]});
     assert_eq!(warned(request.clone()), "prefill");

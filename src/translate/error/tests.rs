@@ -115,7 +115,7 @@ fn a_router_tells_what_the_server_behind_it_said() {
         ("\"<html><b>bad</b></html>\"", "Provider returned error: bad"),
     ] {
         let body = format!(
-            r#"{{"error":{{"message":"Provider returned error","code":500,"metadata":{{"raw":{raw},"provider_name":"p"}}}}}}"#
+            r#"{{"error":{{"metadata":{{"raw":{raw},"provider_name":"p"}},"message":"Provider returned error","code":500}}}}"#
         );
         assert_eq!(message(&body), expected);
     }

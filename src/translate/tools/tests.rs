@@ -292,6 +292,23 @@ fn deferred_tools_wait_until_something_loads_them() {
 }
 
 #[test]
+fn a_tool_that_searches_for_tools_is_known_by_its_name_or_its_description() {
+    let described =
+        |name: &str, text: &str| json!({"name": name, "description": text, "input_schema": {}});
+    for (search, loads) in [
+        (tool("find_tools"), true),
+        (tool("LoadTool"), true),
+        (described("catalogue", "Gives a tool_reference for each word."), true),
+        (tool("search"), false),
+        (tool("tool"), false),
+        (described("catalogue", "Gives words."), false),
+    ] {
+        let names = Given::tools(json!([search, deferred("a"), deferred("b")])).names();
+        assert_eq!(!names.ends_with("a b"), loads, "{search}: {names}");
+    }
+}
+
+#[test]
 fn deferred_tools_that_nothing_could_load_are_all_sent() {
     for tools in [
         json!([deferred("a"), deferred("b")]),
