@@ -404,3 +404,40 @@ fn limits_hold() {
         assert!(text.contains("too large"), "{text}");
     }
 }
+
+#[test]
+fn an_input_that_waits_for_deltas_counts_among_what_waits() {
+    let config = config_with(None, r#","waiting_bytes_max":4096"#);
+    for (length, is_too_large) in [(1000, false), (5000, true)] {
+        let said = json!({"a": "x".repeat(length)});
+        let events = [start(), open_call(0, "x", &said), stop(0), ending("tool_use"), end()];
+        let (bytes, kind) = (sse(&events), (200, "text/event-stream"));
+        let answer = answered(&config, true, kind, [bytes.as_bytes()], End::Complete);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert_eq!(text.contains("too large"), is_too_large, "{text}");
+    }
+}
+
+#[test]
+fn a_message_that_grows_without_end_is_too_large_and_a_stream_is_not() {
+    let config = config_with(None, r#","response_bytes_max":4096"#);
+    let mut events = vec![start(), open_text(0)];
+    events.extend((0..50).map(|_| text(0, &"x".repeat(100))));
+    events.extend([stop(0), ending("end_turn"), end()]);
+    let (bytes, kind) = (sse(&events), (200, "text/event-stream"));
+    for stream in [true, false] {
+        let answer = answered(&config, stream, kind, [bytes.as_bytes()], End::Complete);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert_eq!(text.contains("too large"), !stream, "{text}");
+    }
+}
+
+#[test]
+fn white_space_before_an_input_passes_as_it_came() {
+    let deltas = [input(0, " {\"a\":"), input(0, "1}")];
+    let mut events = vec![start(), open_call(0, "x", &json!({}))];
+    events.extend(deltas);
+    events.extend([stop(0), ending("tool_use"), end()]);
+    let (streamed, _) = both(&sse(&events));
+    assert_eq!(String::from_utf8(streamed.body).unwrap(), sse(&events));
+}

@@ -30,6 +30,7 @@ fn halves_of_a_pair_reach_the_client_together() {
     for (key, kind) in [("content", "text"), ("reasoning", "thinking")] {
         let whole = half(key, "a\\ud83c") + &half(key, "\\udf89b") + done;
         c.gives(&whole, &format!("{kind} \"a🎉b\"; end_turn"));
+        c.gives(&(half(key, "x") + &whole), &format!("{kind} \"xa🎉b\"; end_turn"));
         let lone = half(key, "a\\ud83c") + &half(key, "b") + &half(key, "\\udf89") + done;
         c.gives(&lone, &format!("{kind} \"a\u{fffd}b\u{fffd}\"; end_turn"));
         let last = half(key, "a\\ud83c") + done;
@@ -147,6 +148,16 @@ fn a_refusal_is_text_and_a_reason() {
     let long = case().stream(&done(&[json!({"refusal": "é".repeat(700)})]));
     let explanation = message(&long)["stop_details"]["explanation"].clone();
     assert_eq!(explanation.as_str().unwrap().len(), 1024);
+}
+
+#[test]
+fn reasoning_behind_text_of_the_same_chunk_is_a_block_of_its_own() {
+    let thought =
+        |text: &str| json!({"type": "thinking", "thinking": [{"type": "text", "text": text}]});
+    let parts = |parts: Value| json!({"choices": [{"delta": {"content": parts}}]});
+    let said = json!({"type": "text", "text": "b"});
+    let chunks = [parts(json!([thought("a")])), parts(json!([said, thought("c"), thought("d")]))];
+    case().gives(&done(&chunks), "thinking \"a\", text \"b\", thinking \"cd\"; end_turn");
 }
 
 #[test]

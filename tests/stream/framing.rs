@@ -155,6 +155,22 @@ fn limits_hold() {
 }
 
 #[test]
+fn text_that_was_sent_behind_reasoning_of_its_chunk_does_not_wait() {
+    let c = case().with(|_, settings| settings.waiting_bytes_max = 6000);
+    let both = json!({"choices": [{"delta": {"reasoning": "r", "content": "y".repeat(600)}}]});
+    assert_eq!(c.run(true, [done(&vec![both; 9]).as_bytes()]).error, None);
+}
+
+#[test]
+fn white_space_that_may_yet_begin_reasoning_waits() {
+    let c = case().with(|_, settings| settings.waiting_bytes_max = 3000);
+    let blank = json!({"choices": [{"delta": {"reasoning_content": " ".repeat(400)}}]});
+    let error = |count| c.run(true, [done(&vec![blank.clone(); count]).as_bytes()]).error;
+    assert_eq!(error(5), None);
+    assert!(error(9).unwrap().message.contains("too large"));
+}
+
+#[test]
 fn white_space_that_was_left_out_does_not_wait() {
     let c = case().with(|_, settings| settings.waiting_bytes_max = 6000);
     let id = |index: usize| format!("call_{index}");
