@@ -111,11 +111,16 @@ pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     Ok(kept)
 }
 
+/// Where an artefact is, once it is built.
+pub(crate) fn path(artefact: &Artefact) -> PathBuf {
+    workspace::root().join("dist").join(artefact.name)
+}
+
 /// Builds one artefact and gives its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {
         let built = unfinished(artefact)?;
-        let path = workspace::root().join("dist").join(artefact.name);
+        let path = path(artefact);
         fs::create_dir_all(workspace::root().join("dist"))?;
         match artefact.finish {
             Finish::Copy => {

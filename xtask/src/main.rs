@@ -6,6 +6,7 @@
 mod build;
 mod children;
 mod clients;
+mod compiled;
 mod component;
 mod dist;
 mod hosts;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Result;
 use flate2::Compression;
@@ -10,7 +11,7 @@ use flate2::write::GzEncoder;
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
 use crate::build;
-use crate::worker::{self, Built};
+use crate::worker;
 
 /// How many functions are listed.
 const FUNCTIONS: usize = 15;
@@ -32,23 +33,26 @@ pub(crate) fn print() -> Result<()> {
     }
     let worker = worker::shipped()?;
     println!("dist/worker");
-    for (name, raw, small) in worker_files(&worker)? {
+    for (name, raw, small) in worker_files(&worker.folder)? {
         println!("  {raw:>9} bytes raw, {small:>7} gzipped: {name}");
     }
-    println!("  {:>9} bytes gzipped, of {WORKER_GZIPPED_MAX} at most", worker_gzipped(&worker)?);
+    println!(
+        "  {:>9} bytes gzipped, of {WORKER_GZIPPED_MAX} at most",
+        worker_gzipped(&worker.folder)?
+    );
     print_parts("as the compiler leaves it", &fs::read(&worker.module)?)
 }
 
-/// The artefacts that are larger than their budgets, and how many were looked at.
+/// The artefacts in `dist/` that are larger than their budgets, and how many were looked at.
 pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
     let mut found = Vec::new();
     let mut looked_at = 1_u64;
     for artefact in build::ARTEFACTS {
         looked_at = looked_at.saturating_add(1);
-        let bytes = fs::metadata(build::one(artefact)?)?.len();
+        let bytes = fs::metadata(build::path(artefact))?.len();
         found.extend(excess(artefact.name, usize::try_from(bytes)?, artefact.bytes_max));
     }
-    let gzipped = worker_gzipped(&worker::shipped()?)?;
+    let gzipped = worker_gzipped(&worker::folder())?;
     found.extend(excess("dist/worker, gzipped", gzipped, WORKER_GZIPPED_MAX));
     Ok((looked_at, found))
 }
@@ -59,13 +63,13 @@ fn excess(name: &str, bytes: usize, most: usize) -> Option<String> {
 }
 
 /// Name, bytes, and bytes gzipped of each file of the Worker.
-fn worker_files(worker: &Built) -> Result<Vec<(String, usize, usize)>> {
-    let files = worker::modules(&worker.folder)?.into_iter();
+fn worker_files(folder: &Path) -> Result<Vec<(String, usize, usize)>> {
+    let files = worker::modules(folder)?.into_iter();
     files.map(|(name, bytes)| Ok((name, bytes.len(), gzipped(&bytes)?))).collect()
 }
 
-fn worker_gzipped(worker: &Built) -> Result<usize> {
-    Ok(worker_files(worker)?.into_iter().map(|(_, _, small)| small).sum())
+fn worker_gzipped(folder: &Path) -> Result<usize> {
+    Ok(worker_files(folder)?.into_iter().map(|(_, _, small)| small).sum())
 }
 
 /// Prints what a module consists of: its sections and, where it has names, its largest functions.

@@ -19,8 +19,11 @@ const TEMPLATES: &str = "llama-cpp-python==0.3.36";
 /// The engine that the templates are written for.
 const JINJA: &str = "jinja2==3.1.6";
 
-/// Writes the requests and renders them; `each` runs a command and counts what it prints.
-pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+/// `write` writes the requests; `each` runs a command and counts what it prints.
+pub(crate) fn test(
+    mut write: Command,
+    mut each: impl FnMut(&mut Command) -> Result<()>,
+) -> Result<()> {
     let folder = own().join("templates");
     let python = folder.join("bin/python");
     let templates = step(&format!("installing into {}", folder.display()), || install(&folder))?;
@@ -29,7 +32,6 @@ pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<(
         fs::remove_dir_all(&requests)?;
     }
     fs::create_dir_all(&requests)?;
-    let mut write = workspace::cargo(["test", "-p", "creole", "--test", "templates"]);
     setup::run(write.env("CREOLE_REQUESTS_DIR", &requests))?;
     let script = workspace::root().join("tests/templates/render.py");
     each(Command::new(python).arg(script).arg(requests).arg(templates))

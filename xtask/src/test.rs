@@ -5,8 +5,8 @@
 //! are in [`stages_beside`] and run beside the others: see [`beside`].
 
 mod beside;
+mod built;
 
-use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -15,8 +15,9 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use self::beside::Beside;
-use crate::hosts::{Host, gateway};
-use crate::{build, clients, operate, setup, size, templates, worker, workspace};
+use self::built::Built;
+use crate::hosts::Host;
+use crate::{clients, operate, size, templates, worker, workspace};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     /// Only the stages whose name contains one of these words.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
-    /// One stage beside the others, by its whole name; the environment has the artefacts.
+    /// One stage beside the others, by its whole name; the environment names what was built.
     #[arg(long, hide = true, value_name = "STAGE")]
     beside: Option<String>,
 }
@@ -39,26 +40,25 @@ struct Stage {
 }
 
 enum Work {
-    /// cargo with these arguments. Rows after `Artefacts` get its variables.
+    /// cargo with these arguments.
     Cargo(&'static [&'static str]),
-    /// Builds and installs what tests of real hosts use: see [`artefacts`].
-    Artefacts,
+    /// Builds what the stages after it run.
+    Build,
+    /// The tests of a package, with these arguments.
+    Tests(&'static str, &'static [&'static str]),
     /// Compares the artefacts with their budgets.
     Sizes,
     /// Real clients, by name or tier, in front of this host.
     Clients(Host, &'static [&'static str]),
     /// What a room of this program does; it runs commands through what it is given.
-    Own(fn(Each<'_>) -> Result<()>),
+    Own(fn(&Built, Each<'_>) -> Result<()>),
 }
 
 /// Runs a command, shows what it prints, and counts the tests in it.
 type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
-/// A variable for the tests, and the file that it names.
-type Variables = Vec<(&'static str, OsString)>;
-
-/// In order: what is quick and fails often comes first. Every package of the workspace must have a row
-/// with `-p PACKAGE`; tests that start real hosts come after `artefacts`.
+/// In order: what is quick and fails often comes first, and nothing but lints before `build`. Every package
+/// of the workspace must have a row with its tests.
 fn stages() -> Vec<Stage> {
     let rows = [
         ("format", Work::Cargo(&["fmt", "--all", "--check"])),
@@ -74,18 +74,23 @@ fn stages() -> Vec<Stage> {
                 "warnings",
             ]),
         ),
-        ("core", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole"])),
-        ("demo model", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-demo"])),
-        ("xtask", Work::Cargo(&["test", "--no-fail-fast", "-p", "xtask"])),
-        ("load generator", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-load"])),
-        ("chat templates", Work::Own(|each| templates::test(each))),
-        ("accumulators", Work::Own(|each| clients::accumulators::test(each))),
-        ("filter", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-envoy"])),
+        ("build", Work::Build),
+        ("core", Work::Tests("creole", &[])),
+        ("examples in documents", Work::Cargo(&["test", "--workspace", "--doc"])),
+        ("demo model", Work::Tests("creole-demo", &[])),
+        ("xtask", Work::Tests("xtask", &[])),
+        ("load generator", Work::Tests("creole-load", &[])),
         (
-            "gateway",
-            // With what its tests print: figures of many streams.
-            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-gateway", "--", "--show-output"]),
+            "chat templates",
+            Work::Own(|built, each| templates::test(built.test("templates")?, each)),
         ),
+        (
+            "accumulators",
+            Work::Own(|built, each| clients::accumulators::test(built.test("fixtures")?, each)),
+        ),
+        ("filter", Work::Tests("creole-envoy", &[])),
+        // With what its tests print: figures of many streams.
+        ("gateway", Work::Tests("creole-gateway", &["--show-output"])),
         (
             "lints of Worker",
             Work::Cargo(&[
@@ -103,26 +108,15 @@ fn stages() -> Vec<Stage> {
                 "warnings",
             ]),
         ),
-        (
-            "parts of Worker",
-            Work::Cargo(&[
-                "test",
-                "--no-fail-fast",
-                "-p",
-                "creole-cloudflare",
-                "-p",
-                "xtask-worker",
-            ]),
-        ),
-        // Before the artefacts: it builds them anew, which must not happen while they are used.
+        ("parts of Worker", Work::Tests("creole-cloudflare", &[])),
+        ("packager of Worker", Work::Tests("xtask-worker", &[])),
         ("sizes", Work::Sizes),
-        ("artefacts", Work::Artefacts),
-        ("canary", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-canary"])),
+        ("canary", Work::Tests("creole-canary", &[])),
         (
             "core as wasm",
             Work::Cargo(&["test", "--no-fail-fast", "-p", "creole", "--target", "wasm32-wasip1"]),
         ),
-        ("hosts", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-hosts"])),
+        ("hosts", Work::Tests("creole-hosts", &[])),
         (
             "lints wasm",
             Work::Cargo(&[
@@ -137,45 +131,35 @@ fn stages() -> Vec<Stage> {
                 "warnings",
             ]),
         ),
-        ("embedding", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wit"])),
-        ("wasi:http", Work::Cargo(&["test", "--no-fail-fast", "-p", "creole-wasi-http"])),
-        (
-            "Worker in workerd",
-            Work::Cargo(&[
-                "test",
-                "--no-fail-fast",
-                "-p",
-                "creole-worker-tests",
-                "--",
-                "--show-output",
-            ]),
-        ),
+        ("embedding", Work::Tests("creole-wit", &[])),
+        ("wasi:http", Work::Tests("creole-wasi-http", &[])),
+        ("Worker in workerd", Work::Tests("creole-worker-tests", &["--show-output"])),
     ];
     rows.map(|(name, work)| Stage { name, work }).into()
 }
 
-/// Those that mostly wait, for clients, clocks and servers. They come after the artefacts, and beside the
-/// stages that compute.
+/// Those that mostly wait, for clients, clocks and servers. They come after `build`, and beside the stages
+/// that compute.
 fn stages_beside() -> Vec<Stage> {
     let rows = [
         ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
         ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
         ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
-        ("guards, envoy", Work::Own(|each| clients::guards::test(Host::Envoy, each))),
-        ("guards, gateway", Work::Own(|each| clients::guards::test(Host::Gateway, each))),
-        ("guards, worker", Work::Own(|each| clients::guards::test(Host::Worker, each))),
-        ("operation, envoy", Work::Own(|each| operate::observe(Host::Envoy, each))),
-        ("operation, gateway", Work::Own(|each| operate::observe(Host::Gateway, each))),
-        ("operation, worker", Work::Own(|each| operate::observe(Host::Worker, each))),
-        ("operation, component", Work::Own(|each| operate::observe(Host::Component, each))),
-        ("faults, envoy", Work::Own(|each| operate::faults(each))),
-        ("manifests", Work::Own(|each| operate::manifests(each))),
-        ("chaos, envoy", Work::Own(|each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
-        ("chaos, gateway", Work::Own(|each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
-        ("chaos, worker", Work::Own(|each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
+        ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
+        ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),
+        ("guards, worker", Work::Own(|_, each| clients::guards::test(Host::Worker, each))),
+        ("operation, envoy", Work::Own(|_, each| operate::observe(Host::Envoy, each))),
+        ("operation, gateway", Work::Own(|_, each| operate::observe(Host::Gateway, each))),
+        ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
+        ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
+        ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
+        ("manifests", Work::Own(|_, each| operate::manifests(each))),
+        ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
+        ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
+        ("chaos, worker", Work::Own(|_, each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
         (
             "chaos, component",
-            Work::Own(|each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
+            Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
     ];
     rows.map(|(name, work)| Stage { name, work }).into()
@@ -206,7 +190,7 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
         let Some(stage) = beside.iter().find(|stage| stage.name == name) else {
             bail!("no stage {name} runs beside others");
         };
-        let outcome = run(stage, &mut Variables::new());
+        let outcome = run(stage, &mut Built::default());
         beside::report(&outcome);
         return Ok(outcome.good);
     }
@@ -217,23 +201,22 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     };
     let start = Instant::now();
     let names: Vec<&'static str> = beside.iter().filter(wanted).map(|stage| stage.name).collect();
-    // Stages that use the artefacts come after them; so they are built when such a stage is chosen.
     let last = if names.is_empty() {
         stages.iter().rposition(|stage| wanted(&stage))
     } else {
         Some(stages.len())
     };
-    let mut variables = Variables::new();
+    let mut built = Built::default();
     let mut outcomes = Vec::new();
     let mut others = Beside::none();
     for (at, stage) in stages.iter().enumerate() {
-        let artefacts = matches!(stage.work, Work::Artefacts);
-        if wanted(&stage) || artefacts && last.is_some_and(|last| at < last) {
+        let builds = matches!(stage.work, Work::Build);
+        if wanted(&stage) || builds && last.is_some_and(|last| at < last) {
             println!("\n== {}", stage.name);
-            let outcome = run(stage, &mut variables);
-            if artefacts && outcome.good {
-                others = Beside::start(&names, &variables)?;
-            } else if artefacts {
+            let outcome = run(stage, &mut built);
+            if builds && outcome.good {
+                others = Beside::start(&names, &built.variables)?;
+            } else if builds {
                 outcomes.extend(names.iter().map(|name| Outcome::lost(name)));
             }
             outcomes.push(outcome);
@@ -264,16 +247,17 @@ fn summary(outcomes: &[Outcome], seconds: f64) {
     println!("{passed} passed, {failed} failed");
 }
 
-fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
+fn run(stage: &Stage, built: &mut Built) -> Outcome {
     let start = Instant::now();
     let mut outcome =
         Outcome { name: stage.name, passed: 0, failed: 0, ignored: 0, good: false, seconds: 0.0 };
     let done = match stage.work {
         Work::Cargo(arguments) => {
             let mut command = workspace::cargo(arguments);
-            count(command.envs(variables.iter().cloned()), &mut outcome)
+            count(command.envs(built.variables.iter().cloned()), &mut outcome)
         }
-        Work::Artefacts => artefacts().map(|ready| *variables = ready),
+        Work::Build => built::build().map(|all| *built = all),
+        Work::Tests(package, arguments) => tests(built, package, arguments, &mut outcome),
         Work::Sizes => sizes(&mut outcome),
         Work::Clients(host, names) => {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -281,7 +265,7 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
                 (outcome.passed, outcome.failed) = (passed, failed);
             })
         }
-        Work::Own(room) => room(&mut |command| count(command, &mut outcome)),
+        Work::Own(room) => room(built, &mut |command| count(command, &mut outcome)),
     };
     if let Err(error) = &done {
         println!("{error:#}");
@@ -294,54 +278,29 @@ fn run(stage: &Stage, variables: &mut Variables) -> Outcome {
     outcome
 }
 
+/// Runs all tests of a package, even after a failure.
+fn tests(built: &Built, package: &str, arguments: &[&str], outcome: &mut Outcome) -> Result<()> {
+    let mut failed = Vec::new();
+    let commands = built.tests(package);
+    if commands.is_empty() {
+        bail!("no tests of {package} were built");
+    }
+    for (name, mut command) in commands {
+        println!("\n-- {name}");
+        command.args(arguments).envs(built.variables.iter().cloned());
+        if let Err(error) = count(&mut command, outcome) {
+            failed.push(format!("{name}: {error:#}"));
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
+}
+
 /// An artefact that is too large is a failure.
 fn sizes(outcome: &mut Outcome) -> Result<()> {
     let (looked_at, found) = size::over_budget()?;
     outcome.failed = u64::try_from(found.len())?;
     outcome.passed = looked_at.saturating_sub(outcome.failed);
     if found.is_empty() { Ok(()) } else { bail!("{}", found.join("\n")) }
-}
-
-/// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter), `CREOLE_DEMO`
-/// (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT` (the component to
-/// embed), `CREOLE_WASI_HTTP` (the one for servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an
-/// interpreter that has the package wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the
-/// Worker's modules), `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand) and
-/// `CREOLE_WASM_HOOKS` (the filter, able to trap on demand). Cargo itself learns what runs tests that are
-/// compiled to WebAssembly.
-fn artefacts() -> Result<Variables> {
-    let envoy = setup::envoy()?;
-    let wasmtime = setup::wasmtime()?;
-    let mut runner = wasmtime.clone().into_os_string();
-    runner.push(" run --dir=/");
-    let python = setup::python_with_wasmtime()?;
-    // Stages that run side by side must find everything there.
-    setup::python_with_yaml()?;
-    setup::python_with_prometheus()?;
-    // Cargo writes both to one place, and the last one stays there.
-    let filter_with_hooks = build::filter_with_hooks()?;
-    let filter = build::one(&build::FILTER)?;
-    let component = build::one(&build::COMPONENT)?;
-    let wasi_http = build::one(&build::WASI_HTTP)?;
-    let with_hooks = worker::with_hooks()?;
-    let (workerd, modules) = (setup::workerd()?, worker::shipped()?);
-    let gateway = gateway::binary()?;
-    let demo = crate::run::demo_model()?;
-    Ok(vec![
-        ("CREOLE_ENVOY", envoy.into()),
-        ("CREOLE_WASM", filter.into()),
-        ("CREOLE_WASM_HOOKS", filter_with_hooks.into()),
-        ("CREOLE_DEMO", demo.into()),
-        ("CREOLE_GATEWAY", gateway.into()),
-        ("CREOLE_COMPONENT", component.into()),
-        ("CREOLE_WASI_HTTP", wasi_http.into()),
-        ("CREOLE_WASMTIME", wasmtime.into()),
-        ("CREOLE_WORKERD", workerd.into()),
-        ("CREOLE_WORKER_DIR", modules.folder.into()),
-        ("CREOLE_WORKER_HOOKS_DIR", with_hooks.folder.into()),
-        ("CREOLE_PYTHON", python.into()),
-        ("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner),
-    ])
 }
 
 /// Runs a command, shows what it prints, and counts the tests in it.
@@ -379,13 +338,10 @@ fn counts(line: &str) -> Option<[u64; 3]> {
 /// A package whose tests no stage runs would look tested.
 fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let covered = |package: &str| {
-        stages.iter().any(|stage| {
-            matches!(stage.work, Work::Cargo(arguments)
-                if arguments.windows(2).any(|pair| *pair == ["-p", package]))
-        })
+        stages.iter().any(|stage| matches!(stage.work, Work::Tests(of, _) if of == package))
     };
-    let missing: Vec<String> =
-        workspace::packages()?.into_iter().filter(|package| !covered(package)).collect();
+    let packages = workspace::packages()?.into_iter().map(|(name, _)| name);
+    let missing: Vec<String> = packages.filter(|package| !covered(package)).collect();
     if !missing.is_empty() {
         bail!("no stage in xtask/src/test.rs runs the tests of {}", missing.join(", "));
     }

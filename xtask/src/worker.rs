@@ -20,9 +20,20 @@ pub(crate) struct Built {
     pub(crate) module: PathBuf,
 }
 
+/// Where it is.
+const SHIPPED: &str = "dist/worker";
+
+/// The folder of what is deployed, once it is built.
+pub(crate) fn folder() -> PathBuf {
+    workspace::root().join(SHIPPED)
+}
+
 /// Builds what is deployed.
 pub(crate) fn shipped() -> Result<Built> {
-    build(Path::new("dist/worker"), &[])
+    let module = module(&[])?;
+    // Without optimizing: it runs for a second, and compiles for minutes otherwise.
+    let packager = step("building what packs it", || workspace::build("xtask-worker", &[], ""))?;
+    package_shipped(module, &packager)
 }
 
 /// The folder with what is deployed: `CREOLE_WORKER_DIR` if that is set, else a new one.
@@ -33,26 +44,41 @@ pub(crate) fn ready() -> Result<PathBuf> {
     }
 }
 
-/// Builds the same with the hooks that its tests need. Never in `dist`.
-pub(crate) fn with_hooks() -> Result<Built> {
-    build(Path::new("target/worker-hooks"), &["--features", "test-hooks"])
+/// Builds what is deployed, from WebAssembly and with a packager that are there.
+pub(crate) fn package_shipped(module: PathBuf, packager: &Path) -> Result<Built> {
+    package(module, packager, &folder())
 }
 
-fn build(folder: &Path, features: &[&str]) -> Result<Built> {
+/// The same with the hooks that its tests need. Never in `dist`.
+pub(crate) fn package_with_hooks(module: PathBuf, packager: &Path) -> Result<Built> {
+    package(module, packager, &workspace::root().join("target/worker-hooks"))
+}
+
+/// The WebAssembly with the hooks.
+pub(crate) fn module_with_hooks() -> Result<PathBuf> {
+    let built = module(&["--features", "test-hooks"])?;
+    // The next build of the Worker takes its place.
+    let kept = workspace::root().join("target/creole-worker-with-hooks.wasm");
+    fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
+    Ok(kept)
+}
+
+/// The WebAssembly, with the names of functions.
+pub(crate) fn module(features: &[&str]) -> Result<PathBuf> {
     setup::target(TARGET)?;
-    step(&format!("building {}", folder.display()), || {
+    step("building the Worker", || {
         let arguments = [&["--profile", "wasm", "--target", TARGET], features].concat();
-        let module = workspace::build("creole-cloudflare", &arguments, "wasm")?;
-        // Without optimizing: it runs for a second, and compiles for minutes otherwise.
-        let packager = workspace::build("xtask-worker", &[], "")?;
-        let folder = workspace::root().join(folder);
-        fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
-        let status = Command::new(packager).arg(&module).arg(&folder).status()?;
-        if !status.success() {
-            bail!("making the modules of {} failed", module.display());
-        }
-        Ok(Built { folder, module })
+        workspace::build("creole-cloudflare", &arguments, "wasm")
     })
+}
+
+fn package(module: PathBuf, packager: &Path, folder: &Path) -> Result<Built> {
+    fs::create_dir_all(folder.parent().unwrap_or(folder))?;
+    let status = Command::new(packager).arg(&module).arg(folder).status()?;
+    if !status.success() {
+        bail!("making the modules of {} failed", module.display());
+    }
+    Ok(Built { folder: folder.to_owned(), module })
 }
 
 /// The modules of a folder as they are deployed, by name.

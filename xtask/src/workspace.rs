@@ -24,14 +24,18 @@ pub(crate) fn own() -> PathBuf {
 pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).stdin(Stdio::null()).args(arguments);
-    // What cargo tells the program that it runs is not meant for a cargo below it.
+    without_cargo(&mut command);
+    command
+}
+
+/// What cargo tells the program that it runs is not meant for those that this one starts.
+pub(crate) fn without_cargo(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&name);
         }
     }
-    command
 }
 
 /// Builds, and gives the files of the package that the compiler names, by their ending.
@@ -50,12 +54,9 @@ fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Re
     // A binary can have another name than its package.
     let wanted = arguments.iter().skip_while(|argument| **argument != "--bin").nth(1);
     let wanted = wanted.copied().unwrap_or(package);
-    let json = "--message-format=json-render-diagnostics";
-    let mut command = cargo([command, "-p", package, json]);
-    let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
+    let mut command = cargo([command, "-p", package]);
     let mut found = None;
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
+    for message in messages(command.args(arguments)).with_context(|| package.to_owned())? {
         let this = message.pointer("/target/name").and_then(Value::as_str);
         if this.is_none_or(|name| name.replace('_', "-") != wanted) {
             continue;
@@ -68,19 +69,31 @@ fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Re
             .rfind(|file| file.extension().unwrap_or_default() == ending)
             .or(found);
     }
-    if !child.wait()?.success() {
-        bail!("{package} does not build");
-    }
     found.with_context(|| format!("cargo named no file for {package}"))
 }
 
-/// The names of the workspace's packages.
-pub(crate) fn packages() -> Result<Vec<String>> {
+/// What cargo says of each file that it makes; its objects of `--message-format=json`.
+pub(crate) fn messages(command: &mut Command) -> Result<Vec<Value>> {
+    command.arg("--message-format=json-render-diagnostics");
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut messages = Vec::new();
+    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
+        messages.extend(serde_json::from_str(&line?));
+    }
+    if !child.wait()?.success() {
+        bail!("it does not build");
+    }
+    Ok(messages)
+}
+
+/// The workspace's packages: their names and the files that define them.
+pub(crate) fn packages() -> Result<Vec<(String, PathBuf)>> {
     let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
     let read: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
     let packages = read.get("packages").and_then(Value::as_array).into_iter().flatten();
-    let names = packages.filter_map(|package| package.get("name")?.as_str());
-    Ok(names.map(str::to_owned).collect())
+    let text = |package: &Value, key| Some(package.get(key)?.as_str()?.to_owned());
+    let named = |package| Some((text(package, "name")?, text(package, "manifest_path")?.into()));
+    Ok(packages.filter_map(named).collect())
 }
 
 /// Says what is being done, and how long it took.

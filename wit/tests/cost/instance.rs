@@ -16,16 +16,19 @@ use bindings::exports::creole::translate::exchanges::{End, RequestHead};
 
 const SMALL: &str = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
 
-/// Compiled once for all tests: it takes a while.
+/// Loaded once for all tests.
 static COMPILED: OnceLock<(Engine, Component)> = OnceLock::new();
 
-fn compile() -> (Engine, Component) {
-    let path = std::env::var_os("CREOLE_COMPONENT").map(PathBuf::from).unwrap_or_default();
-    assert!(path.is_file(), "CREOLE_COMPONENT names no file: cargo xtask test artefacts embedding");
+/// The component, compiled to count its instructions.
+fn load() -> (Engine, Component) {
+    let path = std::env::var_os("CREOLE_COMPONENT_COUNTING").map(PathBuf::from);
+    let path = path.unwrap_or_default();
+    assert!(path.is_file(), "CREOLE_COMPONENT_COUNTING names no file: cargo xtask test embedding");
     let mut settings = Config::new();
     settings.consume_fuel(true);
     let engine = Engine::new(&settings).unwrap();
-    let component = Component::from_file(&engine, path).unwrap();
+    // SAFETY: `cargo xtask test` has just had Wasmtime write the file, and nobody changes it.
+    let component = unsafe { Component::deserialize_file(&engine, path) }.unwrap();
     (engine, component)
 }
 
@@ -63,7 +66,7 @@ pub(super) struct Instance {
 
 impl Instance {
     pub(super) fn new() -> Self {
-        let (engine, component) = COMPILED.get_or_init(compile);
+        let (engine, component) = COMPILED.get_or_init(load);
         let mut store = Store::new(engine, Memory::default());
         store.limiter(|memory| memory);
         store.set_fuel(u64::MAX).unwrap();

@@ -9,16 +9,17 @@ use anyhow::{Result, bail};
 use super::{SDKS, chosen, install};
 use crate::{setup, workspace};
 
-/// Writes the streams and has every SDK read them, by `each`.
-pub(crate) fn test(mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+/// `write` writes the streams; every SDK reads them, by `each`.
+pub(crate) fn test(
+    mut write: Command,
+    mut each: impl FnMut(&mut Command) -> Result<()>,
+) -> Result<()> {
     let streams = workspace::own().join("streams");
     if streams.is_dir() {
         fs::remove_dir_all(&streams)?;
     }
     fs::create_dir_all(&streams)?;
-    let mut write =
-        workspace::cargo(["test", "-p", "creole", "--test", "fixtures", "upstream_answers"]);
-    setup::run(write.env("CREOLE_STREAMS_DIR", &streams))?;
+    setup::run(write.arg("upstream_answers").env("CREOLE_STREAMS_DIR", &streams))?;
     let readers = SDKS.iter().chain(&["vercel-ai"]);
     let names: Vec<String> = readers.map(|name| (*name).to_owned()).collect();
     let mut failed = Vec::new();

@@ -13,7 +13,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use super::{Outcome, Variables, counts};
+use super::built::Variables;
+use super::{Outcome, counts};
 use crate::workspace::own;
 
 /// How many stages run beside the one that computes. They wait more than half of their time.

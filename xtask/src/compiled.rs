@@ -1,0 +1,33 @@
+//! WebAssembly that Wasmtime's own program has compiled to machine code. Tests that run it load the result:
+//! a library that can compile takes longer to build than everything else in this workspace.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::{setup, workspace};
+
+/// Off, because the library in the tests is built without them, and loads nothing that may need them.
+const WITHOUT: &str =
+    "gc=n,gc-support=n,function-references=n,concurrency-support=n,threads=n,exceptions=n";
+
+/// Compiles a module or a component to `target/compiled/NAME`.
+pub(crate) fn compile(wasm: &Path, name: &str) -> Result<PathBuf> {
+    write(wasm, name, &["-W", WITHOUT])
+}
+
+/// The same, able to count the instructions that it executes.
+pub(crate) fn counting(wasm: &Path, name: &str) -> Result<PathBuf> {
+    write(wasm, name, &["-W", WITHOUT, "-W", "fuel=1"])
+}
+
+fn write(wasm: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
+    let path = workspace::root().join("target/compiled").join(name);
+    std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+    let mut command = Command::new(setup::wasmtime()?);
+    command.arg("compile").args(options).args([wasm.as_os_str(), OsStr::new("-o")]).arg(&path);
+    setup::run(&mut command)?;
+    Ok(path)
+}
