@@ -76,6 +76,8 @@ fn stages() -> Vec<Stage> {
         ),
         ("build", Work::Build),
         ("core", Work::Tests("creole", &[])),
+        ("core, json", Work::Tests("creole-json", &[])),
+        ("core, openai", Work::Tests("creole-openai", &[])),
         ("examples in documents", Work::Cargo(&["test", "--workspace", "--doc"])),
         ("demo model", Work::Tests("creole-demo", &[])),
         ("xtask", Work::Tests("xtask", &[])),
@@ -114,7 +116,18 @@ fn stages() -> Vec<Stage> {
         ("canary", Work::Tests("creole-canary", &[])),
         (
             "core as wasm",
-            Work::Cargo(&["test", "--no-fail-fast", "-p", "creole", "--target", "wasm32-wasip1"]),
+            Work::Cargo(&[
+                "test",
+                "--no-fail-fast",
+                "-p",
+                "creole",
+                "-p",
+                "creole-json",
+                "-p",
+                "creole-openai",
+                "--target",
+                "wasm32-wasip1",
+            ]),
         ),
         ("hosts", Work::Tests("creole-hosts", &[])),
         (

@@ -1,7 +1,7 @@
 //! A tool call of an answer, or a fragment of one.
 
-use super::{enter, filled, number, text};
-use crate::json::{Error, Kind, Reader, Str};
+use crate::{enter, filled, number, text};
+use creole_json::{Error, Kind, Reader, Str};
 
 /// A tool call, or a fragment of one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,7 +43,7 @@ impl<'a> ToolCall<'a> {
             && self.signature.is_none()
     }
 
-    pub(super) fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+    pub(crate) fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let call = self;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
@@ -93,7 +93,7 @@ impl<'a> ToolCall<'a> {
 }
 
 /// Reads what stands in `google`: the signature of a call, and whether the content is reasoning.
-pub(super) fn read_google<'a>(reader: &mut Reader<'a>) -> Result<(Option<Str<'a>>, bool), Error> {
+pub(crate) fn read_google<'a>(reader: &mut Reader<'a>) -> Result<(Option<Str<'a>>, bool), Error> {
     let (mut signature, mut is_thought) = (None, false);
     if !enter(reader, Kind::Object)? {
         return Ok((None, false));

@@ -10,7 +10,11 @@
 //! A string stays as the sender escaped it ([`Str`]): both sides of Creole are JSON, so its bytes
 //! are copied across without being decoded.
 //!
-//! The configuration is read in the same way (see `config`).
+//! The configuration is read in the same way.
+//!
+//! This is a package of its own because a profile of Cargo knows packages: it is compiled for speed where
+//! everything else is compiled for size.
+#![forbid(unsafe_code)]
 
 mod error;
 mod member;

@@ -1,8 +1,8 @@
 //! A chunk of a stream, or a whole answer.
 
-use super::call::read_google;
-use super::{Few, ToolCall, Usage, enter, filled, number, string, text};
-use crate::json::{Error, Kind, Reader, Str};
+use crate::call::read_google;
+use crate::{Few, ToolCall, Usage, enter, filled, number, string, text};
+use creole_json::{Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
 #[derive(Clone, Debug, Default)]
@@ -465,7 +465,7 @@ impl<'a> Detail<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::openai::Arguments;
+    use crate::Arguments;
 
     #[test]
     fn fields_of_another_type_count_as_absent() {

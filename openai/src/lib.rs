@@ -4,6 +4,10 @@
 //! Reading is tolerant: servers of this format agree on little. An unknown field, or a known one of
 //! another type, is skipped; only a text that is not JSON is an error. Strings stay borrowed and
 //! escaped. Nothing here decides anything.
+//!
+//! This is a package of its own because a profile of Cargo knows packages: it is compiled for speed where
+//! everything else is compiled for size.
+#![forbid(unsafe_code)]
 
 mod call;
 mod chunk;
@@ -15,7 +19,7 @@ pub use chunk::{Choice, Chunk, Delta, Detail, Part};
 pub use few::Few;
 pub use usage::Usage;
 
-use crate::json::{self, Error, Kind, Reader, Str};
+use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// Reads a string; a value of another type counts as absent.
 fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {

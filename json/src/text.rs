@@ -15,7 +15,7 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
-    pub(super) fn new(raw: &'a str, saved: u32) -> Self {
+    pub(crate) fn new(raw: &'a str, saved: u32) -> Self {
         Self { raw, saved }
     }
 
@@ -162,14 +162,14 @@ pub fn hold_back(raw: &str) -> usize {
 }
 
 /// The number of the four hexadecimal digits at the start of `text`.
-pub(super) fn code_unit(text: &str) -> u32 {
+pub(crate) fn code_unit(text: &str) -> u32 {
     text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Reader;
+    use crate::Reader;
     use proptest::prelude::*;
 
     fn read(text: &str) -> Str<'_> {

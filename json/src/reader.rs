@@ -4,9 +4,9 @@
 //! one point only: escapes that name half of a surrogate pair are let through, because a stream may
 //! cut a pair in two.
 
-use super::error::What;
-use super::scan::{code_point_escape, find_special};
-use super::{Error, Raw, Str};
+use crate::error::What;
+use crate::scan::{code_point_escape, find_special};
+use crate::{Error, Raw, Str};
 
 /// What kind of value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Kind {
 /// Reads one JSON text from left to right.
 ///
 /// ```
-/// use creole::json::{Kind, Reader};
+/// use creole_json::{Kind, Reader};
 ///
 /// let mut reader = Reader::new(r#"{"model": "m", "n": [1, 2], "x": null}"#, 128);
 /// reader.begin_object()?;
@@ -60,7 +60,7 @@ impl Kind {
 ///     }
 /// }
 /// reader.end()?;
-/// # Ok::<(), creole::json::Error>(())
+/// # Ok::<(), creole_json::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {

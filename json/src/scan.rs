@@ -1,12 +1,12 @@
 //! What is asked of each byte of a string: where the next special one is, and what an escape says.
 
-use super::text::code_unit;
+use crate::text::code_unit;
 
 /// The escape `\uXXXX` at the start of `text`, or two that are a surrogate pair: how many bytes it
 /// has, by how many it is longer than what it says, and whether it is half a pair. `None` if it is
 /// none.
 #[cold]
-pub(super) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
+pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     let unit = escaped_unit(text)?;
     let low = || text.get(6..).and_then(escaped_unit);
     Some(match unit {
@@ -30,7 +30,7 @@ fn escaped_unit(text: &str) -> Option<u32> {
 /// Texts and base64 images are most of what Creole reads. Runs are often short, so a few words of
 /// eight bytes come first; what is longer goes by blocks of four.
 #[inline(always)]
-pub(super) fn find_special(bytes: &[u8], from: usize) -> usize {
+pub(crate) fn find_special(bytes: &[u8], from: usize) -> usize {
     let Some(rest) = bytes.get(from..) else { return from };
     let near = rest.get(..NEAR_BYTES).unwrap_or(rest);
     let mut left = near;

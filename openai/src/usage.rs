@@ -1,7 +1,7 @@
 //! Token counts, under all the names that servers give them.
 
-use super::{enter, number};
-use crate::json::{Error, Kind, Reader};
+use crate::{enter, number};
+use creole_json::{Error, Kind, Reader};
 
 /// The token counts of an answer. `None` is unknown: servers send `null` for counts that they do
 /// not have yet.
@@ -34,7 +34,7 @@ struct Details {
 
 impl Usage {
     /// Reads a usage object; `None` if it is something else, or says nothing.
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Error> {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Error> {
         if !enter(reader, Kind::Object)? {
             return Ok(None);
         }

@@ -1,7 +1,7 @@
 //! JSON written straight into a buffer.
 
-use super::scan::find_special;
-use super::{Reader, Str};
+use crate::scan::find_special;
+use crate::{Reader, Str};
 
 /// Writes one JSON text, without a tree in between.
 ///
@@ -9,7 +9,7 @@ use super::{Reader, Str};
 ///
 /// ```
 /// let mut out = Vec::new();
-/// let mut json = creole::json::Writer::new(&mut out);
+/// let mut json = creole_json::Writer::new(&mut out);
 /// json.begin_object();
 /// json.key("a").begin_array();
 /// json.u64(1);
@@ -176,7 +176,7 @@ pub struct Raw<'a> {
 }
 
 impl<'a> Raw<'a> {
-    pub(super) fn new(text: &'a str, blanks: usize) -> Self {
+    pub(crate) fn new(text: &'a str, blanks: usize) -> Self {
         Self { text, blanks }
     }
 

@@ -17,7 +17,7 @@ struct Inner {
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum What {
+pub(crate) enum What {
     /// Not JSON.
     Syntax { expected: &'static str },
     /// JSON, but nested deeper than the limit.
@@ -32,7 +32,7 @@ impl Error {
     // Out of the way: every read can fail, and hardly any does.
     #[cold]
     #[inline(never)]
-    pub(super) fn new(offset: usize, what: What) -> Self {
+    pub(crate) fn new(offset: usize, what: What) -> Self {
         Self(Box::new(Inner { path: String::new(), offset, what }))
     }
 

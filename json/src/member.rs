@@ -1,6 +1,6 @@
 //! One member of an object, for the few who look at no other.
 
-use super::Reader;
+use crate::Reader;
 
 /// Objects are read up to this depth; the limit of the configuration was checked before.
 const DEPTH_MAX: u32 = 128;
