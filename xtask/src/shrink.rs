@@ -14,8 +14,8 @@ use crate::setup;
 use crate::workspace;
 
 /// For size; the names of functions go. The features are those that rustc itself assumes of a host,
-/// so that no host is asked for more.
-const ARGUMENTS: [&str; 11] = [
+/// and the one that `.cargo/config.toml` adds, so that no host is asked for more.
+const ARGUMENTS: [&str; 12] = [
     "-Oz",
     "--strip-debug",
     "--strip-producers",
@@ -27,6 +27,7 @@ const ARGUMENTS: [&str; 11] = [
     "--enable-nontrapping-float-to-int",
     "--enable-reference-types",
     "--enable-sign-ext",
+    "--enable-simd",
 ];
 
 /// The same module, smaller. It takes half a minute, so each result is kept in `target/shrunk`, by
