@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod kind;
 mod member;
 mod number;
 mod reader;
@@ -25,8 +26,9 @@ mod text;
 mod writer;
 
 pub use error::Error;
+pub use kind::Kind;
 pub use member::member;
 pub use number::Number;
-pub use reader::{Kind, Reader};
+pub use reader::Reader;
 pub use text::{Str, hold_back, unescape};
 pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote};

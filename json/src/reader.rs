@@ -6,39 +6,7 @@
 
 use crate::error::What;
 use crate::scan::{code_point_escape, find_special};
-use crate::{Error, Raw, Str};
-
-/// What kind of value comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `{`
-    Object,
-    /// `[`
-    Array,
-    /// `"`
-    String,
-    /// `-` or a digit
-    Number,
-    /// `true` or `false`
-    Bool,
-    /// `null`
-    Null,
-}
-
-impl Kind {
-    /// As it is named in error messages: `a string`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Object => "an object",
-            Self::Array => "an array",
-            Self::String => "a string",
-            Self::Number => "a number",
-            Self::Bool => "a boolean",
-            Self::Null => "null",
-        }
-    }
-}
+use crate::{Error, Kind, Raw, Str};
 
 /// Reads one JSON text from left to right.
 ///
@@ -193,6 +161,37 @@ impl<'a> Reader<'a> {
             self.expect_kind(Kind::String)?;
         }
         self.string_token()
+    }
+
+    /// Reads a string; a value of another kind is skipped.
+    pub fn string_or_skip(&mut self) -> Result<Option<Str<'a>>, Error> {
+        if self.peek() == Some(b'"') {
+            return self.string_token().map(Some);
+        }
+        self.kind()?;
+        self.skip()?;
+        Ok(None)
+    }
+
+    /// Enters an object; a value of another kind is skipped. Says whether it was one.
+    pub fn object_or_skip(&mut self) -> Result<bool, Error> {
+        self.enter_or_skip(b'{')
+    }
+
+    /// The same for an array.
+    pub fn array_or_skip(&mut self) -> Result<bool, Error> {
+        self.enter_or_skip(b'[')
+    }
+
+    #[inline(always)]
+    fn enter_or_skip(&mut self, open: u8) -> Result<bool, Error> {
+        if self.peek() == Some(open) {
+            self.enter()?;
+            return Ok(true);
+        }
+        self.kind()?;
+        self.skip()?;
+        Ok(false)
     }
 
     /// Reads a number and gives its text.

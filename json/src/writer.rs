@@ -257,6 +257,10 @@ fn tokens(json: &str, mut each: impl FnMut(&str)) {
 
 /// Appends a whole number in decimal digits, without the formatting machinery.
 pub fn push_u64(out: &mut Vec<u8>, mut number: u64) {
+    if number < 10 {
+        out.push(b'0' | number as u8);
+        return;
+    }
     let mut digits = [0u8; 20];
     let mut used = 0usize;
     for slot in digits.iter_mut().rev() {

@@ -23,11 +23,7 @@ use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// Reads a string; a value of another type counts as absent.
 fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    if reader.kind()? == Kind::String {
-        return reader.string().map(Some);
-    }
-    reader.skip()?;
-    Ok(None)
+    reader.string_or_skip()
 }
 
 /// As [`string`]; a blank one counts as absent too. Servers send `"id": ""` with each fragment.
@@ -54,16 +50,7 @@ fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     Ok(text.parse().ok().or_else(real))
 }
 
-/// Enters an object if there is one; a value of another type is skipped.
+/// Enters an object or array if there is one; a value of another type is skipped.
 fn enter(reader: &mut Reader<'_>, kind: Kind) -> Result<bool, Error> {
-    if reader.kind()? != kind {
-        reader.skip()?;
-        return Ok(false);
-    }
-    if kind == Kind::Array {
-        reader.begin_array()?
-    } else {
-        reader.begin_object()?
-    }
-    Ok(true)
+    if kind == Kind::Array { reader.array_or_skip() } else { reader.object_or_skip() }
 }
