@@ -55,7 +55,7 @@ impl Sink {
     pub(super) fn text(&mut self, raw: &str, out: &mut Vec<u8>) {
         match self {
             Self::Events { index } => {
-                delta(*index, b"{\"type\":\"text_delta\",\"text\":\"", out);
+                delta(*index, b",\"delta\":{\"type\":\"text_delta\",\"text\":\"", out);
                 push_paired(raw, out);
                 out.extend_from_slice(b"\"}}\n\n");
             }
@@ -89,7 +89,7 @@ impl Sink {
     pub(super) fn thinking(&mut self, raw: &str, out: &mut Vec<u8>) {
         match self {
             Self::Events { index } => {
-                delta(*index, b"{\"type\":\"thinking_delta\",\"thinking\":\"", out);
+                delta(*index, b",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"", out);
                 push_paired(raw, out);
                 out.extend_from_slice(b"\"}}\n\n");
             }
@@ -100,7 +100,7 @@ impl Sink {
     pub(super) fn close_thinking(&mut self, signature: &str, out: &mut Vec<u8>) {
         match self {
             Self::Events { index } => {
-                delta(*index, b"{\"type\":\"signature_delta\",\"signature\":", out);
+                delta(*index, b",\"delta\":{\"type\":\"signature_delta\",\"signature\":", out);
                 json::quote(out, signature);
                 out.extend_from_slice(b"}}\n\n");
                 self.close(out);
@@ -137,7 +137,7 @@ impl Sink {
         match self {
             Self::Events { .. } if text.is_empty() => {}
             Self::Events { index } => {
-                delta(*index, b"{\"type\":\"input_json_delta\",\"partial_json\":", out);
+                delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
                 json::quote(out, text);
                 out.extend_from_slice(b"}}\n\n");
             }
@@ -208,12 +208,12 @@ fn open(index: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"content_block\":");
 }
 
+/// The event up to what is new. `start` is the name of the member and as much of it as is known.
 fn delta(index: u64, start: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(
         b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":",
     );
     json::push_u64(out, index);
-    out.extend_from_slice(b",\"delta\":");
     out.extend_from_slice(start);
 }
 

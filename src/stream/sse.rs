@@ -180,6 +180,14 @@ impl Decoder {
             }
             return complete;
         }
+        // Nearly every line that is not empty, read in a short way.
+        if !self.has_data
+            && let Some(value) = line.strip_prefix(b"data:")
+        {
+            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.has_data = true;
+            return false;
+        }
         let line = without_padding(line);
         let bare = line;
         if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE {
