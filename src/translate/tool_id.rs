@@ -36,7 +36,7 @@ const HASH_DIGITS: usize = 22;
 #[must_use]
 pub fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
-    let mut id = format!("toolu_{tag}{body}");
+    let mut id = ["toolu_", tag, &body].concat();
     let mut number = 2u64;
     while used.contains(&id) {
         id = format!("toolu_u{number}_{tag}{body}");
@@ -51,13 +51,13 @@ pub fn decode(client_id: &str) -> Option<String> {
     let rest = client_id.strip_prefix("toolu_").filter(|rest| is_safe(rest))?;
     let body = without_number(rest);
     let upstream_id = if let Some(rest) = body.strip_prefix("c_") {
-        format!("call_{rest}")
+        ["call_", rest].concat()
     } else if let Some(rest) = body.strip_prefix("r_") {
         rest.to_owned()
     } else if let Some(rest) = body.strip_prefix("x_") {
         unescape(rest)?
     } else {
-        format!("call_{body}")
+        ["call_", body].concat()
     };
     let (tag, canonical) = tagged(&upstream_id);
     let is_canonical = body.strip_prefix(tag).is_some_and(|rest| *rest == *canonical);
