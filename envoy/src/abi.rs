@@ -284,22 +284,22 @@ fn ask<R: Default>(question: impl FnOnce(&mut Filter) -> R) -> R {
         .unwrap_or_default()
 }
 
-/// Asks about a body, which is what takes time, and tells how long it took.
-fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter) -> R) -> R {
+/// Asks about a body, which is what takes time, and tells how long it took. The clock is the host's, and
+/// each look at it a call: the first one is also the time of the callback.
+fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -> R) -> R {
     let began = now_ns();
-    let answer = ask(question);
+    let answer = ask(|filter| question(filter, began / 1_000_000));
     let spent_ns = now_ns().saturating_sub(began);
     ask(|filter| filter.add_spent(id, spent_ns));
     answer
 }
 
 /// A number that no other stream has, in no VM.
-fn seed(id: ContextId) -> u128 {
+fn seed(id: ContextId, time_ns: u64) -> u128 {
     VM.with(|vm| {
         let number = vm.streams.get().wrapping_add(1);
         vm.streams.set(number);
-        let time = now_ns();
-        let half = |which: u8| u128::from(vm.entropy.hash_one((which, time, number, id)));
+        let half = |which: u8| u128::from(vm.entropy.hash_one((which, time_ns, number, id)));
         half(0) << 64 | half(1)
     })
 }
@@ -486,7 +486,8 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
     if head.iter().any(|(name, value)| name == "x-test-hook" && value == "trap") {
         core::arch::wasm32::unreachable();
     }
-    let (seed, now) = (seed(id), now());
+    let time_ns = now_ns();
+    let (seed, now) = (seed(id, time_ns), time_ns / 1_000_000);
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();
     let route = route.as_deref();
@@ -502,8 +503,7 @@ extern "C" fn proxy_on_request_body(id: ContextId, size: usize, end: u32) -> u32
     let Some(piece) = piece(id, Buffer::RequestBody, size) else {
         return STOP_ITERATION_NO_BUFFER;
     };
-    let now = now();
-    let decision = timed(id, |filter| filter.on_request_body(id, piece, end != 0, now));
+    let decision = timed(id, |filter, now| filter.on_request_body(id, piece, end != 0, now));
     finish(id, &decision, STOP_ITERATION_NO_BUFFER)
 }
 
@@ -533,8 +533,7 @@ extern "C" fn proxy_on_response_body(id: ContextId, size: usize, end: u32) -> u3
     let Some(piece) = piece(id, Buffer::ResponseBody, size) else {
         return STOP_ITERATION_NO_BUFFER;
     };
-    let now = now();
-    let decision = timed(id, |filter| filter.on_response_body(id, piece, end != 0, now));
+    let decision = timed(id, |filter, now| filter.on_response_body(id, piece, end != 0, now));
     finish(id, &decision, STOP_ITERATION_NO_BUFFER)
 }
 
