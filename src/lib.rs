@@ -24,7 +24,7 @@ pub mod stream;
 pub mod tool_schema;
 pub mod translate;
 pub mod warning;
-mod words;
+pub mod words;
 
 pub use config::Config;
 pub use exchange::{

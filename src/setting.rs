@@ -3,7 +3,7 @@
 //! Two macros define each type together with its default, its reading and its list of names, so
 //! that a key cannot exist in one of them only.
 
-use crate::json::{Error, Reader, Writer};
+use crate::json::{Error, Reader, Writer, quoted};
 
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {
@@ -149,8 +149,8 @@ pub(crate) fn object(
 pub(crate) fn word(reader: &mut Reader<'_>, words: &[&str]) -> Result<usize, Error> {
     let found = reader.string()?;
     words.iter().position(|word| found == *word).ok_or_else(|| {
-        let found = found.decode();
-        Error::value(format!("expected one of {}, but found {found:?}", words.join(", ")))
+        let (known, found) = (words.join(", "), quoted(&found.decode()));
+        Error::value(format!("expected one of {known}, but found {found}"))
     })
 }
 

@@ -7,7 +7,8 @@
 use memchr::memchr;
 
 /// Where `word` stands first in `text`.
-pub(crate) fn find(text: &str, word: &str) -> Option<usize> {
+#[must_use]
+pub fn find(text: &str, word: &str) -> Option<usize> {
     // Words often begin with what is frequent: quotes, spaces, backslashes.
     let middle = word.len() / 2;
     let wanted = word.as_bytes();
@@ -25,23 +26,26 @@ pub(crate) fn find(text: &str, word: &str) -> Option<usize> {
 }
 
 /// Whether `word` stands in `text`.
-pub(crate) fn has(text: &str, word: &str) -> bool {
+#[must_use]
+pub fn has(text: &str, word: &str) -> bool {
     find(text, word).is_some()
 }
 
 /// Whether one of `words` stands in `text`.
-pub(crate) fn has_any(text: &str, words: &[&str]) -> bool {
+#[must_use]
+pub fn has_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has(text, word))
 }
 
 /// What stands before and after the first `word` in `text`.
-pub(crate) fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
+pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let at = find(text, word)?;
     Some((text.get(..at)?, text.get(at.saturating_add(word.len())..)?))
 }
 
 /// The places of `word` in `text`, from left to right, none within another.
-pub(crate) fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
+#[must_use]
+pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
     std::iter::from_fn(move || {
         let at = find(text.get(from..)?, word)?.saturating_add(from);

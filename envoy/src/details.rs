@@ -4,7 +4,7 @@
 //! answers pass the filter like an upstream's, with a plain text as their body; the details alone
 //! tell them apart.
 
-use creole::Failure;
+use creole::{Failure, words};
 
 /// Who gave a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn reset(reason: &str) -> Failure {
 /// Why there was no connection. What the transport says of it may name addresses, so it is matched and
 /// not passed on.
 fn not_connected(transport: &str) -> Failure {
-    let says = |words: &str| transport.contains(words);
+    let says = |word: &str| words::has(transport, word);
     if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
         unreachable("TLS: its certificate is not valid")
     } else if says("TLS_error") && says("WRONG_VERSION_NUMBER") {

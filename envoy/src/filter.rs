@@ -9,7 +9,7 @@ use std::sync::Arc;
 use creole::config::Config;
 use creole::metrics::Counters;
 use creole::translate::headers::is_value;
-use creole::{Failure, Header, Millis};
+use creole::{Failure, Header, Millis, json};
 
 use crate::action::{Action, Decision, Level, Side};
 use crate::contexts::Contexts;
@@ -120,7 +120,7 @@ impl Filter {
             return Err(format!(
                 "configuration: upstreams.{}.cluster: expected one, because the name cannot be the \
                  value of {}",
-                upstream.name.escape_debug(),
+                json::quoted(&upstream.name),
                 heads::ROUTING_HEADER
             ));
         }

@@ -31,4 +31,4 @@ pub use member::member;
 pub use number::Number;
 pub use reader::Reader;
 pub use text::{Str, hold_back, unescape};
-pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote};
+pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote, quoted};

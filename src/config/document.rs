@@ -6,7 +6,7 @@ use super::{
     Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream,
     Upstream,
 };
-use crate::json::{Error, Kind, Reader};
+use crate::json::{Error, Kind, Reader, quoted};
 use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{self, Setting};
@@ -214,7 +214,7 @@ impl UpstreamDocument<'_> {
         let Some(mut profile) = Profile::preset(preset) else {
             return refuse(
                 path("profile"),
-                format!("expected one of {}, but found {preset:?}", PRESETS.join(", ")),
+                format!("expected one of {}, but found {}", PRESETS.join(", "), quoted(preset)),
             );
         };
         if let Some(overrides) = self.profile_overrides {
@@ -236,7 +236,10 @@ impl UpstreamDocument<'_> {
                 _ => {
                     return refuse(
                         path("key.secret"),
-                        format!("expected a secret called {secret_name:?}, but found none"),
+                        format!(
+                            "expected a secret called {}, but found none",
+                            quoted(&secret_name)
+                        ),
                     );
                 }
             },
@@ -247,7 +250,7 @@ impl UpstreamDocument<'_> {
         if !is_path(base_path) {
             return refuse(
                 path("base_path"),
-                format!("expected a path such as \"/v1\", but found {base_path:?}"),
+                format!("expected a path such as \"/v1\", but found {}", quoted(base_path)),
             );
         }
         if !self.cluster.bytes().all(is_visible_ascii) {
@@ -258,7 +261,7 @@ impl UpstreamDocument<'_> {
         if !(usable || self.url.is_empty()) {
             return refuse(
                 path("url"),
-                format!("expected an http or https URL, but found {:?}", self.url),
+                format!("expected an http or https URL, but found {}", quoted(&self.url)),
             );
         }
         Ok(Upstream {
@@ -292,7 +295,7 @@ impl ModelMap {
             if !target.upstream.is_empty() && !upstreams.contains(&target.upstream) {
                 return refuse(
                     path,
-                    format!("expected a name in upstreams, but found {:?}", target.upstream),
+                    format!("expected a name in upstreams, but found {}", quoted(&target.upstream)),
                 );
             }
             match name.strip_suffix('*') {

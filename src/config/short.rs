@@ -5,6 +5,7 @@
 //! which one they mean, so that is an error.
 
 use super::{Config, Key, Upstream};
+use crate::json::quoted;
 use crate::profile::{PRESETS, Profile};
 use crate::words;
 
@@ -81,7 +82,7 @@ impl Config {
         let (address, path) = parts.unwrap_or((url, ""));
         Address::parse(address).map_err(|reason| format!("{told}: {reason}"))?;
         if path.contains(['?', '#']) || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(format!("{told}: expected a plain path in {url:?}"));
+            return Err(format!("{told}: expected a plain path in {}", quoted(url)));
         }
         let upstream = self.only_upstream(told)?;
         address.clone_into(&mut upstream.url);
@@ -98,7 +99,7 @@ impl Config {
     pub fn set_profile(&mut self, name: &str, told: &str) -> Result<(), String> {
         let Some(profile) = Profile::preset(name) else {
             let known = PRESETS.join(", ");
-            return Err(format!("{told}: expected one of {known}, but found {name:?}"));
+            return Err(format!("{told}: expected one of {known}, but found {}", quoted(name)));
         };
         self.only_upstream(told)?.profile = profile;
         Ok(())

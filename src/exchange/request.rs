@@ -7,7 +7,7 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
 use crate::error::{Error, Fault, Kind};
-use crate::json::Reader;
+use crate::json::{Reader, quoted};
 use crate::report::Outcome;
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
@@ -91,7 +91,8 @@ impl Exchange {
         match headers.value("content-encoding") {
             None | Some("" | "identity") => Ok(RequestHead::Translate),
             Some(encoding) => Err(Error::invalid(format!(
-                "content-encoding: expected identity, but found {encoding:?}"
+                "content-encoding: expected identity, but found {}",
+                quoted(encoding)
             ))
             .with_code("request_body_encoding_unsupported")),
         }

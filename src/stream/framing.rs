@@ -12,6 +12,7 @@
 //! ```
 
 use crate::json::{self, Reader};
+use crate::words;
 
 /// One thing in the data of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ fn broken_len(text: &str) -> usize {
     if !text.starts_with('{') {
         let object = text.find('{').unwrap_or(text.len());
         // Not further than the object: an event can be junk and objects in turn, millions of them.
-        return text.get(..object).and_then(|junk| junk.find(DONE)).unwrap_or(object);
+        return text.get(..object).and_then(|junk| words::find(junk, DONE)).unwrap_or(object);
     }
     let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
     for (at, byte) in text.bytes().enumerate() {

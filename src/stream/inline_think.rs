@@ -3,6 +3,8 @@
 //! Tags may be cut anywhere. A tag later in the text is text: models write about it. So is an end
 //! tag without its start, because the start of the stream cannot be known any more.
 
+use crate::words;
+
 /// The tags of the models: most of them, Magistral, Seed, Gemini, and those that were told to.
 const TAGS: [(&str, &str); 5] = [
     ("<think>", "</think>"),
@@ -58,7 +60,7 @@ impl InlineThink {
                 }
                 Self::Inside { held, end } => {
                     held.push_str(&rest);
-                    if let Some((reasoning, after)) = held.split_once(*end) {
+                    if let Some((reasoning, after)) = words::split_once(held, end) {
                         each(true, reasoning);
                         rest = after.to_owned();
                         *self = Self::After;

@@ -15,6 +15,7 @@ use super::text_tool_calls::Markup;
 use crate::asked::{Asked, Tools};
 use crate::json;
 use crate::profile::TextToolCalls;
+use crate::words;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -214,7 +215,7 @@ impl Stop {
         self.held.push_str(text);
         let sequences = || self.sequences.iter().enumerate().filter(|(_, stop)| !stop.is_empty());
         let found = sequences()
-            .filter_map(|(index, stop)| self.held.find(stop.as_str()).map(|at| (at, index)))
+            .filter_map(|(index, stop)| words::find(&self.held, stop).map(|at| (at, index)))
             .min();
         if let Some((at, index)) = found {
             self.held.truncate(at);

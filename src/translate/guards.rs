@@ -18,6 +18,7 @@ use crate::names::Names;
 use crate::profile::Profile;
 use crate::tool_schema;
 use crate::warning::Warnings;
+use crate::words;
 
 /// A shorter id could be any word of an error message.
 const ID_BYTES_MIN: usize = 6;
@@ -188,7 +189,7 @@ pub(super) fn without_refused<'a>(
             let name = call.name.decode();
             let name = tools.outgoing_name(&name, toolset.as_deref()).into_owned();
             let outgoing = ids.id(&call.id.decode(), &name);
-            if outgoing.len() >= ID_BYTES_MIN && refusal.contains(&outgoing) {
+            if outgoing.len() >= ID_BYTES_MIN && words::has(refusal, &outgoing) {
                 named.push(call.id.decode().into_owned());
             }
         }

@@ -122,7 +122,7 @@ pub(super) fn rewritten(said: &Said, model: &str) -> Option<String> {
         || has(&WINDOWS) && has(&TOO_MUCH);
     let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, model)? };
     // The text of a real Anthropic endpoint, perhaps with something around it.
-    if said.message.is_empty() || said.message.contains(&wording) {
+    if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
     }
     Some(format!("{wording} ({})", said.message))

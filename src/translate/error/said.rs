@@ -60,7 +60,7 @@ impl Said {
             let inner = said.merge(&raw, WEIGHT / 8);
             if said.message.is_empty() {
                 said.message = inner;
-            } else if !said.message.contains(&inner) {
+            } else if !words::has(&said.message, &inner) {
                 said.message = format!("{}: {inner}", said.message);
             }
         }
