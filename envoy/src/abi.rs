@@ -1,4 +1,4 @@
-//! The guest side of the proxy-wasm ABI 0.2.1: the only file that knows a host.
+//! The guest side of the proxy-wasm ABI 0.2.1: the only file that knows a host, but for `wasi`.
 //!
 //! It decides nothing. An export reads what its callback is about, asks the [`Filter`], and does
 //! what was decided. Why this is not the crate `proxy-wasm`: see
@@ -8,13 +8,13 @@
 //!   and a panic would end every other stream of the VM.
 //! * Nothing is borrowed while the host is called: it may call back from inside of a hostcall
 //!   (`proxy_on_log`, `proxy_on_delete` when a write ends the stream).
-//! * `unsafe` is here alone. What a host gives is memory of ours that it asked for with
+//! * `unsafe` is here alone, and in `wasi`. What a host gives is memory of ours that it asked for with
 //!   `proxy_on_memory_allocate`, of exactly the size that it then names.
 #![allow(unsafe_code)]
 
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
-use std::hash::{BuildHasher, RandomState};
+use std::panic;
 
 use creole::names::Names;
 use creole::{Header, Millis};
@@ -22,6 +22,7 @@ use creole::{Header, Millis};
 use crate::Filter;
 use crate::action::{Action, Decision, Flow, Level, LocalResponse, Side};
 use crate::filter::ContextId;
+use crate::wasi;
 
 /// Why a hostcall did nothing: the number of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,8 +265,8 @@ struct Vm {
     filter: RefCell<Filter>,
     /// The ids of statistics: defining one again would give it a second id.
     statistics: RefCell<Names<'static, u32>>,
-    /// A keyed hash: the entropy of this VM, drawn once.
-    entropy: RandomState,
+    /// A number that no other VM has. Drawn once.
+    entropy: u128,
     streams: Cell<u64>,
 }
 
@@ -273,7 +274,8 @@ thread_local! {
     static VM: Vm = Vm {
         filter: RefCell::default(),
         statistics: RefCell::default(),
-        entropy: RandomState::new(),
+        // Should the host have no randomness, its clock serves.
+        entropy: wasi::random().unwrap_or_else(|| u128::from(now_ns()) << 64),
         streams: Cell::new(0),
     };
 }
@@ -294,13 +296,12 @@ fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -
     answer
 }
 
-/// A number that no other stream has, in no VM.
-fn seed(id: ContextId, time_ns: u64) -> u128 {
+/// A number that no other stream has, in no VM. It need not look random: ids are made of its hash.
+fn seed() -> u128 {
     VM.with(|vm| {
         let number = vm.streams.get().wrapping_add(1);
         vm.streams.set(number);
-        let half = |which: u8| u128::from(vm.entropy.hash_one((which, time_ns, number, id)));
-        half(0) << 64 | half(1)
+        vm.entropy.wrapping_add(number.into())
     })
 }
 
@@ -413,15 +414,15 @@ fn code_details() -> String {
 #[unsafe(no_mangle)]
 extern "C" fn proxy_abi_version_0_2_1() {}
 
-/// Run once, before everything else. Without it, the linker would wrap each export in a run of the
-/// constructors.
+/// Run once, before everything else. A panic, which must not happen, ends the VM; where it was is
+/// then all that is told of it: its text could quote what was read.
 #[unsafe(no_mangle)]
 extern "C" fn _initialize() {
-    unsafe extern "C" {
-        fn __wasm_call_ctors();
-    }
-    // SAFETY: the host calls this once, first.
-    unsafe { __wasm_call_ctors() };
+    panic::set_hook(Box::new(|info| {
+        if let Some(at) = info.location() {
+            log(Level::Error, &format!("panicked at {}:{}", at.file(), at.line()));
+        }
+    }));
 }
 
 /// Memory for what a hostcall gives. Null if there is none: the call then fails in the host.
@@ -452,7 +453,8 @@ extern "C" fn proxy_on_configure(id: ContextId, size: usize) -> u32 {
         return 0;
     };
     // Secrets are environment variables of the VM.
-    let secret = |name: &str| std::env::var(name).ok();
+    let environment = wasi::environment().unwrap_or_default();
+    let secret = |name: &str| wasi::variable(&environment, name);
     match ask(|filter| Some(filter.on_configure(id, &text, secret))) {
         Some(Ok(actions)) => {
             for action in &actions {
@@ -486,8 +488,7 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
     if head.iter().any(|(name, value)| name == "x-test-hook" && value == "trap") {
         core::arch::wasm32::unreachable();
     }
-    let time_ns = now_ns();
-    let (seed, now) = (seed(id, time_ns), time_ns / 1_000_000);
+    let (seed, now) = (seed(), now());
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();
     let route = route.as_deref();

@@ -40,5 +40,7 @@ pub mod filter;
 pub mod heads;
 pub mod observe;
 pub mod stream;
+#[cfg(target_arch = "wasm32")]
+mod wasi;
 
 pub use filter::Filter;

@@ -1,0 +1,45 @@
+//! The three functions of WASI that the filter needs: for randomness and the environment.
+//!
+//! The standard library knows of no host here (`wasm32-unknown-unknown`). Built for WASI, it would
+//! link 17 kB more, most of it for the report of a panic.
+#![allow(unsafe_code)]
+
+mod host {
+    #[link(wasm_import_module = "wasi_snapshot_preview1")]
+    unsafe extern "C" {
+        pub(super) fn random_get(bytes: *mut u8, size: usize) -> u32;
+        pub(super) fn environ_sizes_get(count: *mut usize, size: *mut usize) -> u32;
+        pub(super) fn environ_get(pointers: *mut *const u8, texts: *mut u8) -> u32;
+    }
+}
+
+/// A random number, unless the host has none.
+pub(crate) fn random() -> Option<u128> {
+    let mut bytes = [0; 16];
+    // SAFETY: the host writes to a local of that size.
+    let status = unsafe { host::random_get(bytes.as_mut_ptr(), bytes.len()) };
+    (status == 0).then(|| u128::from_le_bytes(bytes))
+}
+
+/// The environment of this VM: `NAME=VALUE`, each with a zero behind it.
+pub(crate) fn environment() -> Option<Vec<u8>> {
+    let (mut count, mut size) = (0, 0);
+    // SAFETY: the host writes to two locals.
+    let status = unsafe { host::environ_sizes_get(&raw mut count, &raw mut size) };
+    if status != 0 {
+        return None;
+    }
+    let mut pointers = vec![std::ptr::null(); count];
+    let mut texts = vec![0; size];
+    // SAFETY: the host writes as much as it said. The pointers into `texts` are not followed.
+    let status = unsafe { host::environ_get(pointers.as_mut_ptr(), texts.as_mut_ptr()) };
+    (status == 0).then_some(texts)
+}
+
+/// The value of a variable of `environment`.
+pub(crate) fn variable(environment: &[u8], name: &str) -> Option<String> {
+    let value = environment
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.to_vec()).ok()
+}
