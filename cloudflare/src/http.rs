@@ -1,6 +1,6 @@
 //! Between the runtime's requests, responses and headers and those of the exchange.
 
-use creole::{Head, Header};
+use creole::{Head, Header, words};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;
@@ -26,8 +26,7 @@ pub(crate) fn headers(list: &[Header]) -> Headers {
 
 /// The part of a URL behind its authority.
 pub(crate) fn path_and_query(url: &str) -> &str {
-    let host = url.find("://").map_or(0, |at| at.saturating_add(3));
-    let rest = url.get(host..).unwrap_or_default();
+    let rest = words::split_once(url, "://").map_or(url, |(_, rest)| rest);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
@@ -80,14 +79,14 @@ fn init(head: &Head) -> ResponseInit {
 /// has only texts for its errors.
 pub(crate) fn reason(error: &JsValue) -> &'static str {
     let text = describe(error).to_ascii_lowercase();
-    for (words, reason) in [
+    for (any, reason) in [
         (&["dns", "resolve"][..], "its name could not be resolved"),
         (&["certificate", "tls", "ssl", "handshake"], "TLS: the connection is not trusted"),
         (&["refused"], "the connection was refused"),
         (&["timed out", "timeout"], "the connection timed out"),
         (&["lost", "disconnect", "reset", "closed"], "it closed the connection before it answered"),
     ] {
-        if words.iter().any(|word| text.contains(word)) {
+        if words::has_any(&text, any) {
             return reason;
         }
     }

@@ -68,7 +68,7 @@ pub(crate) fn module(features: &[&str]) -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker", || {
         let arguments = [&["--profile", "wasm", "--target", TARGET], features].concat();
-        workspace::build("creole-cloudflare", &arguments, "wasm")
+        workspace::module("creole-cloudflare", &arguments)
     })
 }
 
