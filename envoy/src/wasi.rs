@@ -38,8 +38,10 @@ pub(crate) fn environment() -> Option<Vec<u8>> {
 
 /// The value of a variable of `environment`.
 pub(crate) fn variable(environment: &[u8], name: &str) -> Option<String> {
-    let value = environment
-        .split(|byte| *byte == 0)
-        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    let value = environment.split(|byte| *byte == 0).find_map(|variable| {
+        let end = variable.iter().position(|byte| *byte == b'=')?;
+        let (known, value) = variable.split_at_checked(end)?;
+        (known == name.as_bytes()).then_some(value.get(1..)?)
+    })?;
     String::from_utf8(value.to_vec()).ok()
 }

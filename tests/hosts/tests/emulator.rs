@@ -242,3 +242,21 @@ fn a_refused_configuration_names_its_path() {
     let reason = refused(json!({"upstreams": {"a": {"profile": "x"}}}));
     assert!(reason.contains("upstreams.a.profile"), "{reason}");
 }
+
+#[test]
+fn a_secret_is_a_variable_of_the_vm() {
+    let with_secret = |name: &str| {
+        let mut config = keyed();
+        config["upstreams"]["0001"]["key"] = json!({"secret": name});
+        config
+    };
+    let trial = trial(messages("0001", false, "hi"), Answer::json(completion("Hello")));
+    let got = emulator(&with_secret("UPSTREAM_KEY")).send(&trial);
+    let head = &got.upstream.first().unwrap().headers;
+    let sent = head.iter().find(|(name, _)| name == "authorization").map(|(_, value)| value);
+    assert_eq!(sent.map(String::as_str), Some("Bearer sk=emulated"));
+    for name in ["UPSTREAM_KE", "KEY", "UPSTREAM_KEY=sk", ""] {
+        let refused = Emulator::new(&with_secret(name), Rules::default()).err();
+        assert!(refused.is_some_and(|reason| reason.contains("upstreams.0001.key")), "{name}");
+    }
+}

@@ -6,15 +6,31 @@ use super::vm::{Trap, World, entropy, write};
 
 const SUCCESS: i32 = 0;
 
+/// The environment of the VM.
+const ENVIRONMENT: [&str; 2] = ["OTHER_KEY=sk-other\0", "UPSTREAM_KEY=sk=emulated\0"];
+
 pub(super) fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
     let wasi = "wasi_snapshot_preview1";
-    linker.func_wrap(wasi, "environ_get", |_: Caller<'_, World>, _: u32, _: u32| SUCCESS)?;
+    linker.func_wrap(
+        wasi,
+        "environ_get",
+        |mut c: Caller<'_, World>, mut pointers: u32, mut texts: u32| {
+            for variable in ENVIRONMENT {
+                write(&mut c, pointers, &texts.to_le_bytes());
+                write(&mut c, texts, variable.as_bytes());
+                pointers += 4;
+                texts += variable.len() as u32;
+            }
+            SUCCESS
+        },
+    )?;
     linker.func_wrap(
         wasi,
         "environ_sizes_get",
         |mut c: Caller<'_, World>, count: u32, size: u32| {
-            write(&mut c, count, &[0; 4]);
-            write(&mut c, size, &[0; 4]);
+            let bytes: usize = ENVIRONMENT.iter().map(|variable| variable.len()).sum();
+            write(&mut c, count, &(ENVIRONMENT.len() as u32).to_le_bytes());
+            write(&mut c, size, &(bytes as u32).to_le_bytes());
             SUCCESS
         },
     )?;
