@@ -59,7 +59,7 @@ fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Re
     // A binary can have another name than its package.
     let wanted = arguments.iter().skip_while(|argument| **argument != "--bin").nth(1);
     let wanted = wanted.copied().unwrap_or(package);
-    let mut command = cargo([command, "-p", package]);
+    let mut command = cargo([command, "-p", package, MESSAGES]);
     let mut found = None;
     for message in messages(command.args(arguments)).with_context(|| package.to_owned())? {
         let this = message.pointer("/target/name").and_then(Value::as_str);
@@ -77,9 +77,11 @@ fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Re
     found.with_context(|| format!("cargo named no file for {package}"))
 }
 
-/// What cargo says of each file that it makes; its objects of `--message-format=json`.
+/// With this, cargo says what it makes: see [`messages`].
+pub(crate) const MESSAGES: &str = "--message-format=json-render-diagnostics";
+
+/// What cargo says of each file that it makes, asked by [`MESSAGES`].
 pub(crate) fn messages(command: &mut Command) -> Result<Vec<Value>> {
-    command.arg("--message-format=json-render-diagnostics");
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut messages = Vec::new();
     for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {

@@ -68,7 +68,7 @@ pub(super) fn build() -> Result<Built> {
 fn tests() -> Result<Built> {
     let packages = workspace::packages()?;
     let mut built = Built::default();
-    let mut cargo = workspace::cargo(["test", "--workspace", "--no-run"]);
+    let mut cargo = workspace::cargo(["test", "--workspace", "--no-run", workspace::MESSAGES]);
     for message in workspace::messages(&mut cargo)? {
         let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
         let (Some(program), Some(name), Some(manifest)) =
