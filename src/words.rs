@@ -44,7 +44,6 @@ pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
 }
 
 /// The places of `word` in `text`, from left to right, none within another.
-#[must_use]
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
     std::iter::from_fn(move || {
