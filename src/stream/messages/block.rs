@@ -440,7 +440,7 @@ impl Tool {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let held_text = std::mem::take(&mut self.held_text);
-        if held_text.trim_start() == text.trim_start() || held_text == text {
+        if held_text.trim_start() == text.trim_start() {
             for data in held {
                 out.indexed("content_block_delta", &data, count(&data, "index"), index);
             }
