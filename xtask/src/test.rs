@@ -1,8 +1,8 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
 //! A stage is a row in [`stages`]. The closing line, `N passed, N failed`, adds up what the stages print
-//! as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait
-//! are in [`stages_beside`] and run beside the others: see [`beside`].
+//! as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait,
+//! or for which cargo builds more, are in [`stages_beside`] and run beside the others: see [`beside`].
 
 mod beside;
 mod built;
@@ -57,8 +57,8 @@ enum Work {
 /// Runs a command, shows what it prints, and counts the tests in it.
 type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
-/// In order: what is quick and fails often comes first, and nothing but lints before `build`. Every package
-/// of the workspace must have a row with its tests.
+/// In order: what is quick and fails often comes first, and only what cargo runs before `build`. Every
+/// package of the workspace must have a row with its tests.
 fn stages() -> Vec<Stage> {
     let rows = [
         ("format", Work::Cargo(&["fmt", "--all", "--check"])),
@@ -78,21 +78,6 @@ fn stages() -> Vec<Stage> {
         ("core", Work::Tests("creole", &[])),
         ("core, json", Work::Tests("creole-json", &[])),
         ("core, openai", Work::Tests("creole-openai", &[])),
-        // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
-        // depend on adds no features here.
-        (
-            "examples of core",
-            Work::Cargo(&[
-                "test",
-                "--doc",
-                "-p",
-                "creole",
-                "-p",
-                "creole-json",
-                "-p",
-                "creole-openai",
-            ]),
-        ),
         ("demo model", Work::Tests("creole-demo", &[])),
         ("xtask", Work::Tests("xtask", &[])),
         ("load generator", Work::Tests("creole-load", &[])),
@@ -107,57 +92,11 @@ fn stages() -> Vec<Stage> {
         ("filter", Work::Tests("creole-envoy", &[])),
         // With what its tests print: figures of many streams.
         ("gateway", Work::Tests("creole-gateway", &["--show-output"])),
-        (
-            "lints of Worker",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "-p",
-                "creole-cloudflare",
-                "--no-deps",
-                "--target",
-                worker::TARGET,
-                "--features",
-                "test-hooks",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
         ("parts of Worker", Work::Tests("creole-cloudflare", &[])),
         ("packager of Worker", Work::Tests("xtask-worker", &[])),
         ("sizes", Work::Sizes),
         ("canary", Work::Tests("creole-canary", &[])),
-        (
-            "core as wasm",
-            Work::Cargo(&[
-                "test",
-                "--no-fail-fast",
-                "-p",
-                "creole",
-                "-p",
-                "creole-json",
-                "-p",
-                "creole-openai",
-                "--target",
-                "wasm32-wasip1",
-            ]),
-        ),
         ("hosts", Work::Tests("creole-hosts", &[])),
-        (
-            "lints wasm",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "-p",
-                "creole-wit",
-                "--target",
-                "wasm32-unknown-unknown",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
         ("embedding", Work::Tests("creole-wit", &[])),
         ("wasi:http", Work::Tests("creole-wasi-http", &[])),
         ("Worker in workerd", Work::Tests("creole-worker-tests", &["--show-output"])),
@@ -165,8 +104,8 @@ fn stages() -> Vec<Stage> {
     rows.map(|(name, work)| Stage { name, work }).into()
 }
 
-/// Those that mostly wait, for clients, clocks and servers. They come after `build`, and beside the stages
-/// that compute.
+/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that the
+/// stages above need not wait for its locks. They come after `build`, and beside the stages that compute.
 fn stages_beside() -> Vec<Stage> {
     let rows = [
         ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
@@ -187,6 +126,67 @@ fn stages_beside() -> Vec<Stage> {
         (
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
+        ),
+        (
+            "core as wasm",
+            Work::Cargo(&[
+                "test",
+                "--no-fail-fast",
+                "-p",
+                "creole",
+                "-p",
+                "creole-json",
+                "-p",
+                "creole-openai",
+                "--target",
+                "wasm32-wasip1",
+            ]),
+        ),
+        // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
+        // depend on adds no features here.
+        (
+            "examples of core",
+            Work::Cargo(&[
+                "test",
+                "--doc",
+                "-p",
+                "creole",
+                "-p",
+                "creole-json",
+                "-p",
+                "creole-openai",
+            ]),
+        ),
+        (
+            "lints of Worker",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "-p",
+                "creole-cloudflare",
+                "--no-deps",
+                "--target",
+                worker::TARGET,
+                "--features",
+                "test-hooks",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        (
+            "lints wasm",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "-p",
+                "creole-wit",
+                "--target",
+                "wasm32-unknown-unknown",
+                "--",
+                "-D",
+                "warnings",
+            ]),
         ),
     ];
     rows.map(|(name, work)| Stage { name, work }).into()

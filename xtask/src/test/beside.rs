@@ -17,7 +17,7 @@ use super::built::Variables;
 use super::{Outcome, counts};
 use crate::workspace::own;
 
-/// How many stages run beside the one that computes. They wait more than half of their time.
+/// How many stages run beside the one that computes. Most wait more than half of their time.
 const AT_ONCE: usize = 2;
 
 /// What runs beside.
