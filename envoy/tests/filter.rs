@@ -224,7 +224,7 @@ fn a_bad_configuration_is_refused_with_its_path() {
         (r#"{"pause_headers": 5}"#, "pause_headers"),
         ("{", "configuration"),
         (r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH"}}}}"#, "upstreams.a.key.secret"),
-        (r#"{"upstreams": {"a\nb": {}}}"#, r"upstreams.a\nb.cluster"),
+        (r#"{"upstreams": {"a\nb": {}}}"#, r#"upstreams."a\nb".cluster"#),
         (r#"{"pause_headers": false, "upstreams": {"a": {}, "b": {}}}"#, "pause_headers is false"),
         (r#"{"pause_headers": false, "deferred_flush": true}"#, "deferred_flush"),
     ] {
