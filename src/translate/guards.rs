@@ -169,6 +169,11 @@ pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [(usize, usize, St
         let Some(Turn::User(user)) = turns.get_mut(*turn) else { continue };
         let Some(result) = user.results.get_mut(*result) else { continue };
         let Ok(text) = Reader::new(text, 1).string() else { continue };
+        // Behind another Creole, or with a client that keeps what was sent, it is said already.
+        let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
+        if result.content.iter().any(says) {
+            continue;
+        }
         result.content.push(Block::Text(Text { text, cached: false, cited: false }));
     }
 }

@@ -39,6 +39,18 @@ fn from_the_third_failure_on_the_result_says_what_is_required() {
 }
 
 #[test]
+fn a_result_that_says_so_already_is_told_nothing_more() {
+    // As another Creole on the way sends it.
+    let mut history = shells(3);
+    let told =
+        json!([{"type": "text", "text": "Error: no command"}, {"type": "text", "text": NOTE}]);
+    history.last_mut().unwrap()["content"][0]["content"] = told;
+    let sent = sent(&history, &shell(), json!({}));
+    assert_eq!(sent.tool_texts()[2], format!("Error: no command\n{NOTE}"));
+    assert_eq!(sent.header("x-creole-guard"), "breaker");
+}
+
+#[test]
 fn failures_are_known_without_is_error() {
     // n8n: a JSON text, and the id of the call in its input.
     let n8n = |results: &'static str| {

@@ -18,6 +18,7 @@ use crate::translate::guards::Guarded;
 use crate::translate::tools::ToolSet;
 use crate::translate::turns::History;
 use crate::warning::Warnings;
+use crate::words;
 
 const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
@@ -174,7 +175,8 @@ impl Verdict {
             }
         }
         for (text, block) in found.values() {
-            if let Some(block) = block {
+            // Behind another Creole, or with a client that keeps what was sent, it is said already.
+            if let Some(block) = block.filter(|block| !words::has(block, text)) {
                 edits.push(with_text(body, block, text));
             }
         }
