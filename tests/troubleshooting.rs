@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where errors are made. Hosts beside Envoy add reasons of connections and of their own start.
-const PLACES: [&str; 5] = ["src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
+const PLACES: [&str; 7] =
+    ["src", "json/src", "openai/src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
 
 /// A statement that makes an error, or the text of one, has one of these.
 const MAKERS: [&str; 11] = [
