@@ -1,6 +1,6 @@
 //! A tool call of an answer, or a fragment of one.
 
-use crate::{enter, filled, number, text};
+use crate::{filled, number, text};
 use creole_json::{Error, Kind, Reader, Str};
 
 /// A tool call, or a fragment of one.
@@ -53,7 +53,7 @@ impl<'a> ToolCall<'a> {
                 "extra_content" => call.signature = read_google(reader)?.0,
                 "function" | "custom" => {
                     let custom = key.raw() == "custom";
-                    if enter(reader, Kind::Object)? {
+                    if reader.object_or_skip()? {
                         while let Some(key) = reader.next_key()? {
                             call.member(key, custom, reader)?;
                         }
@@ -95,7 +95,7 @@ impl<'a> ToolCall<'a> {
 /// Reads what stands in `google`: the signature of a call, and whether the content is reasoning.
 pub(crate) fn read_google<'a>(reader: &mut Reader<'a>) -> Result<(Option<Str<'a>>, bool), Error> {
     let (mut signature, mut is_thought) = (None, false);
-    if !enter(reader, Kind::Object)? {
+    if !reader.object_or_skip()? {
         return Ok((None, false));
     }
     while let Some(key) = reader.next_key()? {

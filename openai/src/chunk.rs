@@ -1,7 +1,7 @@
 //! A chunk of a stream, or a whole answer.
 
 use crate::call::read_google;
-use crate::{Few, ToolCall, Usage, enter, filled, number, string, text};
+use crate::{Few, ToolCall, Usage, filled, number, text};
 use creole_json::{Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
@@ -132,16 +132,16 @@ impl<'a> Chunk<'a> {
             match key.raw() {
                 "id" => chunk.id = filled(reader)?,
                 "model" => chunk.model = filled(reader)?,
-                "type" => chunk.kind = string(reader)?,
+                "type" => chunk.kind = reader.string_or_skip()?,
                 "service_tier" => chunk.service_tier = filled(reader)?,
                 "choices" => {
                     // Some servers send a single choice without the list around it.
                     if reader.kind()? == Kind::Object {
                         reader.begin_object()?;
                         chunk.choices.add().read(reader)?;
-                    } else if enter(reader, Kind::Array)? {
+                    } else if reader.array_or_skip()? {
                         while reader.next_element()? {
-                            if enter(reader, Kind::Object)? {
+                            if reader.object_or_skip()? {
                                 chunk.choices.add().read(reader)?;
                             }
                         }
@@ -149,7 +149,7 @@ impl<'a> Chunk<'a> {
                 }
                 "usage" => chunk.usage = Usage::read(reader)?,
                 "x_groq" => {
-                    if enter(reader, Kind::Object)? {
+                    if reader.object_or_skip()? {
                         while let Some(key) = reader.next_key()? {
                             match key.raw() {
                                 "usage" => other_usage = Usage::read(reader)?,
@@ -160,7 +160,9 @@ impl<'a> Chunk<'a> {
                     }
                 }
                 "error" => chunk.error |= says_something(reader.skip()?),
-                "object" => chunk.failed |= string(reader)?.is_some_and(|text| text == "error"),
+                "object" => {
+                    chunk.failed |= reader.string_or_skip()?.is_some_and(|text| text == "error")
+                }
                 "message" | "detail" | "msg" | "errors" => {
                     complains |= says_something(reader.skip()?);
                 }
@@ -169,7 +171,7 @@ impl<'a> Chunk<'a> {
                     succeeded |= matches!(reader.skip()?, "0" | "\"0\"" | "200" | "true");
                 }
                 "base_resp" => {
-                    if enter(reader, Kind::Object)? {
+                    if reader.object_or_skip()? {
                         while let Some(key) = reader.next_key()? {
                             if key.raw() == "status_code" {
                                 chunk.failed |= number(reader)?.is_some_and(|code| code != 0);
@@ -232,9 +234,11 @@ impl<'a> Choice<'a> {
                 "text" => completion = text(reader)?,
                 "finish_reason" => choice.finish_reason = finish(reader)?,
                 "stop_reason" => {
-                    choice.stop_sequence = string(reader)?.filter(|text| !text.is_empty());
+                    choice.stop_sequence = reader.string_or_skip()?.filter(|text| !text.is_empty());
                 }
-                "matched_stop" => matched = string(reader)?.filter(|text| !text.is_empty()),
+                "matched_stop" => {
+                    matched = reader.string_or_skip()?.filter(|text| !text.is_empty())
+                }
                 "usage" => choice.usage = Usage::read(reader)?,
                 "error" => {
                     let raw = reader.skip()?;
@@ -270,7 +274,7 @@ impl<'a> Delta<'a> {
             *slot = text(reader)?.map(Self::of_text);
             return Ok(());
         }
-        if !enter(reader, Kind::Object)? {
+        if !reader.object_or_skip()? {
             return Ok(());
         }
         let delta = slot.insert(Self::default());
@@ -280,7 +284,7 @@ impl<'a> Delta<'a> {
                 "reasoning" => delta.reasoning = text(reader)?,
                 "reasoning_text" => delta.reasoning_text = text(reader)?,
                 "reasoning_details" => {
-                    if enter(reader, Kind::Array)? {
+                    if reader.array_or_skip()? {
                         while reader.next_element()? {
                             if let Some(detail) = Detail::read(reader)? {
                                 delta.reasoning_details.push(detail);
@@ -302,7 +306,7 @@ impl<'a> Delta<'a> {
                     // Some servers send a single call without the list around it.
                     if reader.kind()? == Kind::Object {
                         delta.tool_calls.add().read(reader)?;
-                    } else if enter(reader, Kind::Array)? {
+                    } else if reader.array_or_skip()? {
                         while reader.next_element()? {
                             if reader.kind()? == Kind::Object {
                                 delta.tool_calls.add().read(reader)?;
@@ -378,7 +382,7 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(
     reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
         match key.raw() {
-            "type" => kind = string(reader)?,
+            "type" => kind = reader.string_or_skip()?,
             "text" => plain = text(reader)?,
             "refusal" => refusal = text(reader)?,
             // Texts again; nothing else can be inside.
@@ -419,7 +423,7 @@ fn read_thinking<'a>(reader: &mut Reader<'a>, texts: &mut Few<Str<'a>>) -> Resul
         }
         return Ok(());
     }
-    if !enter(reader, Kind::Array)? {
+    if !reader.array_or_skip()? {
         return Ok(());
     }
     while reader.next_element()? {
@@ -427,7 +431,7 @@ fn read_thinking<'a>(reader: &mut Reader<'a>, texts: &mut Few<Str<'a>>) -> Resul
             if let Some(text) = text(reader)? {
                 texts.push(text);
             }
-        } else if enter(reader, Kind::Object)? {
+        } else if reader.object_or_skip()? {
             while let Some(key) = reader.next_key()? {
                 if key.raw() != "text" {
                     reader.skip()?;
@@ -444,13 +448,13 @@ impl<'a> Detail<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
         let raw = reader.skip()?;
         let mut inside = Reader::new(raw, 128);
-        if !enter(&mut inside, Kind::Object)? {
+        if !inside.object_or_skip()? {
             return Ok(None);
         }
         let mut detail = Self { raw, ..Self::default() };
         while let Some(key) = inside.next_key()? {
             match key.raw() {
-                "type" => detail.kind = string(&mut inside)?,
+                "type" => detail.kind = inside.string_or_skip()?,
                 "index" => detail.index = number(&mut inside)?,
                 "text" | "summary" => detail.text = text(&mut inside)?.or(detail.text),
                 "data" => detail.data = filled(&mut inside)?,

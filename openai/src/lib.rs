@@ -21,19 +21,15 @@ pub use usage::Usage;
 
 use creole_json::{self as json, Error, Kind, Reader, Str};
 
-/// Reads a string; a value of another type counts as absent.
-fn string<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    reader.string_or_skip()
-}
-
-/// As [`string`]; a blank one counts as absent too. Servers send `"id": ""` with each fragment.
+/// Reads a string; one that is blank, or no string, counts as absent. Servers send `"id": ""` with each
+/// fragment.
 fn filled<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    Ok(string(reader)?.filter(|text| !text.is_blank()))
+    Ok(reader.string_or_skip()?.filter(|text| !text.is_blank()))
 }
 
 /// Reads a text; an empty one counts as absent.
 fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    Ok(string(reader)?.filter(|text| !text.is_empty()))
+    Ok(reader.string_or_skip()?.filter(|text| !text.is_empty()))
 }
 
 /// Reads a count or index, also one written as `3.0` or `"3"`; anything else counts as absent.
@@ -48,9 +44,4 @@ fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     };
     let real = || json::Number::read(text).and_then(|number| number.whole_part());
     Ok(text.parse().ok().or_else(real))
-}
-
-/// Enters an object or array if there is one; a value of another type is skipped.
-fn enter(reader: &mut Reader<'_>, kind: Kind) -> Result<bool, Error> {
-    if kind == Kind::Array { reader.array_or_skip() } else { reader.object_or_skip() }
 }

@@ -1,7 +1,7 @@
 //! Token counts, under all the names that servers give them.
 
-use crate::{enter, number};
-use creole_json::{Error, Kind, Reader};
+use crate::number;
+use creole_json::{Error, Reader};
 
 /// The token counts of an answer. `None` is unknown: servers send `null` for counts that they do
 /// not have yet.
@@ -35,7 +35,7 @@ struct Details {
 impl Usage {
     /// Reads a usage object; `None` if it is something else, or says nothing.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Error> {
-        if !enter(reader, Kind::Object)? {
+        if !reader.object_or_skip()? {
             return Ok(None);
         }
         let mut usage = Self::default();
@@ -120,7 +120,7 @@ fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w 
 
 impl Details {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
-        if !enter(reader, Kind::Object)? {
+        if !reader.object_or_skip()? {
             return Ok(());
         }
         while let Some(key) = reader.next_key()? {
