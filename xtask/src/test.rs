@@ -127,36 +127,10 @@ fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        (
-            "core as wasm",
-            Work::Cargo(&[
-                "test",
-                "--no-fail-fast",
-                "-p",
-                "creole",
-                "-p",
-                "creole-json",
-                "-p",
-                "creole-openai",
-                "--target",
-                "wasm32-wasip1",
-            ]),
-        ),
+        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", "wasm32-wasip1"])),
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
-        (
-            "examples of core",
-            Work::Cargo(&[
-                "test",
-                "--doc",
-                "-p",
-                "creole",
-                "-p",
-                "creole-json",
-                "-p",
-                "creole-openai",
-            ]),
-        ),
+        ("examples of core", Work::Cargo(&["test", "--doc"])),
         (
             "lints of Worker",
             Work::Cargo(&[
