@@ -36,9 +36,7 @@ pub(crate) fn all() -> Result<()> {
         fs::copy(&built, dist.join("creole")).with_context(|| built.display().to_string())?;
         Ok(())
     })?;
-    step("writing dist/oci", || {
-        image(&fs::read(dist.join(build::FILTER.name))?, &dist.join("oci"))
-    })?;
+    step("writing dist/oci", || image(&fs::read(build::path(&build::FILTER))?, &dist.join("oci")))?;
     let sbom = sbom(&metadata()?)?;
     fs::write(dist.join("sbom.cdx.json"), format!("{sbom:#}\n"))?;
     let sums = sums(&dist)?;
@@ -51,9 +49,7 @@ pub(crate) fn all() -> Result<()> {
 pub(crate) fn reproduce() -> Result<()> {
     let first = fs::read(build::unfinished(&build::FILTER)?)?;
     let again = workspace::root().join("target/again");
-    if again.exists() {
-        fs::remove_dir_all(&again)?;
-    }
+    workspace::emptied(&again)?;
     let folder = again.display().to_string();
     let build::Artefact { package, target, profile, .. } = build::FILTER;
     let arguments = ["--profile", profile, "--target", target, "--target-dir", &folder];
@@ -98,9 +94,7 @@ fn sums(folder: &Path) -> Result<String> {
 
 /// An image of one layer with the module in it. The same module gives the same bytes: no time, no user.
 fn image(module: &[u8], folder: &Path) -> Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
+    workspace::emptied(folder)?;
     let blobs = folder.join("blobs/sha256");
     fs::create_dir_all(&blobs)?;
     let blob = |kind: &str, bytes: &[u8]| -> Result<Value> {

@@ -20,16 +20,12 @@ pub(crate) fn build() -> Result<()> {
     let mdbook = mdbook()?;
     let root = workspace::root();
     let staged = root.join("target/site");
-    if staged.exists() {
-        fs::remove_dir_all(&staged)?;
-    }
+    workspace::emptied(&staged)?;
     let mut pages = 0_usize;
     copy(&root.join("docs"), &staged.join("docs"), &mut pages)?;
     fs::copy(root.join("book.toml"), staged.join("book.toml"))?;
     let site = root.join("dist/site");
-    if site.exists() {
-        fs::remove_dir_all(&site)?;
-    }
+    workspace::emptied(&site)?;
     step("building dist/site", || {
         let mut command = Command::new(&mdbook);
         command.arg("build").arg(&staged).arg("--dest-dir").arg(&site);

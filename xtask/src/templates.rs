@@ -28,10 +28,7 @@ pub(crate) fn test(
     let python = folder.join("bin/python");
     let templates = step(&format!("installing into {}", folder.display()), || install(&folder))?;
     let requests = folder.join("requests");
-    if requests.is_dir() {
-        fs::remove_dir_all(&requests)?;
-    }
-    fs::create_dir_all(&requests)?;
+    workspace::emptied(&requests)?;
     setup::run(write.env("CREOLE_REQUESTS_DIR", &requests))?;
     let script = workspace::root().join("tests/templates/render.py");
     each(Command::new(python).arg(script).arg(requests).arg(templates))

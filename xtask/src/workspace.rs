@@ -1,6 +1,7 @@
 //! Where things are, and how cargo is called.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -47,6 +48,14 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
 /// constants, then has addresses below 1 MiB, which are a byte shorter wherever one is named.
 const STACK: &str = "link-arg=-zstack-size=983040";
 
+/// As [`module`], with what tests need of it and is never in `dist`. In a folder of its own: in the usual
+/// one each would take the other's place, and be compiled again.
+pub(crate) fn module_with_hooks(package: &str, arguments: &[&str]) -> Result<PathBuf> {
+    let folder = root().join("target/with-hooks").display().to_string();
+    let hooks = ["--features", "test-hooks", "--target-dir", &folder];
+    module(package, &[arguments, &hooks].concat())
+}
+
 /// Builds a library as a WebAssembly module and nothing else. Cargo optimizes across crates only
 /// what is no Rust library at the same time, and says nothing about it.
 pub(crate) fn module(package: &str, arguments: &[&str]) -> Result<PathBuf> {
@@ -91,6 +100,14 @@ pub(crate) fn messages(command: &mut Command) -> Result<Vec<Value>> {
         bail!("it does not build");
     }
     Ok(messages)
+}
+
+/// Makes a folder with nothing in it, whatever was there.
+pub(crate) fn emptied(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
 /// The workspace's packages: their names and the files that define them.

@@ -1,7 +1,6 @@
 //! What the official SDKs and the Vercel AI SDK make of a stream: each reads the streams of all fixtures, and its message must be
 //! the one that the tests of the core fold.
 
-use std::fs;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -15,10 +14,7 @@ pub(crate) fn test(
     mut each: impl FnMut(&mut Command) -> Result<()>,
 ) -> Result<()> {
     let streams = workspace::own().join("streams");
-    if streams.is_dir() {
-        fs::remove_dir_all(&streams)?;
-    }
-    fs::create_dir_all(&streams)?;
+    workspace::emptied(&streams)?;
     setup::run(write.arg("upstream_answers").env("CREOLE_STREAMS_DIR", &streams))?;
     let readers = SDKS.iter().chain(&["vercel-ai"]);
     let names: Vec<String> = readers.map(|name| (*name).to_owned()).collect();
