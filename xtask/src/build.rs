@@ -37,7 +37,7 @@ pub(crate) enum Finish {
     Component,
 }
 
-/// The filter for Envoy. Not built for WASI, of which it needs three functions only (`envoy/src/abi.rs`).
+/// The filter for Envoy. Not built for WASI, of which it needs three functions only (`envoy/src/wasi.rs`).
 pub(crate) const FILTER: Artefact = Artefact {
     name: "creole.wasm",
     package: "creole-envoy",
@@ -103,12 +103,7 @@ pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     }
     setup::target(FILTER.target)?;
     let Artefact { package, target, profile, .. } = FILTER;
-    let arguments = ["--profile", profile, "--target", target, "--features", "test-hooks"];
-    let built = workspace::build(package, &arguments, "wasm")?;
-    // The next build of the filter takes its place.
-    let kept = workspace::root().join("target/creole-with-hooks.wasm");
-    fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
-    Ok(kept)
+    workspace::module_with_hooks(package, &["--profile", profile, "--target", target])
 }
 
 /// Where an artefact is, once it is built.

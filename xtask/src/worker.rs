@@ -30,7 +30,7 @@ pub(crate) fn folder() -> PathBuf {
 
 /// Builds what is deployed.
 pub(crate) fn shipped() -> Result<Built> {
-    let module = module(&[])?;
+    let module = module()?;
     // Without optimizing: it runs for a second, and compiles for minutes otherwise.
     let packager = step("building what packs it", || workspace::build("xtask-worker", &[], ""))?;
     package_shipped(module, &packager)
@@ -56,19 +56,18 @@ pub(crate) fn package_with_hooks(module: PathBuf, packager: &Path) -> Result<Bui
 
 /// The WebAssembly with the hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
-    let built = module(&["--features", "test-hooks"])?;
-    // The next build of the Worker takes its place.
-    let kept = workspace::root().join("target/creole-worker-with-hooks.wasm");
-    fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
-    Ok(kept)
+    built(workspace::module_with_hooks)
 }
 
 /// The WebAssembly, with the names of functions.
-pub(crate) fn module(features: &[&str]) -> Result<PathBuf> {
+pub(crate) fn module() -> Result<PathBuf> {
+    built(workspace::module)
+}
+
+fn built(build: fn(&str, &[&str]) -> Result<PathBuf>) -> Result<PathBuf> {
     setup::target(TARGET)?;
     step("building the Worker", || {
-        let arguments = [&["--profile", "wasm", "--target", TARGET], features].concat();
-        workspace::module("creole-cloudflare", &arguments)
+        build("creole-cloudflare", &["--profile", "wasm", "--target", TARGET])
     })
 }
 

@@ -100,13 +100,12 @@ fn artefacts() -> Result<Artefacts> {
         workerd: setup::workerd()?,
         wasmtime: setup::wasmtime()?,
         python: setup::python_with_wasmtime()?,
-        // Cargo writes both to one place, and the last one stays there.
         filter_with_hooks: build::filter_with_hooks()?,
         filter: build::one(&build::FILTER)?,
         component: build::one(&build::COMPONENT)?,
         wasi_http: build::one(&build::WASI_HTTP)?,
         worker_with_hooks: worker::module_with_hooks()?,
-        worker: worker::module(&[])?,
+        worker: worker::module()?,
     })
 }
 
