@@ -52,9 +52,13 @@ impl<'a> Str<'a> {
     /// Whether the text is empty or nothing but white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
-        let rest = self.raw.trim_start();
-        // Only an escape can still say white space; most texts are known by their first letter.
-        if rest.starts_with('\\') { self.decode().trim().is_empty() } else { rest.is_empty() }
+        match self.raw.bytes().find(|byte| *byte != b' ') {
+            None => true,
+            // Most texts are known by their first letter.
+            Some(byte) if byte.is_ascii_graphic() && byte != b'\\' => false,
+            // An escape or a letter beyond ASCII can say white space.
+            Some(_) => self.decode().trim().is_empty(),
+        }
     }
 
     /// The text itself. Half a surrogate pair becomes U+FFFD.
