@@ -39,11 +39,10 @@ pub(super) struct Snapshots {
 
 impl Snapshots {
     pub(super) fn held_bytes(&self) -> usize {
-        [&self.text, &self.reasoning, &self.refusal]
-            .into_iter()
-            .map(|text| [&text.snapshot, &text.joined, &text.again].map(String::len))
-            .map(|lens| lens.into_iter().fold(0, usize::saturating_add))
-            .fold(0, usize::saturating_add)
+        let Self { text, reasoning, refusal, .. } = self;
+        text.held_bytes()
+            .saturating_add(reasoning.held_bytes())
+            .saturating_add(refusal.held_bytes())
     }
 }
 
@@ -166,6 +165,11 @@ impl Growing {
 
     fn is_used(&self) -> bool {
         self.first > 0
+    }
+
+    fn held_bytes(&self) -> usize {
+        let Self { snapshot, joined, again, .. } = self;
+        snapshot.len().saturating_add(joined.len()).saturating_add(again.len())
     }
 
     fn decide(&mut self, meant: Meant) -> String {
@@ -319,7 +323,7 @@ impl Machine {
     /// Something else comes, or the stream is over: what a message said last was all of it.
     pub(super) fn finish_messages(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         let Snapshots { text, reasoning, refusal, field, .. } = &mut self.snapshots;
-        if ![&*text, reasoning, refusal].into_iter().any(Growing::is_used) {
+        if !(text.is_used() || reasoning.is_used() || refusal.is_used()) {
             return Ok(());
         }
         let field = *field;
