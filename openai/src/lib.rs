@@ -12,11 +12,13 @@
 mod call;
 mod chunk;
 mod few;
+mod pattern;
 mod usage;
 
 pub use call::{Arguments, ToolCall};
 pub use chunk::{Choice, Chunk, Delta, Detail, Part};
 pub use few::Few;
+pub use pattern::Pattern;
 pub use usage::Usage;
 
 use creole_json::{self as json, Error, Kind, Reader, Str};

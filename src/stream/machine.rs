@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, Str};
 use crate::names::NameSet;
-use crate::openai::{Chunk, Delta, Part, Usage};
+use crate::openai::{Chunk, Delta, Part, Pattern, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
 use crate::translate::signature::Field;
@@ -100,6 +100,8 @@ pub(super) struct Machine {
     /// A call was left out because a guard withheld its tool.
     pub(super) withheld_call: bool,
     pub(super) scratch: String,
+    /// The last chunk, which the next one is likely to repeat.
+    pub(super) pattern: Pattern,
 }
 
 /// The first so many bytes of a refusal become its explanation.
@@ -227,6 +229,7 @@ impl Machine {
             call_withheld: false,
             withheld_call: false,
             scratch: String::new(),
+            pattern: Pattern::default(),
         }
     }
 
@@ -241,9 +244,25 @@ impl Machine {
             return self.fail(raw, out);
         }
         self.take_chunk(chunk, false, out)?;
-        if self.phase.is_final() {
-            return Ok(());
-        }
+        if self.phase.is_final() { Ok(()) } else { self.check_held() }
+    }
+
+    /// A chunk that says no more than this, in a stream that has begun.
+    pub(super) fn handle_delta(
+        &mut self,
+        choice: u64,
+        delta: &Delta<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        self.report.chunks = self.report.chunks.saturating_add(1);
+        self.finish_messages(out)?;
+        self.take_delta(choice, delta, false, out)?;
+        self.pump(false, out);
+        self.check_held()
+    }
+
+    /// Whether what waits here is not too much.
+    fn check_held(&self) -> Result<(), Error> {
         let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(self.kept_bytes);
         let held = held.saturating_add(
             BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),

@@ -246,11 +246,22 @@ fn handle_event(
     event: &Event<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
+    if messages.is_none()
+        && !event.is_error
+        && event.name.is_none()
+        && let Some((choice, delta)) = machine.pattern.read(&event.data)
+    {
+        return machine.handle_delta(choice, &delta, out);
+    }
     let data = event.data.trim();
     let mut chunk = Chunk::default();
     if data.starts_with('{') && !event.is_error && chunk.fill(data, machine.rules.depth_max).is_ok()
     {
-        return handle_object(machine, messages, &chunk, event.name, data, out);
+        handle_object(machine, messages, &chunk, event.name, data, out)?;
+        if messages.is_none() && event.name.is_none() {
+            machine.pattern.learn(data, &chunk);
+        }
+        return Ok(());
     }
     if data.starts_with('"')
         && let Some(inside) = framing::unquoted(data)

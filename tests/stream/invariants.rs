@@ -104,3 +104,44 @@ proptest! {
         }
     }
 }
+
+/// Deltas that repeat each other but for a word, as those of real servers do.
+fn alike() -> impl Strategy<Value = Vec<Value>> {
+    let words = prop::collection::vec("[a-z <>{}\"\\\\é🎉\n]{0,6}", 1..6);
+    (0u8..5, words).prop_map(|(kind, words)| {
+        let delta = |word: String| match kind {
+            0 => text(&word),
+            1 => json!({"reasoning_content": word, "content": null}),
+            2 => json!({"reasoning": word}),
+            3 => call(0, "", "", &word),
+            _ => call(1, "", "", &word),
+        };
+        words.into_iter().map(delta).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn chunks_that_repeat_each_other_say_what_chunks_say_that_do_not(
+        c in any_case(), first in delta(), runs in prop::collection::vec(alike(), 0..6)
+    ) {
+        let named = [call(0, "call_a", "w", ""), call(1, "call_b", "t", "")];
+        let deltas: Vec<Value> =
+            named.into_iter().chain([first]).chain(runs.into_iter().flatten()).collect();
+        let repeating = done(&deltas);
+        // A number of its own in each chunk, which nobody reads.
+        let mut unlike = String::new();
+        for (number, chunk) in repeating.split("data: {").enumerate() {
+            if number > 0 {
+                unlike.push_str(&format!("data: {{\"number\":{number},"));
+            }
+            unlike.push_str(chunk);
+        }
+        for stream in [true, false] {
+            let (one, other) = (c.run(stream, [repeating.as_bytes()]), c.run(stream, [unlike.as_bytes()]));
+            prop_assert_eq!(one, other);
+        }
+    }
+}

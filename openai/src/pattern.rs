@@ -1,0 +1,273 @@
+//! What the chunks of a stream have in common.
+//!
+//! Nearly every chunk repeats the one before it but for a word. Comparing it with that one costs a small
+//! part of reading it, so that is tried first; what is not the same is read as ever.
+
+use creole_json::{Reader, Str};
+
+use crate::{Arguments, Chunk, Delta, Few, Part, ToolCall};
+
+/// A longer chunk is not kept: each stream has room of its own for one.
+const LENGTH_MAX: usize = 1024;
+
+/// After so many chunks in a row that did not repeat the one before them, no more are kept: some servers
+/// put a number or random letters into each.
+const MISSES_MAX: u8 = 16;
+
+/// A chunk with one text in it, and nothing else that counts.
+#[derive(Clone, Debug, Default)]
+pub struct Pattern {
+    /// All of it that stands before the quote of the text, and all behind the other quote.
+    before: String,
+    after: String,
+    place: Option<Place>,
+    misses: u8,
+}
+
+/// Where the text belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    choice: u64,
+    field: Field,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Content,
+    ReasoningContent,
+    Reasoning,
+    /// Of the call with this index.
+    Arguments(Option<u64>),
+}
+
+impl Pattern {
+    /// The choice and the delta of a chunk that differs from the last one in its text alone.
+    pub fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
+        let Place { choice, field } = self.place?;
+        let (start, rest) = data.split_at_checked(self.before.len())?;
+        if !is_same(start, &self.before) {
+            return None;
+        }
+        let mut reader = Reader::new(rest, 1);
+        let text = reader.string().ok()?;
+        if text.is_empty() || !is_same(rest.get(reader.offset()..)?, &self.after) {
+            return None;
+        }
+        self.misses = 0;
+        let mut delta = Delta::default();
+        match field {
+            Field::Content => delta.content.push(Part::Text(text)),
+            Field::ReasoningContent => delta.reasoning_content = Some(text),
+            Field::Reasoning => delta.reasoning = Some(text),
+            Field::Arguments(index) => {
+                let arguments = Arguments::Text(text);
+                delta.tool_calls.push(ToolCall { index, arguments, ..ToolCall::default() });
+            }
+        }
+        Some((choice, delta))
+    }
+
+    /// Takes a chunk that was read from `data` for the last one.
+    pub fn learn(&mut self, data: &str, chunk: &Chunk<'_>) {
+        self.place = None;
+        if self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
+            return;
+        }
+        let Some((place, text)) = sole_text(chunk) else { return };
+        self.misses = self.misses.saturating_add(1);
+        // The text is a slice of the data.
+        let start = text.raw().as_ptr().addr().wrapping_sub(data.as_ptr().addr());
+        let end = start.saturating_add(text.raw().len());
+        let before = start.checked_sub(1).and_then(|quote| data.get(..quote));
+        let after = data.get(end.saturating_add(1)..);
+        if let (Some(before), Some(after)) = (before, after) {
+            before.clone_into(&mut self.before);
+            after.clone_into(&mut self.after);
+            self.place = Some(place);
+        }
+    }
+}
+
+/// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
+/// the model, is known from the chunk that was read.
+fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
+    let choice = sole(&chunk.choices)?;
+    let delta = choice.delta.as_ref()?;
+    let says_more = chunk.kind.is_some()
+        || chunk.usage.is_some()
+        || chunk.error
+        || chunk.failed
+        || choice.message.is_some()
+        || choice.finish_reason.is_some()
+        || choice.stop_sequence.is_some()
+        || choice.error.is_some()
+        || delta.is_thought
+        || delta.reasoning_text.is_some()
+        || delta.thinking.is_some()
+        || delta.refusal.is_some()
+        || delta.function_call.is_some()
+        || !delta.reasoning_details.is_empty();
+    if says_more {
+        return None;
+    }
+    let counts = [
+        !delta.content.is_empty(),
+        delta.reasoning_content.is_some(),
+        delta.reasoning.is_some(),
+        !delta.tool_calls.is_empty(),
+    ];
+    let (field, text) = match counts {
+        [true, false, false, false] => match sole(&delta.content)? {
+            Part::Text(text) => (Field::Content, *text),
+            _ => return None,
+        },
+        [false, true, false, false] => (Field::ReasoningContent, delta.reasoning_content?),
+        [false, false, true, false] => (Field::Reasoning, delta.reasoning?),
+        [false, false, false, true] => match sole(&delta.tool_calls)? {
+            ToolCall {
+                index,
+                id: None,
+                name: None,
+                arguments: Arguments::Text(text),
+                custom: false,
+                signature: None,
+            } => (Field::Arguments(*index), *text),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((Place { choice: choice.index, field }, text))
+}
+
+/// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
+/// compiler puts in its place goes byte by byte.
+fn is_same(one: &str, other: &str) -> bool {
+    let (ones, one_rest) = one.as_bytes().as_chunks::<8>();
+    let (others, other_rest) = other.as_bytes().as_chunks::<8>();
+    one.len() == other.len()
+        && ones
+            .iter()
+            .zip(others)
+            .all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
+        && one_rest == other_rest
+}
+
+/// The element of a list that has one.
+fn sole<T>(list: &Few<T>) -> Option<&T> {
+    let mut items = list.iter();
+    items.next().filter(|_| items.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk with this delta, as servers write them.
+    fn chunk(delta: &str) -> String {
+        format!(
+            r#"{{"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","usage":null,"choices":[{{"index":1,"delta":{delta},"logprobs":null,"finish_reason":null}}],"system_fingerprint":"f"}}"#
+        )
+    }
+
+    fn learned(data: &str) -> Pattern {
+        let mut pattern = Pattern::default();
+        pattern.learn(data, &Chunk::read(data, 128).unwrap());
+        pattern
+    }
+
+    /// What is read by the pattern of `known`; checked to be what reading it says, whole.
+    fn read(known: &str, data: &str) -> bool {
+        let Some((choice, delta)) = learned(known).read(data) else { return false };
+        let chunk = Chunk::read(data, 128).unwrap();
+        let (place, _) = sole_text(&chunk).unwrap();
+        assert_eq!(place.choice, choice, "{data}");
+        let read = chunk.choices.iter().next().unwrap().delta.as_ref();
+        assert_eq!(format!("{:?}", Some(&delta)), format!("{read:?}"), "{data}");
+        true
+    }
+
+    const DELTAS: [&str; 6] = [
+        r#"{"content":TEXT}"#,
+        r#"{"role":"assistant","content":TEXT,"refusal":null}"#,
+        r#"{"content":[{"type":"text","text":TEXT}]}"#,
+        r#"{"reasoning_content":TEXT,"content":null}"#,
+        r#"{"content":"","reasoning":TEXT}"#,
+        r#"{"tool_calls":[{"index":2,"function":{"arguments":TEXT}}]}"#,
+    ];
+
+    #[test]
+    fn a_chunk_with_another_text_is_read_as_ever() {
+        for delta in DELTAS {
+            let known = chunk(&delta.replace("TEXT", r#"" the""#));
+            for text in
+                [r#""a""#, r#"" longer than before""#, r#""\"\\\n\u00e9é漢🎉""#, r#""\ud83d""#]
+            {
+                assert!(read(&known, &chunk(&delta.replace("TEXT", text))), "{delta} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_differs_in_more_than_its_text_is_not_read() {
+        for delta in DELTAS {
+            let known = chunk(&delta.replace("TEXT", r#"" the""#));
+            for (at, _) in known.char_indices() {
+                // `read` compares with the whole text wherever the change was inside of the one text.
+                for other in ["", "x", "\"", "\\", "{", " ", "0", "é"] {
+                    let mut data = known.clone();
+                    data.replace_range(at..=at, other);
+                    let changed = data != known;
+                    let inside = data.len() > 20 && learned(&known).read(&data).is_some();
+                    assert!(!inside || read(&known, &data), "{data}");
+                    let outside =
+                        at < known.find(" the").unwrap() || at > known.find(" the").unwrap() + 3;
+                    assert!(!(changed && outside && inside), "{data}");
+                }
+            }
+        }
+        for text in [r#""""#, "null", "7", r#""a"#, r#""a","content":"b""#, "\"a\nb\""] {
+            for delta in DELTAS {
+                let known = chunk(&delta.replace("TEXT", r#"" the""#));
+                assert!(!read(&known, &chunk(&delta.replace("TEXT", text))), "{delta} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_says_more_than_one_text_is_no_pattern() {
+        let calls = r#"{"tool_calls":[{"index":0,"id":"x","function":{"arguments":"{"}}]}"#;
+        let two = r#"{"tool_calls":[{"index":0,"function":{"arguments":"a"}},{"index":1,"function":{"arguments":"b"}}]}"#;
+        let chunks = [
+            chunk(r#"{"content":"a","reasoning":"b"}"#),
+            chunk(r#"{"content":["a","b"]}"#),
+            chunk(r#"{"content":"a","refusal":"b"}"#),
+            chunk(r#"{"content":"a","extra_content":{"google":{"thought":true}}}"#),
+            chunk(r#"{"content":[{"type":"refusal","refusal":"a"}]}"#),
+            chunk(r#"{"content":""}"#),
+            chunk(calls),
+            chunk(two),
+            chunk(r#"{"content":"a"}"#)
+                .replace(r#""finish_reason":null"#, r#""finish_reason":"stop""#),
+            chunk(r#"{"content":"a"}"#)
+                .replace(r#""usage":null"#, r#""usage":{"prompt_tokens":1}"#),
+            chunk(r#"{"content":"a"}"#).replace(r#""model""#, r#""error":"e","model""#),
+            chunk(r#"{"content":"a"}"#).replace(r#""model""#, r#""type":"message","model""#),
+            chunk(&format!(r#"{{"content":"a","padding":"{}"}}"#, "x".repeat(LENGTH_MAX))),
+        ];
+        for data in chunks {
+            assert!(!read(&data, &data), "{data}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_never_repeats_itself_is_not_learned_from_for_ever() {
+        let mut pattern = Pattern::default();
+        let data = |number: usize| chunk(&format!(r#"{{"content":"a","number":{number}}}"#));
+        for number in 0..usize::from(MISSES_MAX) {
+            pattern.learn(&data(number), &Chunk::read(&data(number), 128).unwrap());
+            assert!(pattern.read(&data(number + 1)).is_none());
+        }
+        pattern.learn(&data(99), &Chunk::read(&data(99), 128).unwrap());
+        assert!(pattern.read(&data(99)).is_none());
+    }
+}
