@@ -46,6 +46,9 @@ impl Ids {
     }
 }
 
+/// 62 to the fifth power, which has less than 32 bits.
+const FIVE_DIGITS: u64 = 916_132_832;
+
 /// The lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
 #[must_use]
 pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
@@ -56,15 +59,20 @@ pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
         *place = u32::from_be_bytes(*word);
     }
     let mut text = String::with_capacity(digits);
-    for _ in 0..digits {
-        // One step of long division by 62, from the most significant word.
-        let mut rest = 0u64;
-        for word in &mut number {
-            let value = (rest << 32) | u64::from(*word);
-            *word = (value / 62) as u32;
-            rest = value % 62;
+    let mut five = 0u32;
+    for place in 0..digits {
+        if place % 5 == 0 {
+            // One step of long division, from the most significant word, gives five digits.
+            let mut rest = 0u64;
+            for word in &mut number {
+                let value = (rest << 32) | u64::from(*word);
+                *word = (value / FIVE_DIGITS) as u32;
+                rest = value % FIVE_DIGITS;
+            }
+            five = rest as u32;
         }
-        text.push(BASE62.get(rest as usize).copied().map_or('0', char::from));
+        text.push(BASE62.get((five % 62) as usize).copied().map_or('0', char::from));
+        five /= 62;
     }
     text
 }
