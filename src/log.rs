@@ -14,6 +14,9 @@ use crate::report::{Outcome, Report};
 /// Longest text in a line that a client or upstream can choose, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
 
+/// Room for most lines.
+const LINE_BYTES: usize = 768;
+
 /// What the exchange does not know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -51,7 +54,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     if log < level {
         return None;
     }
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(LINE_BYTES);
     let mut json = Writer::new(&mut out);
     json.begin_object().key("level").text(level.word());
     json.key("request_id").text(&report.request_id);

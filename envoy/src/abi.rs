@@ -245,7 +245,9 @@ fn read_pairs(bytes: &[u8]) -> Vec<Header> {
 
 fn write_pairs(headers: &[Header]) -> Vec<u8> {
     let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
-    let mut bytes = Vec::new();
+    let pair = |(name, value): &Header| name.len().saturating_add(value.len()).saturating_add(10);
+    let size = headers.iter().map(pair).fold(4, usize::saturating_add);
+    let mut bytes = Vec::with_capacity(size);
     bytes.extend_from_slice(&number(headers.len()));
     for (name, value) in headers {
         bytes.extend_from_slice(&number(name.len()));
@@ -492,7 +494,7 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();
     let route = route.as_deref();
-    let decision = ask(|filter| filter.on_request_headers(id, &head, end != 0, route, seed, now));
+    let decision = ask(|filter| filter.on_request_headers(id, head, end != 0, route, seed, now));
     finish(id, &decision, STOP_ITERATION)
 }
 

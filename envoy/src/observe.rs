@@ -8,6 +8,9 @@ use creole::report::Report;
 
 use crate::action::{Action, Level};
 
+/// Room for the name of most statistics.
+const NAME_BYTES: usize = 128;
+
 /// Counts and logs an exchange that is over.
 pub fn finished(
     report: &Report,
@@ -38,7 +41,9 @@ pub fn finished(
 /// The name of a statistic. Envoy's have no labels: they stand in the name, and `stats_tags` in
 /// `envoy.yaml` takes them out again.
 fn statistic(sample: &Sample<'_>) -> String {
-    let mut name = format!("{}.", sample.metric.name);
+    let mut name = String::with_capacity(NAME_BYTES);
+    name.push_str(sample.metric.name);
+    name.push('.');
     for (label, value) in sample.pairs() {
         for part in [label, "=", value, ";"] {
             name.push_str(part);
