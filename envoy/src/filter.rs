@@ -162,7 +162,7 @@ impl Filter {
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
-        head: &[Header],
+        head: Vec<Header>,
         end_of_stream: bool,
         route: Option<&str>,
         seed: u128,

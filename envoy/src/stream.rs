@@ -118,7 +118,7 @@ impl Stream {
     /// The request's head. `failure`: why it cannot be served, if it is ours.
     pub fn on_request_headers(
         &mut self,
-        head: &[Header],
+        head: Vec<Header>,
         end_of_stream: bool,
         failure: Option<Failure>,
         now: Millis,
@@ -132,14 +132,15 @@ impl Stream {
             ..Request::default()
         };
         let paused = self.config.settings.pause_headers;
-        let seen: Vec<Header>;
+        let without_length: Vec<Header>;
         let seen = if paused {
-            head
+            &head
         } else {
             // A body that is too large is refused once it is here, like every other bad body: an
             // answer to the head would break the connection of a client that uploads.
-            seen = head.iter().filter(|(name, _)| name != "content-length").cloned().collect();
-            &seen
+            without_length =
+                head.iter().filter(|(name, _)| name != "content-length").cloned().collect();
+            &without_length
         };
         match self.exchange.handle_request_head(method, path, seen) {
             RequestHead::PassThrough => return Decision::pass(),
@@ -162,14 +163,14 @@ impl Stream {
                 Ok(_) => self.fail(Failure::RequestIncomplete, now, Vec::new()),
             };
         }
-        let length = length(head);
-        let kept = if paused { head.to_vec() } else { Vec::new() };
-        self.state = State::Collecting { head: kept, body: Vec::new(), length };
+        let (length, body) = (length(&head), Vec::new());
         if paused {
+            self.state = State::Collecting { head, body, length };
             return Decision::stop(Vec::new());
         }
+        self.state = State::Collecting { head: Vec::new(), body, length };
         let early =
-            heads::for_upstream_early(head, &self.config, &self.exchange).unwrap_or_default();
+            heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
     }
 

@@ -234,7 +234,10 @@ fn a_bad_configuration_is_refused_with_its_path() {
         assert!(error.contains(expected), "{error}");
         filter.on_context_create(2, 1);
         let head = [header(":method", "POST"), header(":path", MESSAGES)];
-        assert_eq!(filter.on_request_headers(2, &head, false, Some(""), 1, 1), Decision::pass());
+        assert_eq!(
+            filter.on_request_headers(2, head.to_vec(), false, Some(""), 1, 1),
+            Decision::pass()
+        );
     }
 }
 

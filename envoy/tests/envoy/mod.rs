@@ -50,7 +50,7 @@ impl Envoy {
         head.extend_from_slice(headers);
         let seed = u128::from(self.id);
         let route = self.gives_route.then_some(self.route.as_str());
-        self.filter.on_request_headers(self.id, &head, eos, route, seed, self.now)
+        self.filter.on_request_headers(self.id, head, eos, route, seed, self.now)
     }
 
     pub(crate) fn body(&mut self, piece: &[u8], eos: bool) -> Decision {
