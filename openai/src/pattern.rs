@@ -20,6 +20,8 @@ pub struct Pattern {
     /// All of it that stands before the quote of the text, and all behind the other quote.
     before: String,
     after: String,
+    /// Behind `after`, random letters and a bracket.
+    padded: bool,
     place: Option<Place>,
     misses: u8,
 }
@@ -50,7 +52,8 @@ impl Pattern {
         }
         let mut reader = Reader::new(rest, 1);
         let text = reader.string().ok()?;
-        if text.is_empty() || !is_same(rest.get(reader.offset()..)?, &self.after) {
+        let (end, padding) = rest.get(reader.offset()..)?.split_at_checked(self.after.len())?;
+        if text.is_empty() || !is_same(end, &self.after) || self.padded != is_padding(padding)? {
             return None;
         }
         self.misses = 0;
@@ -81,8 +84,10 @@ impl Pattern {
         let before = start.checked_sub(1).and_then(|quote| data.get(..quote));
         let after = data.get(end.saturating_add(1)..);
         if let (Some(before), Some(after)) = (before, after) {
+            let unpadded = without_padding(after);
+            self.padded = unpadded.is_some();
             before.clone_into(&mut self.before);
-            after.clone_into(&mut self.after);
+            unpadded.unwrap_or(after).clone_into(&mut self.after);
             self.place = Some(place);
         }
     }
@@ -137,6 +142,23 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         _ => return None,
     };
     Some((Place { choice: choice.index, field }, text))
+}
+
+/// The end of a chunk without the value of its last member, where that is random letters, which some servers
+/// add so that the sizes of chunks say nothing (OpenAI, Mistral).
+fn without_padding(end: &str) -> Option<&str> {
+    let (end, _) = end.strip_suffix("\"}")?.rsplit_once('"')?;
+    (end.ends_with(r#""obfuscation":"#) || end.ends_with(r#""p":"#)).then_some(end)
+}
+
+/// Whether this is what [`without_padding`] left out; no if it is nothing.
+fn is_padding(text: &str) -> Option<bool> {
+    if text.is_empty() {
+        return Some(false);
+    }
+    let mut reader = Reader::new(text, 1);
+    reader.string().ok()?;
+    (text.get(reader.offset()..)? == "}").then_some(true)
 }
 
 /// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
@@ -205,6 +227,28 @@ mod tests {
                 assert!(read(&known, &chunk(&delta.replace("TEXT", text))), "{delta} {text}");
             }
         }
+    }
+
+    #[test]
+    fn random_letters_at_the_end_may_differ() {
+        let chunk = |text: &str, end: &str| {
+            let chunk = chunk(&format!(r#"{{"content":"{text}"}}"#));
+            format!("{},{end}}}", chunk.strip_suffix('}').unwrap())
+        };
+        for name in ["obfuscation", "p"] {
+            let known = chunk("a", &format!(r#""{name}":"kLx""#));
+            assert!(read(&known, &chunk("b", &format!(r#""{name}":"9""#))));
+            assert!(read(&known, &chunk("b", &format!(r#""{name}":"\"}}""#))));
+            for end in [
+                format!(r#""{name}":"9","usage":{{"prompt_tokens":1}}"#),
+                format!(r#""{name}":7"#),
+                format!(r#""x{name}":"9""#),
+            ] {
+                assert!(!read(&known, &chunk("b", &end)), "{end}");
+            }
+        }
+        // Any other name can mean something.
+        assert!(!read(&chunk("a", r#""error":"""#), &chunk("b", r#""error":"no""#)));
     }
 
     #[test]
