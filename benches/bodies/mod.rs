@@ -161,6 +161,10 @@ pub(crate) fn answer(bytes: usize) -> String {
 #[derive(Clone, Copy)]
 pub(crate) enum Says {
     Text,
+    /// As OpenAI sends it: with random letters in each chunk.
+    Padded,
+    /// With a number of its own in each chunk.
+    Numbered,
     Tools,
     Reasoning,
 }
@@ -172,11 +176,22 @@ pub(crate) fn chunks(says: Says) -> Vec<String> {
         .map(|number| {
             let delta = match says {
                 Says::Text if number == 0 => "\"role\":\"assistant\",\"content\":\"\"".to_owned(),
-                Says::Text => format!("\"content\":\" {}\"", dice.word()),
+                Says::Text | Says::Padded | Says::Numbered => {
+                    format!("\"content\":\" {}\"", dice.word())
+                }
                 Says::Reasoning => format!("\"reasoning_content\":\" {}\"", dice.word()),
                 Says::Tools => tool_delta(number, &mut dice),
             };
-            chunk(&delta, "null")
+            let mut chunk = chunk(&delta, "null");
+            match says {
+                Says::Padded => {
+                    chunk.pop();
+                    chunk.push_str(&format!(",\"obfuscation\":\"{}\"}}", dice.word()));
+                }
+                Says::Numbered => chunk.insert_str(1, &format!("\"number\":{number},")),
+                _ => {}
+            }
+            chunk
         })
         .collect();
     let reason = if matches!(says, Says::Tools) { "\"tool_calls\"" } else { "\"stop\"" };

@@ -65,6 +65,8 @@ pub(crate) const CASES: &[Make] = &[
     ("answer-1kB", |name| answer(name, 1_000)),
     ("answer-12kB", |name| answer(name, 12_000)),
     ("stream-text", |name| stream(name, Says::Text, None)),
+    ("stream-text-padded", |name| stream(name, Says::Padded, None)),
+    ("stream-text-numbered", |name| stream(name, Says::Numbered, None)),
     ("stream-tools", |name| stream(name, Says::Tools, None)),
     ("stream-reasoning", |name| stream(name, Says::Reasoning, None)),
     ("stream-text-64kB", |name| stream(name, Says::Text, Some(64 << 10))),
