@@ -9,19 +9,19 @@
 //! ```
 //!
 //! A turn counts once, however many of its calls fail: the model has learnt nothing between calls
-//! that it made at once. A success that only repeats what is known resets nothing, or two calls in
-//! turns could go on for ever as a pair. Everything is read from the request, so each replica comes
+//! that it made at once. A success that only repeats what is known since a person's words resets nothing, or
+//! two calls in turns could go on for ever as a pair. Everything is read from the request, so each replica comes
 //! to the same verdict, and text that was added to a result is added again in the next request.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::failure::is_failure;
-use super::same::{of_call, same_call, same_result};
-use super::turns::is_person;
+use super::same::{of_call, of_result, same_call, same_result};
+use super::turns::after_person;
 use super::{Turn, calls};
 use crate::anthropic::{ToolResult, ToolUse};
-use crate::names::Names;
+use crate::names::{NameSet, Names};
 
 /// Why a tool is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ struct Pair<'t, 'a> {
     /// Where the result is.
     at: usize,
     failed: bool,
-    /// What the call is known by, unless it failed.
+    /// What the call and its result are known by, unless it failed.
     succeeded_as: Option<String>,
 }
 
@@ -118,32 +118,44 @@ pub fn inspect<'a>(
     count(turns, last_reset(turns, &fits), failures_max, fits)
 }
 
-/// Counts from the turn `from` on, at which all counts are 0.
+/// A turn before which all counts are 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    /// A person's words came before it: nothing is known yet.
+    Person(usize),
+    /// It has the last success that is new.
+    New(usize),
+}
+
+/// Counts from a turn on.
 fn count<'a>(
     turns: &[Turn<'a>],
-    from: usize,
+    start: Start,
     failures_max: u32,
     fits: impl Fn(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
     let mut verdict = Verdict::default();
     let mut failing: Names<'_, (Tool<'a>, Count)> = Names::default();
-    let mut done: Names<'_, Option<(&ToolUse<'a>, &ToolResult<'a>, Count)>> = Names::default();
+    let mut done: Names<'_, Option<(&ToolUse<'a>, Count)>> = Names::default();
+    let mut known = NameSet::default();
     let mut pairs = Vec::new();
+    let (Start::Person(from) | Start::New(from)) = start;
     for (turn, answered) in turns.iter().enumerate().skip(from) {
         let Turn::Assistant(blocks) = answered else { continue };
         let Some((answering, results)) = results_after(turns, turn) else { continue };
         pairs.clear();
         pair(calls(blocks), results, &fits, &mut pairs);
         for pair in &mut pairs {
-            pair.succeeded_as = (!pair.failed).then(|| format!("{:020}", of_call(pair.call)));
+            let key = || format!("{:016x}{:016x}", of_call(pair.call), of_result(pair.result));
+            pair.succeeded_as = (!pair.failed).then(key);
         }
-        let is_new = |pair: &Pair<'_, 'a>| {
-            pair.succeeded_as.as_ref().is_some_and(|key| match done.get(key) {
-                Some(Some((_, known, _))) => !same_result(known, pair.result),
-                _ => true,
-            })
-        };
-        if pairs.iter().any(is_new) {
+        let mut is_new = start == Start::New(turn);
+        if let Start::Person(_) = start {
+            for key in pairs.iter().filter_map(|pair| pair.succeeded_as.as_ref()) {
+                is_new |= known.add(key.clone());
+            }
+        }
+        if is_new {
             failing.clear();
             done.clear();
             verdict.notes.clear();
@@ -165,9 +177,9 @@ fn count<'a>(
                     (tool, Why::Failing)
                 }
                 Some(key) => {
-                    let start = (pair.call, pair.result, Count::default());
+                    let start = (pair.call, Count::default());
                     done.update(key.clone(), |known| {
-                        let known = &mut known.get_or_insert(start).2;
+                        let known = &mut known.get_or_insert(start).1;
                         known.add(turn);
                         count = known.count;
                     });
@@ -186,7 +198,7 @@ fn count<'a>(
     }
     let failing = failing.take_values().map(|(tool, count)| (tool, Why::Failing, count.count));
     let done = done.take_values().flatten();
-    let done = done.map(|(call, _, count)| (name(call), Why::Repeating, count.count));
+    let done = done.map(|(call, count)| (name(call), Why::Repeating, count.count));
     for ((name, toolset), why, count) in failing.chain(done) {
         if count >= failures_max {
             verdict.stuck.push(Stuck { name, toolset, why, count });
@@ -196,13 +208,13 @@ fn count<'a>(
 }
 
 /// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
-/// Nearly always that is the last one with calls, so that the rest of the history is never looked at.
-fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> usize {
+/// Nearly always that is the last one with calls, so that little of the history is looked at.
+fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> Start {
+    let person = after_person(turns);
     let mut searches = SEARCHES_MAX;
     let mut pairs = Vec::new();
-    for (at, turn) in turns.iter().enumerate().rev() {
+    for (at, turn) in turns.iter().enumerate().skip(person).rev() {
         let blocks = match turn {
-            Turn::User(user) if is_person(user) => return at.saturating_add(1),
             Turn::Assistant(blocks) if searches > 0 => blocks,
             _ => continue,
         };
@@ -211,12 +223,12 @@ fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> u
         pair(calls(blocks), results, fits, &mut pairs);
         for pair in pairs.iter().filter(|pair| !pair.failed).take(searches) {
             searches = searches.saturating_sub(1);
-            if !was_known(turns.get(..at).unwrap_or_default(), pair) {
-                return at;
+            if !was_known(turns.get(person..at).unwrap_or_default(), pair) {
+                return Start::New(at);
             }
         }
     }
-    0
+    Start::Person(person)
 }
 
 /// Whether the same call gave the same result before.

@@ -4,7 +4,9 @@
 //! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
 //! sends back is passed over, or no two calls would be the same.
 
-use crate::anthropic::{Block, ImageSource, ToolResult, ToolUse};
+use crate::anthropic::{
+    Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
+};
 use crate::json::{Error, Kind, Reader, Str, escape};
 
 /// The nesting of inputs; the request's own limit has been applied.
@@ -106,9 +108,12 @@ fn mix(left: u64, right: u64) -> u64 {
 
 /// Whether two results say the same.
 pub(super) fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
-    left.is_error == right.is_error
-        && left.content.len() == right.content.len()
-        && left.content.iter().zip(&right.content).all(|(left, right)| same_block(left, right))
+    left.is_error == right.is_error && same_blocks(&left.content, &right.content)
+}
+
+fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
+    let mut pairs = left.iter().zip(right);
+    left.len() == right.len() && pairs.all(|(left, right)| same_block(left, right))
 }
 
 fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
@@ -120,7 +125,68 @@ fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
             | (ImageSource::Url(left), ImageSource::Url(right)) => left == right,
             _ => false,
         },
+        (Block::Document(left), Block::Document(right)) => {
+            left.title == right.title
+                && left.context == right.context
+                && same_source(&left.source, &right.source)
+        }
+        (Block::SearchResult(left), Block::SearchResult(right)) => {
+            left.source == right.source
+                && left.title == right.title
+                && same_blocks(&left.content, &right.content)
+        }
+        (
+            Block::BrowserState { tabs: left_tabs, changes: left },
+            Block::BrowserState { tabs: right_tabs, changes: right },
+        ) => left_tabs == right_tabs && left == right,
         _ => false,
+    }
+}
+
+fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
+    match (left, right) {
+        (DocumentSource::Base64 { data: left, .. }, DocumentSource::Base64 { data: right, .. }) => {
+            left == right
+        }
+        (DocumentSource::Text(left), DocumentSource::Text(right)) => same_text(*left, *right),
+        (DocumentSource::Content(left), DocumentSource::Content(right)) => same_blocks(left, right),
+        _ => false,
+    }
+}
+
+/// What stands for a result: the same for results that are the same.
+pub(super) fn of_result(result: &ToolResult<'_>) -> u64 {
+    mix(u64::from(result.is_error), of_blocks(&result.content))
+}
+
+fn of_blocks(blocks: &[Block<'_>]) -> u64 {
+    blocks.iter().fold(6, |all, block| mix(all, of_block(block)))
+}
+
+fn of_block(block: &Block<'_>) -> u64 {
+    let optional = |part: Option<Str<'_>>| part.map_or(0, text);
+    match block {
+        Block::Text(block) => text(block.text),
+        Block::ToolReference(name) => mix(7, text(*name)),
+        Block::Image(Image { source: ImageSource::Base64 { data: inside, .. }, .. })
+        | Block::Image(Image { source: ImageSource::Url(inside), .. }) => mix(8, text(*inside)),
+        Block::Document(Document { source, title, context, .. }) => {
+            let source = match source {
+                DocumentSource::Base64 { data: inside, .. } | DocumentSource::Text(inside) => {
+                    text(*inside)
+                }
+                DocumentSource::Content(blocks) => of_blocks(blocks),
+                DocumentSource::Url | DocumentSource::File => 9,
+            };
+            mix(mix(source, optional(*title)), optional(*context))
+        }
+        Block::SearchResult(SearchResult { source, title, content }) => {
+            mix(mix(text(*source), text(*title)), of_blocks(content))
+        }
+        Block::BrowserState { tabs, changes } => {
+            mix(bytes(10, tabs.as_bytes()), bytes(11, changes.as_bytes()))
+        }
+        _ => 12,
     }
 }
 
@@ -241,5 +307,53 @@ mod tests {
         assert!(same_text(read(&left), read(&right)) && same_text(read(&right), read(&left)));
         let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
         assert!(!same_result(&result("a", false), &empty));
+    }
+
+    #[test]
+    fn results_of_every_kind_are_the_same_if_they_say_the_same() {
+        let found = |title: &'static str, text: &'static str| {
+            let text = Text { text: Str::plain(text), cached: false, cited: false };
+            let (source, title) = (Str::plain("s"), Str::plain(title));
+            Block::SearchResult(SearchResult { source, title, content: vec![Block::Text(text)] })
+        };
+        let document = |at, source| {
+            Block::Document(Document { at, source, title: None, context: None, cached: false })
+        };
+        let data = |data| DocumentSource::Base64 {
+            media_type: Str::plain("application/pdf"),
+            data: Str::plain(data),
+        };
+        let image = |data| {
+            let source = ImageSource::Base64 { media_type: Str::plain("image/png"), data };
+            Block::Image(Image { at: 3, source, cached: false })
+        };
+        let blocks = [
+            found("t", "a"),
+            found("t", "b"),
+            found("u", "a"),
+            document(1, data("QQ==")),
+            document(1, data("Qg==")),
+            document(1, DocumentSource::Text(Str::plain("QQ"))),
+            document(1, DocumentSource::Content(vec![found("t", "a")])),
+            image(Str::plain("QQ==")),
+            Block::ToolReference(Str::plain("QQ==")),
+            Block::BrowserState { tabs: "[1]", changes: "" },
+            Block::BrowserState { tabs: "", changes: "[1]" },
+        ];
+        let of = |block: Block<'static>| ToolResult {
+            id: Str::plain("t"),
+            content: vec![block],
+            is_error: false,
+        };
+        let results = blocks.map(of);
+        for (at, left) in results.iter().enumerate() {
+            for (other, right) in results.iter().enumerate() {
+                assert_eq!(same_result(left, right), at == other, "{left:?} {right:?}");
+                assert_eq!(of_result(left) == of_result(right), at == other, "{left:?} {right:?}");
+            }
+        }
+        // Where it stands makes no difference.
+        let (here, there) = (of(document(1, data("QQ=="))), of(document(2, data("QQ=="))));
+        assert!(same_result(&here, &there) && of_result(&here) == of_result(&there));
     }
 }

@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn where_the_reading_begins_makes_no_difference(history in history(), most in 1u32..5) {
         let fits = |call: &ToolUse<'_>| &*call.input != "{}";
-        let whole = count(&history, after_person(&history), most, fits);
+        let whole = count(&history, Start::Person(after_person(&history)), most, fits);
         prop_assert_eq!(inspect(&history, most, fits), whole);
     }
 }
@@ -73,7 +73,7 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let result = ToolResult { id, content: vec![text("no")], is_error: true };
     let user = User { results: vec![result], items: vec![Item::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(call)]), Turn::User(user)];
-    assert_eq!(last_reset(&turns, &|_| true), 2);
+    assert_eq!(last_reset(&turns, &|_| true), Start::Person(2));
     assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
 }
 
@@ -87,5 +87,42 @@ fn a_history_that_gets_on_is_read_at_its_end_only() {
         let result = ToolResult { id, content: vec![text(word)], is_error: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
     }
-    assert_eq!(last_reset(&turns, &|_| true), 4);
+    assert_eq!(last_reset(&turns, &|_| true), Start::New(4));
+}
+
+/// Turns with one call each and its result, none of which failed.
+fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
+    let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
+    for (name, said) in made {
+        let name = Str::plain(name);
+        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
+        turns.push(Turn::Assistant(vec![Block::ToolUse(call)]));
+        let result = ToolResult { id, content: vec![text(said)], is_error: false };
+        turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
+    }
+    turns
+}
+
+fn stuck(made: &[(&'static str, &'static str)]) -> Vec<(String, u32)> {
+    let verdict = inspect(&successes(made), 3, |_| true);
+    verdict.stuck.iter().map(|stuck| (stuck.name.clone().into_owned(), stuck.count)).collect()
+}
+
+#[test]
+fn calls_that_take_turns_are_counted_each() {
+    // What is new resets the counts of what came before it, here the first `look`.
+    let pair = [("look", "a"), ("read", "b")].repeat(4);
+    assert_eq!(stuck(&pair), [("look".to_owned(), 3), ("read".to_owned(), 4)]);
+    let cycle = [("look", "a"), ("look", "b"), ("read", "b"), ("read", "b")].repeat(4);
+    let look = ("look".to_owned(), 3);
+    assert_eq!(stuck(&cycle), [look.clone(), look, ("read".to_owned(), 8)]);
+}
+
+#[test]
+fn a_new_result_resets_what_takes_turns() {
+    let mut made = [("look", "a"), ("read", "b")].repeat(4);
+    made.push(("read", "c"));
+    assert_eq!(stuck(&made), []);
+    made.extend([("look", "a"), ("read", "b")].repeat(2));
+    assert_eq!(stuck(&made), []);
 }
