@@ -97,6 +97,10 @@ impl Guarded {
         Ok(())
     }
 
+    fn withholds(&self, name: &str) -> bool {
+        matches!(self.withheld, Withheld::All) || self.names.iter().any(|known| known == name)
+    }
+
     fn act_on(
         &mut self,
         verdict: &Verdict<'_>,
@@ -128,9 +132,13 @@ impl Guarded {
         let breaker = &settings.breaker;
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
         for stuck in verdict.stuck.iter().filter(is_open) {
-            let Some(outgoing) = tools.withhold(&stuck.name, stuck.toolset.as_deref()) else {
-                // The model cannot call it anyway.
-                continue;
+            let toolset = stuck.toolset.as_deref();
+            let outgoing = match tools.withhold(&stuck.name, toolset) {
+                Some(outgoing) => outgoing,
+                // For the other reason as well.
+                None if self.withholds(&stuck.name) => continue,
+                // There is no such tool, and the model calls it all the same.
+                None => tools.outgoing_name(&stuck.name, toolset).into_owned(),
             };
             match breaker.action {
                 BreakerAction::Error => {

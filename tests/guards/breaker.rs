@@ -207,6 +207,38 @@ fn a_pair_of_calls_that_goes_round_in_one_turn_is_seen() {
 }
 
 #[test]
+fn two_calls_that_go_round_in_turns_are_seen() {
+    let turns = rounds(12, |at, id| match at % 2 {
+        0 => (call(id, "look", json!({})), result(id, "a.txt")),
+        _ => (call(id, "shell", json!({"command": "ls"})), result(id, "b.txt")),
+    });
+    let turn = sent(&turns, &shell(), json!({}));
+    assert_eq!(turn.header("x-creole-guard"), "breaker");
+    // The first result of the second call was new, so the first call counts from there.
+    assert_eq!(turn.tools(), ["look"]);
+}
+
+#[test]
+fn a_tool_that_does_not_exist_is_stopped_as_others_are() {
+    let ghosts = |count| {
+        let ghost = json!({"a": 1});
+        rounds(count, |_, id| (call(id, "ghost", ghost.clone()), failed(id, "No such tool")))
+    };
+    let refuse = sent(&ghosts(6), &shell(), json!({"breaker": {"action": "error"}}));
+    assert_eq!((refuse.head.status, refuse.header("x-should-retry")), (400, "false"));
+    let answer = sent(&ghosts(6), &shell(), json!({"breaker": {"action": "answer"}}));
+    assert!(answer.tools().is_empty());
+    // A call of it does not reach the client, which would only say again that there is none.
+    let imitates = |_: &Value| (200, calls("ghost", &json!({})));
+    let turn = ask(&config(json!({})), &request(&ghosts(6), &shell()), &imitates, false);
+    assert_eq!((turn.tools().len(), &turn.body["stop_reason"]), (2, &json!("end_turn")));
+    let warnings = turn.header("x-creole-warnings");
+    assert!(warnings.contains("tool_withheld:ghost,withheld_tool_called"), "{warnings}");
+    let turn = ask(&config(json!({})), &request(&ghosts(5), &shell()), &imitates, false);
+    assert_eq!(turn.body["stop_reason"], "tool_use");
+}
+
+#[test]
 fn a_withheld_tool_that_the_model_calls_all_the_same_does_not_reach_the_client() {
     let imitates = |_: &Value| (200, calls("shell", &json!({})));
     let turn = ask(&config(json!({})), &request(&shells(6), &shell()), &imitates, false);
