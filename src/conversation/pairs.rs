@@ -10,7 +10,7 @@
 //! | the result in another turn | it is moved | `tool_result_moved` |
 //! | no result | a result that says so | `tool_result_missing` |
 //! | a result without a call | it becomes a text of the user | `tool_result_orphan` |
-//! | two calls with one id in one turn | the first one is kept | `tool_use_duplicate` |
+//! | two calls with one id in one turn | the first one is kept, with the first result | `tool_use_duplicate` |
 //!
 //! A history that is right stays as it is. [`check`] refuses what [`repair`] would change, in the
 //! real API's words, which clients match on.
@@ -27,6 +27,9 @@ use crate::warning::Warnings;
 /// What a model is told about a call whose result is not in the history.
 const MISSING: &str = "Tool result is missing.";
 
+/// What stands at the end of a conversation that ended with a result which was moved.
+const MOVED: &str = "[The result of an earlier tool call has come. It stands with its call.]";
+
 /// As many ids are compared each with each.
 const CALLS_COMPARED_MAX: usize = 16;
 
@@ -39,6 +42,8 @@ struct Found<'a> {
     used: usize,
     /// The turns that call with this id, rising.
     callers: Vec<usize>,
+    /// Those of them that do so twice.
+    repeated: Vec<usize>,
 }
 
 /// Makes every call have its one result. See the module's documentation.
@@ -58,7 +63,9 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
                 }
             }
             Turn::Assistant(blocks) => {
-                drop_repeated_calls(blocks, warnings);
+                for id in drop_repeated_calls(blocks, warnings) {
+                    found.update(id.decode(), |known| known.repeated.push(at));
+                }
                 for call in calls(blocks) {
                     found.update(call.id.decode(), |known| known.callers.push(at));
                 }
@@ -124,18 +131,22 @@ fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
         && calls(blocks).enumerate().all(|(at, call)| same(&call.id) && distinct(at, &call.id))
 }
 
-fn drop_repeated_calls(blocks: &mut Vec<Block<'_>>, warnings: &mut Warnings) {
+/// Gives the ids of those that were dropped.
+fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings) -> Vec<Str<'a>> {
+    let mut repeated = Vec::new();
     if calls(blocks).nth(1).is_none() {
-        return;
+        return repeated;
     }
     let mut seen = NameSet::default();
     blocks.retain(|block| match block {
         Block::ToolUse(call) if !seen.add(call.id.decode()) => {
             warnings.add("tool_use_duplicate");
+            repeated.push(call.id);
             false
         }
         _ => true,
     });
+    repeated
 }
 
 /// The user's turn that answers the assistant's turn `at`, system messages between them aside.
@@ -164,12 +175,17 @@ impl<'a> Found<'a> {
         let next_call = self.callers.partition_point(|caller| *caller <= at);
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
         let after = self.results.partition_point(|(turn, _)| *turn <= at);
+        // Of two calls with one id the first was kept: the first result is its own.
+        let first_counts = self.repeated.contains(&at);
         let mut taken = None;
         for (turn, result) in self.results.iter_mut().skip(after) {
             if Some(*turn) == answering {
                 let Some(result) = result.take() else { continue };
-                if taken.replace(result).is_some() {
+                if taken.is_some() {
                     warnings.add("tool_result_duplicate");
+                }
+                if taken.is_none() || !first_counts {
+                    taken = Some(result);
                 }
                 continue;
             }
@@ -204,6 +220,11 @@ fn assemble<'a>(
     orphans: Vec<Vec<Item<'a>>>,
 ) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
+    let speaks = |turns: &[Turn<'_>]| {
+        let last = turns.iter().rfind(|turn| !matches!(turn, Turn::System(_)));
+        matches!(last, Some(Turn::User(_)))
+    };
+    let ends_with_user = speaks(&turns);
     // Results that wait for their turn, and system messages that must not stand before them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
@@ -231,6 +252,12 @@ fn assemble<'a>(
         }
     }
     flush(&mut whole, &mut waiting, &mut held);
+    if ends_with_user && !speaks(&whole) {
+        // Without it, the model would be asked to go on with its last answer.
+        let text = Text { text: Str::plain(MOVED), cached: false, cited: false };
+        let items = vec![Item::Block(Block::Text(text))];
+        whole.push(Turn::User(User { results: Vec::new(), items }));
+    }
     whole
 }
 

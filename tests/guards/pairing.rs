@@ -86,3 +86,40 @@ fn calls_over_several_messages_and_n8n_pairs_need_no_repair() {
         assert!(!turn.sent.to_string().contains("toolu_"), "{}", turn.sent);
     }
 }
+
+#[test]
+fn a_conversation_that_ends_with_a_late_result_still_ends_with_the_user() {
+    let late = [
+        user("q"),
+        call("toolu_a", "look", json!({})),
+        user("go on"),
+        json!({"role": "assistant", "content": "meanwhile"}),
+        answered(result("toolu_a", "r")),
+    ];
+    let turn = through(&config(json!({})), &late);
+    assert_eq!(turn.header("x-creole-warnings"), "tool_result_moved");
+    let roles: Vec<_> = turn.sent["messages"].as_array().unwrap().iter().collect();
+    assert_eq!(roles.last().unwrap()["role"], "user", "{:?}", turn.sent);
+    assert_eq!(turn.tool_texts(), ["r"]);
+}
+
+#[test]
+fn of_two_calls_with_one_id_the_first_keeps_the_first_result() {
+    let calls =
+        [use_of("toolu_a", "look", json!({"q": 1})), use_of("toolu_a", "look", json!({"q": 2}))];
+    let history = [
+        user("q"),
+        json!({"role": "assistant", "content": calls}),
+        json!({"role": "user", "content": [result("toolu_a", "one"), result("toolu_a", "two")]}),
+    ];
+    let turn = through(&config(json!({})), &history);
+    assert_eq!(turn.tool_texts(), ["one"]);
+    assert_eq!(turn.header("x-creole-warnings"), "tool_use_duplicate,tool_result_duplicate");
+}
+
+#[test]
+fn a_failure_that_is_told_in_words_is_still_one() {
+    let turn = through(&config(json!({})), &[user("q"), answered(failed("toolu_a", "boom"))]);
+    let sent = turn.sent["messages"].to_string();
+    assert!(sent.contains("[Tool result without a call: Error: boom]"), "{sent}");
+}

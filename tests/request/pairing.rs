@@ -31,7 +31,7 @@ fn a_result_elsewhere_is_moved() {
     let later = json!({"messages": [
         user("q"), assistant(json!([call("toolu_1")])), user("hm"), assistant("wait"), user(json!([result("toolu_1", "r")])),
     ]});
-    assert_eq!(warned(later.clone()), "tool_result_moved,prefill");
+    assert_eq!(warned(later.clone()), "tool_result_moved");
     assert_eq!(
         sent(later)["messages"],
         json!([
@@ -39,7 +39,9 @@ fn a_result_elsewhere_is_moved() {
             calling(&["call_1"]),
             tool("call_1", "r"),
             user("hm"),
-            assistant("wait")
+            assistant("wait"),
+            // Else the model would go on with its own words.
+            user("[The result of an earlier tool call has come. It stands with its call.]"),
         ])
     );
     let split = messages(json!([
