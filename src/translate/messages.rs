@@ -229,9 +229,7 @@ impl<'r, 'a> Messages<'r, 'a> {
         words: &[Item<'_>],
     ) -> Result<(), Error> {
         let start = out.len();
-        if result.is_error && !says_error(&result.content) {
-            escape(out, "Error: ");
-        }
+        push_failure(out, result);
         let labelled = out.len();
         self.parts.push_lines(out, &result.content)?;
         if out.len() == labelled {
@@ -332,6 +330,7 @@ impl<'r, 'a> Messages<'r, 'a> {
             }
             Item::Orphan(result) => {
                 escape(out, "[Tool result without a call: ");
+                push_failure(out, result);
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
             }
@@ -342,6 +341,7 @@ impl<'r, 'a> Messages<'r, 'a> {
                 escape(out, " ");
                 call.input.escape_compact(out);
                 escape(out, " gave: ");
+                push_failure(out, result);
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
             }
@@ -406,6 +406,13 @@ fn is_cached(item: &Item<'_>) -> bool {
 }
 
 /// Whether a result begins with the word "error", whatever its case.
+/// The word that says that a tool failed, unless its result begins with it.
+fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
+    if result.is_error && !says_error(&result.content) {
+        escape(out, "Error: ");
+    }
+}
+
 fn says_error(content: &[Block<'_>]) -> bool {
     let Some(Block::Text(text)) = content.first() else { return false };
     let start = text.text.raw().as_bytes().first_chunk::<5>();
