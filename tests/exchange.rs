@@ -291,3 +291,24 @@ fn what_is_known_of_a_refused_request_is_reported() {
         );
     }
 }
+
+#[test]
+fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
+    let own = r#"{"upstreams":{"default":{"url":"http://u","key":{"secret":"K"}}}}"#;
+    for (config, key) in [(own, "secret-of-K"), ("{}", "correct horse battery staple")] {
+        let said = format!("user {key} is over quota, {key}!");
+        let body = json!({"error": {"message": said}}).to_string();
+        let event = format!("data: {body}\n\n");
+        for (status, body) in
+            [(400, &body), (404, &body), (429, &body), (500, &body), (200, &event)]
+        {
+            let mut exchange = Exchange::new(drive::config(config), SEED, Pings::Sent);
+            let client = headers(&[("x-api-key", "correct horse battery staple")]);
+            exchange.handle_request_head("POST", "/v1/messages", &client);
+            exchange.handle_request(&ask(true), NOW).unwrap();
+            let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(text.contains("user *** is over quota, ***!"), "{status}: {text}");
+        }
+    }
+}

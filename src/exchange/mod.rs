@@ -39,6 +39,7 @@ use crate::stream::Answer;
 use crate::stream::watchdog::{Due, Watchdog};
 use crate::translate::headers::{self, Header};
 use crate::warning::Warnings;
+use crate::words;
 
 /// One request and its response. See the module's documentation.
 #[derive(Debug)]
@@ -299,7 +300,10 @@ impl Exchange {
                 }
                 _ => None,
             },
-            Err(error) => self.fail(&error, out),
+            Err(mut error) => {
+                self.hide_credentials(&mut error);
+                self.fail(&error, out)
+            }
         };
         self.count_bytes(out.len().saturating_sub(before));
         self.watchdog.sent(now);
@@ -338,6 +342,17 @@ impl Exchange {
             HeadState::SentJson => {
                 error.write(out, &self.report.request_id);
                 None
+            }
+        }
+    }
+
+    /// What an upstream says can quote the credential that it got, which need not look like one.
+    fn hide_credentials(&self, error: &mut Error) {
+        let Some(upstream) = self.config.upstreams.get(&self.report.upstream) else { return };
+        let Ok(sent) = self.upstream_headers(upstream, false) else { return };
+        for credential in headers::credentials(&sent) {
+            while let Some(at) = words::find(&error.message, credential) {
+                error.message.replace_range(at..at.saturating_add(credential.len()), "***");
             }
         }
     }

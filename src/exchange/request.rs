@@ -200,7 +200,11 @@ impl Exchange {
         .unwrap_or_else(|| format!("{}/{endpoint}", upstream.base_path))
     }
 
-    fn upstream_headers(&self, upstream: &Upstream, stream: bool) -> Result<Vec<Header>, Error> {
+    pub(super) fn upstream_headers(
+        &self,
+        upstream: &Upstream,
+        stream: bool,
+    ) -> Result<Vec<Header>, Error> {
         let client = &self.client.headers;
         match upstream.protocol {
             Protocol::Openai => headers::to_upstream(client, &upstream.key, stream),

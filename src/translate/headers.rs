@@ -17,6 +17,9 @@ const VALUE_BYTES_MAX: usize = 8 << 10;
 /// Most values of one name: `tracestate` and `baggage` may come in several lines.
 const VALUES_MAX: usize = 8;
 
+/// A shorter credential is taken for an ordinary word, such as the name of a server without keys.
+const CREDENTIAL_BYTES_MIN: usize = 8;
+
 /// Look-up by name.
 pub trait Headers {
     /// The first value. `name` is in lower case.
@@ -109,6 +112,15 @@ pub fn to_messages_upstream(
     headers.push(("anthropic-version".to_owned(), version.to_owned()));
     pass(client, "anthropic-beta", "anthropic-beta", &mut headers);
     Ok(headers)
+}
+
+/// The credentials in headers for an upstream, as far as they are told from ordinary words.
+pub fn credentials(upstream: &[Header]) -> impl Iterator<Item = &str> {
+    let are = |name: &str| matches!(name, "authorization" | "x-api-key");
+    let values = upstream.iter().filter(move |(name, _)| are(name)).map(|(_, value)| value);
+    values
+        .map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim())
+        .filter(|credential| credential.len() >= CREDENTIAL_BYTES_MIN)
 }
 
 fn with_credentials(
