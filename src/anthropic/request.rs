@@ -157,14 +157,21 @@ impl<'a> Request<'a> {
             "max_tokens" => self.max_tokens = Some(source.whole_number()?),
             "system" => self.system = source.system()?,
             "stream" => self.stream = source.reader.bool()?,
-            "stop_sequences" => source.array(|source| {
-                self.stop_sequences.push(source.string()?);
-                Ok(())
-            })?,
+            "stop_sequences" => {
+                // Of equal names the last one counts, here and below.
+                self.stop_sequences.clear();
+                source.array(|source| {
+                    self.stop_sequences.push(source.string()?);
+                    Ok(())
+                })?;
+            }
             "temperature" => self.temperature = Some(source.reader.number()?),
             "top_p" => self.top_p = Some(source.reader.number()?),
             "top_k" => self.top_k = Some(source.whole_number()?),
-            "tools" => source.array(|source| self.read_tool(source))?,
+            "tools" => {
+                self.tools.clear();
+                source.array(|source| self.read_tool(source))?;
+            }
             "tool_choice" => {
                 let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
                 self.tool_choice = Some(ToolChoice::read(reader, warnings)?);
@@ -188,10 +195,13 @@ impl<'a> Request<'a> {
                 self.context_management = Some(source.raw_of(Kind::Object)?);
             }
             "compaction" => self.compaction = source.ignore(Kind::Object)?,
-            "mcp_servers" => source.array(|source| {
-                self.mcp_servers = source.ignore(Kind::Object)?;
-                Ok(())
-            })?,
+            "mcp_servers" => {
+                self.mcp_servers = false;
+                source.array(|source| {
+                    self.mcp_servers = source.ignore(Kind::Object)?;
+                    Ok(())
+                })?;
+            }
             "fallbacks" => {
                 source.raw()?;
                 self.fallbacks = true;
