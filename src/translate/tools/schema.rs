@@ -386,6 +386,7 @@ pub fn meets_strict_subset(schema: &str) -> bool {
 /// `None` as soon as one schema is not in the subset.
 fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
     let mut object = root;
+    let mut typed = root;
     let mut closed = false;
     let mut names = NameSet::default();
     let mut required = NameSet::default();
@@ -394,6 +395,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
         match key.decode().as_ref() {
             "type" => {
                 let types = reader.skip().ok()?;
+                typed = true;
                 object |= words::has(types, "\"object\"");
                 (!root || types == "\"object\"").then_some(())?;
             }
@@ -414,6 +416,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
             "additionalProperties" => closed = !reader.bool().ok()?,
             "items" => strict(reader, false)?,
             "anyOf" if !root => {
+                typed = true;
                 reader.begin_array().ok()?;
                 while reader.next_element().ok()? {
                     strict(reader, false)?;
@@ -425,13 +428,21 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                     strict(reader, false)?;
                 }
             }
-            "enum" | "const" | "$ref" | "$schema" | "$id" | "description" | "title" | "pattern"
-            | "format" | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum"
-            | "multipleOf" | "minItems" | "maxItems" => drop(reader.skip().ok()?),
+            "enum" | "const" | "$ref" => {
+                typed = true;
+                reader.skip().ok()?;
+            }
+            "$schema" | "$id" | "description" | "title" | "pattern" | "format" | "minimum"
+            | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems"
+            | "maxItems" => drop(reader.skip().ok()?),
             _ => return None,
         }
     }
-    (!object || (closed && names.keys().all(|name| required.contains(name)))).then_some(())
+    let same = || {
+        names.keys().all(|name| required.contains(name))
+            && required.keys().all(|name| names.contains(name))
+    };
+    (typed && (!object || (closed && same()))).then_some(())
 }
 
 #[cfg(test)]

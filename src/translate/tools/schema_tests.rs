@@ -160,6 +160,10 @@ fn the_strict_subset_is_told_from_other_schemas() {
             r#""properties":{"a":{"anyOf":[{"type":"object","properties":{}}]}},"required":["a"],"additionalProperties":false"#,
         ),
         object(r#""properties":{},"additionalProperties":false,"allOf":[]"#),
+        // Every schema needs a type, and what is required must be there.
+        object(r#""properties":{"a":{}},"required":["a"],"additionalProperties":false"#),
+        object(r#""properties":{"a":{"title":"A"}},"required":["a"],"additionalProperties":false"#),
+        object(r#""properties":{},"required":["a"],"additionalProperties":false"#),
         object(r#""properties":{},"additionalProperties":false,"anyOf":[]"#),
         object(
             r#""properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false"#,
