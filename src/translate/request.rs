@@ -1,7 +1,7 @@
 //! A Messages request to a Chat Completions request: what becomes of each field (mapping A.1, A.2,
 //! A.9), and the order of the steps.
 
-use crate::anthropic::{Block, Request, Role, Text};
+use crate::anthropic::{Block, Message, Request, Role, Text};
 use crate::asked::Asked;
 use crate::config::{Config, InvalidToolCall, Pairing, ToolStream, Upstream};
 use crate::conversation::{Turn, calls, pairs, rules};
@@ -71,6 +71,7 @@ pub(super) fn translate(
         pairs::check(&request.messages)?;
     }
     let messages = std::mem::take(&mut request.messages);
+    let says_nothing = messages.last().is_some_and(says_nothing);
     let mut history = History::new(messages, profile, warnings)?;
     if pairing == Pairing::Repair {
         let before = warnings.count();
@@ -80,7 +81,9 @@ pub(super) fn translate(
         }
     }
     pairs::order(&mut history.turns);
-    if history.turns.is_empty() {
+    // Without its last message, the conversation would end with words that the answer continues.
+    let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+    if history.turns.is_empty() || says_nothing && ends_with_assistant {
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }
     let prefill = prefill(&history.turns, profile, warnings)?;
@@ -158,7 +161,8 @@ pub(super) fn translate(
     json.end_object();
 
     if request.max_tokens == Some(0) {
-        // Fills a prompt cache at Anthropic, and nothing else.
+        // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
+        let asked = Box::new(Asked { input_tokens: 0, ..*asked });
         let text = String::new();
         return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
     }
@@ -311,6 +315,12 @@ fn keeps_all_thinking(edit: &str) -> bool {
         Some(())
     };
     read().is_some() && clears_thinking && all
+}
+
+/// Whether a message is a user's, without a word.
+fn says_nothing(message: &Message<'_>) -> bool {
+    let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
+    message.role == Role::User && message.content.iter().all(is_blank)
 }
 
 /// The final words of the assistant, which the answer continues.

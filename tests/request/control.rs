@@ -45,6 +45,27 @@ fn no_output_is_answered_at_once() {
         try_with(&Config::default(), &whole(json!({"max_tokens": 0, "stream": true}))).0.unwrap();
     assert_eq!(answer, json!({"answer": "", "stop_reason": "max_tokens"}));
     assert!(asked.stream && asked.model == "m");
+    assert_eq!(asked.input_tokens, 0);
+}
+
+#[test]
+fn of_equal_names_the_last_one_counts() {
+    let body = r#"{"model":"m","max_tokens":1,"stop_sequences":["a"],"tools":[{"name":"t","input_schema":{"type":"object"}}],
+        "mcp_servers":[{"type":"url"}],"messages":[{"role":"user","content":"q"}],
+        "stop_sequences":["b"],"tools":[{"name":"t","input_schema":{"type":"object"}}],"mcp_servers":[]}"#;
+    let (sent, _) = try_with(&Config::default(), body).0.unwrap();
+    assert_eq!(sent["stop"], json!(["b"]));
+    assert_eq!(sent["tools"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_last_message_without_a_word_is_refused_and_not_left_out() {
+    for nothing in [json!(""), json!([]), json!([text("")])] {
+        let messages = json!({"messages": [user("a"), assistant("b"), user(nothing)]});
+        assert!(refused(messages).contains("text content blocks must be non-empty"));
+    }
+    let prefill = json!({"messages": [user("a"), assistant("b")]});
+    assert_eq!(warned(prefill), "prefill");
 }
 
 #[test]
