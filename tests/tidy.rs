@@ -93,6 +93,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "tool_schema",
             "translate",
             "warning",
+            "words",
         ],
     ),
     // Built for tests and fuzzers alone.
