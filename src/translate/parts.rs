@@ -218,6 +218,12 @@ impl Parts<'_, '_> {
             DocumentSource::Url | DocumentSource::File => {
                 Err(Error::unsupported(&self.source_of(document.at)))
             }
+            DocumentSource::Base64 { media_type, .. } if *media_type != "application/pdf" => {
+                Err(Error::invalid(format!(
+                    "{}.media_type: Input should be 'application/pdf'",
+                    self.source_of(document.at)
+                )))
+            }
             DocumentSource::Base64 { .. } if !self.profile.file_parts => {
                 Err(Error::invalid(format!(
                     "{}: PDF documents are not supported by this gateway for this model",

@@ -151,6 +151,11 @@ fn documents_become_texts_or_files() {
     let pdf = document(json!({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}));
     let request = json!({"messages": [user([pdf])]});
     assert!(refused(request.clone()).starts_with("messages[0].content[0].source: PDF"));
+    let word = document(json!({"type": "base64", "media_type": "text/plain", "data": "JVBE"}));
+    assert_eq!(
+        refused(json!({"messages": [user([word])]})),
+        "messages[0].content[0].source.media_type: Input should be 'application/pdf'"
+    );
     assert_eq!(
         sent_to("openai", json!({}), request)["messages"][0]["content"],
         json!([text("C"), {"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
