@@ -56,10 +56,15 @@ impl Call {
             if self.state != CallState::Waiting || self.input.has_text() {
                 return true;
             }
-            let is_tool = |name: &str| tools.iter().any(|tool| tool.outgoing == name);
             let joined = format!("{}{name}", self.name);
+            let goes_on = tools.iter().any(|tool| tool.outgoing.starts_with(&joined));
+            let is_tool = |name: &str| tools.iter().any(|tool| tool.outgoing == name);
+            if is_tool(&self.name) && !goes_on {
+                // A client may have seen this name.
+                return true;
+            }
             // A server that repeats the input from its start may do so with the name.
-            self.name = if is_tool(name) && !is_tool(&joined) { name.to_owned() } else { joined };
+            self.name = if is_tool(name) && !goes_on { name.to_owned() } else { joined };
         }
         false
     }
@@ -289,12 +294,17 @@ mod tests {
     #[test]
     fn a_name_may_come_in_fragments_or_again() {
         let mut tools = Tools::default();
-        tools.push(Tool { outgoing: "get_weather".to_owned(), ..Tool::default() });
+        for name in ["get_weather", "Read", "mcp__fs__Read_file", "Read_all"] {
+            tools.push(Tool { outgoing: name.to_owned(), ..Tool::default() });
+        }
         for (names, expected) in [
             (&["get_", "weather"] as &[&str], "get_weather"),
             (&["get_weather", "get_weather"], "get_weather"),
             (&["get_", "get_weather"], "get_weather"),
             (&["un", "known"], "unknown"),
+            // A piece that is the name of another tool.
+            (&["mcp__fs__", "Read", "_file"], "mcp__fs__Read_file"),
+            (&["Read", "_all"], "Read_all"),
         ] {
             let mut call = Call::default();
             for name in names {
@@ -306,5 +316,9 @@ mod tests {
         call.input.receive("{", &mut String::new());
         assert!(call.receive_name("b", &tools));
         assert_eq!(call.name, "a");
+        // What follows a whole name is no part of it, whether or not a client has seen it.
+        let mut call = Call { name: "get_weather".to_owned(), ..Call::default() };
+        assert!(call.receive_name("_v2", &tools));
+        assert_eq!(call.name, "get_weather");
     }
 }

@@ -111,6 +111,35 @@ fn names_are_those_of_the_client() {
     );
 }
 
+/// A case with more tools.
+fn with_tools(names: &'static [&'static str]) -> Case {
+    case().with(|asked, _| {
+        for name in names {
+            asked.tools.push(Tool {
+                outgoing: (*name).into(),
+                name: (*name).into(),
+                ..Tool::default()
+            });
+        }
+    })
+}
+
+#[test]
+fn a_piece_of_a_name_may_be_the_name_of_another_tool() {
+    let c = with_tools(&["Read", "mcp__fs__Read_file", "Bash"]);
+    let pieces = |names: &[&str]| {
+        let mut chunks: Vec<Value> = names.iter().map(|name| call(0, "a", name, "")).collect();
+        chunks.push(call(0, "", "", "{\"p\":1}"));
+        done(&chunks)
+    };
+    c.gives(
+        &pieces(&["mcp__fs__", "Read", "_file"]),
+        "tool_use r_a mcp__fs__Read_file {\"p\":1}; tool_use",
+    );
+    // The block of a whole name may have begun: a stream and a message say the same.
+    c.gives(&pieces(&["Bash", "_v2"]), "tool_use r_a Bash {\"p\":1}; tool_use !tool_name_conflict");
+}
+
 #[test]
 fn old_and_custom_calls_are_calls() {
     let c = case();
