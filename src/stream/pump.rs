@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | text | it has more than white space | a later block exists, or at the end |
 //! | thinking | it has text; without text, when it is complete and carries something | the same |
-//! | tool, live | id and name are known | a later block exists and the input is one object, or at the end |
+//! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object, or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
 //! An incomplete call is never closed before an error: clients would run it.
@@ -152,9 +152,13 @@ impl Machine {
             }
             return flushing;
         }
+        // A later block says nothing about a name: parallel calls may each bring theirs in pieces.
+        let settled = call.state == CallState::Waiting
+            && (flushing
+                || call.input.has_text()
+                || (followed || call.id.is_some()) && call.name_is_whole(&self.asked.tools));
         // The model can know a withheld tool from the history, and the client still has it.
-        let named = followed || call.input.has_text();
-        if call.state == CallState::Waiting && named && self.asked.withheld.holds(&call.name) {
+        if settled && self.asked.withheld.holds(&call.name) {
             call.state = CallState::LeftOut;
             self.withheld_call = true;
             self.warnings.add("withheld_tool_called");
@@ -163,8 +167,7 @@ impl Machine {
             return over;
         }
         if !self.rules.buffered {
-            let named = call.id.is_some() && call.name_is_whole(&self.asked.tools);
-            if call.state == CallState::Waiting && (named || call.input.has_text() || followed) {
+            if settled {
                 self.open_tool(index, out);
             }
             self.send_input(index, out);

@@ -141,6 +141,47 @@ fn a_piece_of_a_name_may_be_the_name_of_another_tool() {
 }
 
 #[test]
+fn a_name_in_pieces_waits_for_the_rest_whatever_comes_after_it() {
+    let start = |names: [&str; 2]| {
+        json!({"tool_calls": [
+            {"index": 0, "id": "call_a", "function": {"name": names[0]}},
+            {"index": 1, "id": "call_b", "function": {"name": names[1]}},
+        ]})
+    };
+    let rest = |names: [&str; 2]| {
+        json!({"tool_calls": [
+            {"index": 0, "function": {"name": names[0]}}, {"index": 1, "function": {"name": names[1]}},
+        ]})
+    };
+    let inputs = [call(0, "", "", "{\"a\":1}"), call(1, "", "", "{\"b\":2}")];
+    let c = with_tools(&["Bash", "Read", "Read_all"]);
+    for (first, more, expected) in [
+        (["get_", "Ba"], ["weather", "sh"], ["get_weather", "Bash"]),
+        (["Read", "Read"], ["_all", "_all"], ["Read_all", "Read_all"]),
+        (["no_", "Ba"], ["tool", "sh"], ["no_tool", "Bash"]),
+    ] {
+        let expected = format!(
+            "tool_use a {} {{\"a\":1}}, tool_use b {} {{\"b\":2}}; tool_use{}",
+            expected[0],
+            expected[1],
+            if expected[0] == "no_tool" { " !tool_unknown" } else { "" }
+        );
+        let mut chunks = vec![start(first), rest(more)];
+        chunks.extend(inputs.clone());
+        c.gives(&done(&chunks), &expected);
+    }
+    c.gives(
+        &done(&[
+            call(0, "call_a", "get_", ""),
+            text("Let me see."),
+            call(0, "", "weather", ""),
+            call(0, "", "", "{\"a\":1}"),
+        ]),
+        "tool_use a get_weather {\"a\":1}, text \"Let me see.\"; tool_use",
+    );
+}
+
+#[test]
 fn old_and_custom_calls_are_calls() {
     let c = case();
     let old = |name: Value, arguments: &str| json!({"function_call": {"name": name, "arguments": arguments}});
