@@ -53,6 +53,8 @@ pub enum Block<'a> {
         content: &'a str,
         /// Whether it is the result of a tool search.
         tool_search: bool,
+        /// Whether the tool failed, where the result says so beside its content.
+        is_error: bool,
     },
     /// `compaction`
     Compaction {
@@ -521,12 +523,12 @@ impl<'a> Source<'a, '_> {
     }
 
     fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
-        let mut content = "";
+        let (mut content, mut is_error) = ("", false);
         self.object(|source, key| {
             match key {
                 "type" | "tool_use_id" => return source.ignore(Kind::String),
                 "content" => content = source.raw()?,
-                "is_error" => return source.ignore(Kind::Bool),
+                "is_error" => is_error = source.reader.bool()?,
                 "cache_control" => return source.cache_control(),
                 "caller" => return source.ignore(Kind::Object),
                 _ => return Ok(false),
@@ -534,7 +536,7 @@ impl<'a> Source<'a, '_> {
             Ok(true)
         })?;
         let tool_search = tag == "tool_search_tool_result";
-        Ok(Block::ServerToolResult { content, tool_search })
+        Ok(Block::ServerToolResult { content, tool_search, is_error })
     }
 
     fn compaction(&mut self) -> Read<Block<'a>> {

@@ -125,7 +125,10 @@ impl<'a> Messages<'_, 'a> {
                 Block::ServerToolUse { name, input } => {
                     server_history::push_call(out, *name, input);
                 }
-                Block::ServerToolResult { content, .. } => {
+                Block::ServerToolResult { content, is_error, .. } => {
+                    if *is_error {
+                        escape(out, "Error: ");
+                    }
                     server_history::push_result(out, content);
                 }
                 block => {

@@ -161,7 +161,7 @@ impl<'a> Reading<'_, '_, 'a> {
                 }
             }
             Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {
-                if let Block::ServerToolResult { content, tool_search: true } = block {
+                if let Block::ServerToolResult { content, tool_search: true, .. } = block {
                     server_history::tool_names(content, |name| {
                         self.history.activated.add(name.decode());
                     });

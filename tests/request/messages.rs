@@ -207,6 +207,15 @@ fn server_tools_in_the_history_are_texts() {
     );
     let dropped = messages_to(json!({"server_history": "drop"}), history);
     assert_eq!(dropped[1]["content"], "Let me see.So it is.");
+    let failed = json!([
+        user("q"),
+        assistant(json!([
+            {"type": "mcp_tool_use", "id": "m", "name": "find", "server_name": "s", "input": {}},
+            {"type": "mcp_tool_result", "tool_use_id": "m", "is_error": true, "content": [text("boom")]},
+        ])),
+        user("r"),
+    ]);
+    assert_eq!(messages(failed)[1]["content"], "[find {}]\nError: boom");
 }
 
 #[test]
