@@ -69,6 +69,17 @@ impl Call {
         false
     }
 
+    /// Whether `name` is neither the name again nor more of it, so that it is another tool's.
+    fn contradicts(&self, name: &str, tools: &Tools) -> bool {
+        if self.name == name {
+            return false;
+        }
+        let joined = format!("{}{name}", self.name);
+        let meant = |name| tools.meant_by(name).map(|tool| &tool.outgoing);
+        !tools.iter().any(|tool| tool.outgoing.starts_with(&joined))
+            && (meant(name).is_none() || meant(name) != meant(&self.name))
+    }
+
     /// Whether the name cannot be the start of a longer one.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
@@ -111,6 +122,10 @@ impl Machine {
         } else {
             self.find_call(choice, entry, id.as_deref(), name.as_deref())
         };
+        let found = found.filter(|at| {
+            let call = self.calls.get(*at);
+            call.is_some_and(|it| !self.is_another(*at, it, entry, id.as_deref(), name.as_deref()))
+        });
         let index = match found {
             Some(index) if !whole => index,
             _ => {
@@ -130,8 +145,13 @@ impl Machine {
         }
         if let Some(name) = name {
             let before = call.name.len();
-            if call.receive_name(&name, &self.asked.tools) {
+            let tools = &self.asked.tools;
+            if call.receive_name(&name, tools) {
                 self.warnings.add("tool_name_conflict");
+                if tools.meant_by(&name).is_some() && call.contradicts(&name, tools) {
+                    // The input is for that tool.
+                    return Ok(());
+                }
             }
             let more = call.name.len().saturating_sub(before);
             self.kept_bytes = self.kept_bytes.saturating_add(more);
@@ -171,22 +191,19 @@ impl Machine {
         id: Option<&str>,
         name: Option<&str>,
     ) -> Option<usize> {
-        let at = if let Some(index) = entry.index {
-            self.calls.iter().rposition(|call| call.key == Some((choice, index)))?
-        } else {
-            let known = id
-                .and_then(|id| self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)));
-            let last = self.calls.len().checked_sub(1)?;
-            match (known, id, name) {
-                (Some(at), ..) => at,
-                (None, None, None) => last,
-                // An id that changes with each fragment, or nothing but the name.
-                _ if self.continues(self.calls.get(last)?, entry, id, name) => last,
-                _ => return None,
-            }
-        };
-        let call = self.calls.get(at)?;
-        (!self.is_another(at, call, entry, id, name)).then_some(at)
+        if let Some(index) = entry.index {
+            return self.calls.iter().rposition(|call| call.key == Some((choice, index)));
+        }
+        let known =
+            id.and_then(|id| self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)));
+        let last = self.calls.len().checked_sub(1)?;
+        match (known, id, name) {
+            (Some(at), ..) => Some(at),
+            (None, None, None) => Some(last),
+            // An id that changes with each fragment, or nothing but the name.
+            _ if self.continues(self.calls.get(last)?, entry, id, name) => Some(last),
+            _ => None,
+        }
     }
 
     /// Whether a fragment without an index, and whose id is not known, continues the last call.
@@ -207,7 +224,7 @@ impl Machine {
             || matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
     }
 
-    /// Whether a fragment that names the call at `at` by its index or id begins another one. Some
+    /// Whether a fragment that names the call at `at`, or goes on with it, begins another one. Some
     /// servers number every call 0, and some give every call the same id, or none. Then a name
     /// tells calls apart, but only once the call before has all of its input, or none at all.
     fn is_another(
@@ -219,29 +236,27 @@ impl Machine {
         name: Option<&str>,
     ) -> bool {
         let Some(name) = name.filter(|_| !call.name.is_empty()) else { return false };
-        let is_tool = |name: &str| self.asked.tools.iter().any(|tool| tool.outgoing == name);
-        if self.named_in_list.contains(&at)
-            && (call.input.has_text() || (is_tool(name) && is_tool(&call.name)))
-        {
+        let tools = &self.asked.tools;
+        let is_tool = |name: &str| tools.iter().any(|tool| tool.outgoing == name);
+        let are_tools = || is_tool(name) && is_tool(&call.name);
+        if self.named_in_list.contains(&at) && (call.input.has_text() || are_tools()) {
             return true;
         }
-        if entry.index.is_none() {
-            return false;
-        }
-        let other_name = call.name != name;
-        let other_id = id.is_some() && call.id.is_some() && call.id.as_deref() != id;
-        let no_ids = id.is_none() && call.id.is_none();
+        // An id that repeats the name says nothing.
+        let id = id.filter(|id| *id != name);
+        let known = call.id.as_deref().filter(|id| *id != call.name);
+        let other_id = id.is_some() && known.is_some() && known != id;
+        let other_name = call.contradicts(name, tools);
         if !call.input.is_object() {
-            return other_id && other_name && !call.input.has_text();
+            return !call.input.has_text() && other_name && (other_id || are_tools());
         }
-        other_id
-            || (no_ids && other_name)
-            || (no_ids
-                && match entry.arguments {
-                    Arguments::None => false,
-                    Arguments::Text(text) => call.input.is_other_object(&text.decode()),
-                    Arguments::Json(raw) => call.input.is_other_object(raw),
-                })
+        let no_ids = id.is_none() && known.is_none();
+        let other_input = || match entry.arguments {
+            Arguments::None => false,
+            Arguments::Text(text) => call.input.is_other_object(&text.decode()),
+            Arguments::Json(raw) => call.input.is_other_object(raw),
+        };
+        other_id || other_name || (no_ids && other_input())
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {

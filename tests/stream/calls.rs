@@ -182,6 +182,59 @@ fn a_name_in_pieces_waits_for_the_rest_whatever_comes_after_it() {
 }
 
 #[test]
+fn no_tool_gets_the_input_of_another() {
+    let c = case();
+    let without_index = |mut chunk: Value| {
+        chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
+        chunk
+    };
+    let old = |name: &str, arguments: &str| json!({"function_call": {"name": name, "arguments": arguments}});
+    let both = "tool_use a w {\"c\":1}, tool_use u2_a t {\"d\":2}; tool_use";
+    // The same id for two calls.
+    let pieces = [
+        call(0, "call_a", "w", "{\"c\":"),
+        call(0, "", "", "1}"),
+        call(0, "call_a", "t", "{\"d\":"),
+        call(0, "", "", "2}"),
+    ];
+    let whole = [call(0, "call_a", "w", "{\"c\":1}"), call(0, "call_a", "t", "{\"d\":2}")];
+    for chunks in [&pieces[..], &whole] {
+        c.gives(&done(chunks), both);
+        let chunks: Vec<Value> = chunks.iter().cloned().map(without_index).collect();
+        c.gives(&done(&chunks), both);
+    }
+    // An id for the first one alone.
+    c.gives(
+        &done(&[call(0, "call_a", "w", "{\"c\":1}"), call(0, "", "t", "{\"d\":2}")]),
+        "tool_use a w {\"c\":1}, tool_use minted t {\"d\":2}; tool_use",
+    );
+    // A call without an input.
+    c.gives(
+        &done(&[call(0, "call_a", "w", ""), call(0, "call_a", "t", "{\"d\":2}")]),
+        "tool_use a w {}, tool_use u2_a t {\"d\":2}; tool_use",
+    );
+    c.gives(
+        &done(&[old("w", "{\"c\":1}"), old("t", "{\"d\":2}")]),
+        "tool_use minted w {\"c\":1}, tool_use minted t {\"d\":2}; tool_use",
+    );
+    // An id that is the name of the tool.
+    for index in [without_index, |chunk| chunk] {
+        c.gives(
+            &done(&[
+                index(call(0, "w", "w", "{\"city\":\"Paris\"}")),
+                index(call(0, "w", "w", "{\"city\":\"Rome\"}")),
+            ]),
+            "tool_use r_w w {\"city\":\"Paris\"}, tool_use u2_r_w w {\"city\":\"Rome\"}; tool_use",
+        );
+    }
+    // In the middle of an input.
+    c.streams(
+        &done(&[call(0, "call_a", "w", "{\"c\":"), call(0, "call_a", "t", "{\"d\":2}")]),
+        "tool_use a w \"{\\\"c\\\":\"; tool_use !tool_name_conflict !tool_input_invalid",
+    );
+}
+
+#[test]
 fn old_and_custom_calls_are_calls() {
     let c = case();
     let old = |name: Value, arguments: &str| json!({"function_call": {"name": name, "arguments": arguments}});
