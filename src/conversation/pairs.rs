@@ -344,7 +344,8 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
         for (number, block) in message.content.iter().enumerate() {
             let path = || format!("messages.{at}.content.{number}");
             match block {
-                Block::ToolUse(call) => {
+                // On the other side they are refused for that.
+                Block::ToolUse(call) if message.role == Role::Assistant => {
                     let id = call.id.decode();
                     if !ids.add(id.clone()) {
                         let rule = "`tool_use` ids must be unique";
@@ -354,7 +355,7 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
                     open.push(id);
                     caller = at;
                 }
-                Block::ToolResult(result) => {
+                Block::ToolResult(result) if message.role == Role::User => {
                     let id = result.id.decode();
                     if !known.contains(&id) {
                         return Err(Error::invalid(format!(

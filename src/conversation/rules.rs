@@ -39,7 +39,10 @@ pub fn check_always(request: &Request<'_>) -> Result<(), Error> {
 /// In the real API's words.
 pub fn check_strictly(request: &Request<'_>) -> Result<(), Error> {
     let messages = &request.messages;
-    if messages.first().is_some_and(|message| message.role != Role::User) {
+    // A compaction stands for the messages before it.
+    let compacts =
+        |message: &Message<'_>| matches!(message.content.first(), Some(Block::Compaction { .. }));
+    if messages.first().is_some_and(|message| message.role != Role::User && !compacts(message)) {
         return Err(Error::invalid("messages: first message must use the \"user\" role"));
     }
     let last = messages.len().saturating_sub(1);

@@ -121,6 +121,14 @@ fn strict_mode_and_reject_say_what_the_real_api_says() {
             ]),
             "messages.1.content.1: `tool_use` ids must be unique",
         ),
+        (
+            json!([user("q"), assistant("a"), user(json!([call("t1")]))]),
+            "messages.2.content.0: `tool_use` blocks can only be in `assistant` messages",
+        ),
+        (
+            json!([user("q"), assistant(json!([result("t1", "a")])), user("b")]),
+            "messages.1.content.0: `tool_result` blocks can only be in `user` messages",
+        ),
     ] {
         assert_eq!(refused_strictly(json!({"messages": history})), message);
         let error = try_with(&reject, &whole(json!({"messages": history}))).0.unwrap_err();
@@ -183,4 +191,8 @@ fn strict_mode_enforces_the_rules_of_the_conversation() {
     ] {
         assert_eq!(refused_strictly(request), message);
     }
+    let compaction = json!({"type": "compaction", "content": "S"});
+    let config = config("default", json!({}), json!({"strict": true}));
+    let compacted = whole(json!({"messages": [assistant(json!([compaction])), user("b")]}));
+    assert!(try_with(&config, &compacted).0.is_ok());
 }
