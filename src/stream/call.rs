@@ -80,6 +80,17 @@ impl Call {
             && (meant(name).is_none() || meant(name) != meant(&self.name))
     }
 
+    /// Whether its input is not complete, and goes on with that of `entry`.
+    fn takes_more(&self, entry: &ToolCall<'_>) -> bool {
+        let input = &self.input;
+        !input.is_object()
+            && match entry.arguments {
+                Arguments::None => true,
+                Arguments::Text(text) => !input.has_text() || input.goes_on_with(&text.decode()),
+                Arguments::Json(_) => !input.has_text(),
+            }
+    }
+
     /// Whether the name cannot be the start of a longer one.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
@@ -140,6 +151,9 @@ impl Machine {
         if call.state == CallState::LeftOut {
             return Ok(());
         }
+        if call.key.is_none() && !legacy {
+            call.key = entry.index.map(|index| (choice, index));
+        }
         if call.id.is_none() {
             call.id = id.map(std::borrow::Cow::into_owned);
         }
@@ -191,15 +205,31 @@ impl Machine {
         id: Option<&str>,
         name: Option<&str>,
     ) -> Option<usize> {
-        if let Some(index) = entry.index {
-            return self.calls.iter().rposition(|call| call.key == Some((choice, index)));
+        let by_index =
+            |index| self.calls.iter().rposition(|call| call.key == Some((choice, index)));
+        if let Some(at) = entry.index.and_then(by_index) {
+            return Some(at);
         }
         let known =
             id.and_then(|id| self.calls.iter().rposition(|call| call.id.as_deref() == Some(id)));
         let last = self.calls.len().checked_sub(1)?;
+        if entry.index.is_some() {
+            // An index that is new names a new call, unless it came late or has changed.
+            let at = known.unwrap_or(last);
+            let call = self.calls.get(at)?;
+            let joins = match known {
+                Some(_) => call.key.is_none() || name.is_none() || call.takes_more(entry),
+                None => id.is_none() && name.is_none() && call.takes_more(entry),
+            };
+            return joins.then_some(at);
+        }
         match (known, id, name) {
             (Some(at), ..) => Some(at),
-            (None, None, None) => Some(last),
+            // Where others have an index, the one without has the index 0, which some leave out.
+            (None, None, None) => {
+                let bare = |call: &Call| call.key.is_none() && !call.legacy;
+                Some(self.calls.iter().rposition(bare).unwrap_or(last))
+            }
             // An id that changes with each fragment, or nothing but the name.
             _ if self.continues(self.calls.get(last)?, entry, id, name) => Some(last),
             _ => None,

@@ -15,14 +15,16 @@ fn interleaved_calls_become_one_block_after_another() {
     case().gives(&sse, "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}, text \"then\"; tool_use");
 }
 
+fn without_index(mut chunk: Value) -> Value {
+    chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
+    chunk
+}
+
 #[test]
 fn fragments_find_their_call() {
     let c = case();
-    let no_index = |id: &str, name: &str, arguments: &str| {
-        let mut call = call(0, id, name, arguments);
-        call["tool_calls"][0].as_object_mut().unwrap().remove("index");
-        call
-    };
+    let no_index =
+        |id: &str, name: &str, arguments: &str| without_index(call(0, id, name, arguments));
     let both = "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}; tool_use";
     for chunks in [
         // The same index for every call.
@@ -69,6 +71,54 @@ fn fragments_find_their_call() {
         &done(&[call(0, "a", "get_", ""), call(0, "", "weather", "{}")]),
         "tool_use r_a get_weather {}; tool_use",
     );
+}
+
+#[test]
+fn an_index_may_come_late_or_change() {
+    let c = case();
+    let one = "tool_use a w {\"c\":1}; tool_use";
+    for first in
+        [call(0, "call_a", "w", "{\"c\":"), without_index(call(0, "call_a", "w", "{\"c\":"))]
+    {
+        for more in [
+            call(1, "", "", "1}"),
+            call(1, "call_a", "", "1}"),
+            call(1, "call_a", "w", "1}"),
+            without_index(call(0, "call_a", "w", "1}")),
+            without_index(call(0, "", "", "1}")),
+        ] {
+            c.gives(&done(&[first.clone(), more]), one);
+        }
+        let pieces = [first, call(1, "", "", "1"), call(1, "", "", "}")];
+        c.gives(&done(&pieces), one);
+    }
+    c.gives(&done(&[call(0, "call_a", "w", ""), call(1, "", "", "{\"c\":1}")]), one);
+    // The same id twice is two calls all the same, if each is complete.
+    let whole = |index| call(index, "call_a", "w", "{\"c\":1}");
+    c.gives(
+        &done(&[whole(0), whole(1)]),
+        "tool_use a w {\"c\":1}, tool_use u2_a w {\"c\":1}; tool_use",
+    );
+    // Another call may begin before its name comes.
+    c.gives(
+        &done(&[
+            call(0, "call_a", "w", "{\"c\":"),
+            call(1, "", "", "{\"d\":2}"),
+            call(1, "call_b", "t", ""),
+            call(0, "", "", "1}"),
+        ]),
+        "tool_use a w {\"c\":1}, tool_use b t {\"d\":2}; tool_use",
+    );
+    // A server that leaves out the index where it is 0.
+    let mut calls = call(1, "call_b", "t", "");
+    let first = without_index(call(0, "call_a", "w", ""))["tool_calls"][0].take();
+    calls["tool_calls"].as_array_mut().unwrap().insert(0, first);
+    let mut inputs = call(1, "", "", "{\"d\":2}");
+    inputs["tool_calls"]
+        .as_array_mut()
+        .unwrap()
+        .insert(0, json!({"function": {"arguments": "{\"c\":1}"}}));
+    c.gives(&done(&[calls, inputs]), "tool_use a w {\"c\":1}, tool_use b t {\"d\":2}; tool_use");
 }
 
 #[test]
@@ -184,10 +234,6 @@ fn a_name_in_pieces_waits_for_the_rest_whatever_comes_after_it() {
 #[test]
 fn no_tool_gets_the_input_of_another() {
     let c = case();
-    let without_index = |mut chunk: Value| {
-        chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
-        chunk
-    };
     let old = |name: &str, arguments: &str| json!({"function_call": {"name": name, "arguments": arguments}});
     let both = "tool_use a w {\"c\":1}, tool_use u2_a t {\"d\":2}; tool_use";
     // The same id for two calls.
