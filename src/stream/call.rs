@@ -91,6 +91,16 @@ impl Call {
             }
     }
 
+    /// Whether its input is complete, and that of `entry` is another one.
+    fn has_other_input(&self, entry: &ToolCall<'_>) -> bool {
+        match entry.arguments {
+            _ if !self.input.is_object() => false,
+            Arguments::None => false,
+            Arguments::Text(text) => self.input.is_other_object(&text.decode()),
+            Arguments::Json(raw) => self.input.is_other_object(raw),
+        }
+    }
+
     /// Whether the name cannot be the start of a longer one.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
@@ -245,13 +255,22 @@ impl Machine {
         name: Option<&str>,
     ) -> bool {
         let Some(name) = name else { return !last.input.is_object() };
-        if last.name != name || last.input.is_object() {
+        if last.name != name {
             return false;
         }
-        // A name alone, twice, is two calls without arguments.
-        let says_more = entry.arguments != Arguments::None || last.input.has_text();
-        id.is_none() && says_more
-            || matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
+        match (id, &last.id) {
+            // A name alone, twice, is two calls without arguments.
+            (None, None) => {
+                !last.input.is_object()
+                    && (entry.arguments != Arguments::None || last.input.has_text())
+            }
+            // A server that gives ids gives each call its own.
+            (None, Some(_)) => !last.has_other_input(entry),
+            (Some(_), _) => {
+                !last.input.is_object()
+                    && matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
+            }
+        }
     }
 
     /// Whether a fragment that names the call at `at`, or goes on with it, begins another one. Some
@@ -281,12 +300,7 @@ impl Machine {
             return !call.input.has_text() && other_name && (other_id || are_tools());
         }
         let no_ids = id.is_none() && known.is_none();
-        let other_input = || match entry.arguments {
-            Arguments::None => false,
-            Arguments::Text(text) => call.input.is_other_object(&text.decode()),
-            Arguments::Json(raw) => call.input.is_other_object(raw),
-        };
-        other_id || other_name || (no_ids && other_input())
+        other_id || other_name || (no_ids && call.has_other_input(entry))
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {

@@ -122,6 +122,36 @@ fn an_index_may_come_late_or_change() {
 }
 
 #[test]
+fn a_name_without_an_id_begins_no_call_where_calls_have_ids() {
+    let c = case();
+    let no_index =
+        |id: &str, name: &str, arguments: &str| without_index(call(0, id, name, arguments));
+    let one = "tool_use a1 w {\"c\":1}; tool_use";
+    for first in ["", "{}"] {
+        for last in ["", "\n", "{\"c\":1}", "{\"c\": 1}"] {
+            let chunks = [
+                no_index("call_a1", "w", first),
+                no_index("", "w", "{\"c\":1}"),
+                no_index("", "w", last),
+            ];
+            c.gives(&done(&chunks), one);
+        }
+    }
+    let pieces = [
+        no_index("call_a1", "w", ""),
+        no_index(" ", "w", "{\"c\":"),
+        no_index(" ", "w", "1}"),
+        no_index(" ", "w", ""),
+    ];
+    c.gives(&done(&pieces), one);
+    // Another input is another call's.
+    c.gives(
+        &done(&[no_index("call_a1", "w", "{\"c\":1}"), no_index("", "w", "{\"c\":2}")]),
+        "tool_use a1 w {\"c\":1}, tool_use minted w {\"c\":2}; tool_use",
+    );
+}
+
+#[test]
 fn ids_are_unique_in_the_conversation_and_in_the_answer() {
     let c = case().with(|asked, _| {
         asked.ids_used.add("toolu_a".to_owned());
