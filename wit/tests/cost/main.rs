@@ -44,9 +44,13 @@ fn measure() -> BTreeMap<String, u64> {
         let fuel = instance.answer("application/json", &[body.as_bytes()], true);
         used.insert(format!("answer-{name}"), fuel);
     }
-    for (name, says) in
-        [("text", Says::Text), ("tools", Says::Tools), ("reasoning", Says::Reasoning)]
-    {
+    for (name, says) in [
+        ("text", Says::Text),
+        ("text-padded", Says::Padded),
+        ("text-numbered", Says::Numbered),
+        ("tools", Says::Tools),
+        ("reasoning", Says::Reasoning),
+    ] {
         used.insert(format!("chunk-{name}"), stream(&mut instance, says));
     }
     used
