@@ -296,7 +296,8 @@ impl Machine {
         let known = call.id.as_deref().filter(|id| *id != call.name);
         let other_id = id.is_some() && known.is_some() && known != id;
         let other_name = call.contradicts(name, tools);
-        if !call.input.is_object() {
+        let goes_on = || matches!(entry.arguments, Arguments::Text(text) if call.input.goes_on_with(&text.decode()));
+        if !call.input.is_object() && (!call.input.may_be_object() || goes_on()) {
             return !call.input.has_text() && other_name && (other_id || are_tools());
         }
         let no_ids = id.is_none() && known.is_none();

@@ -209,6 +209,11 @@ impl ToolInput {
         self.reading.scan.is_object()
     }
 
+    /// Whether it is one object if the last fragments are cumulative.
+    pub(super) fn may_be_object(&self) -> bool {
+        self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
+    }
+
     /// Whether anything came.
     pub(super) fn has_text(&self) -> bool {
         !self.reading.text.is_empty()

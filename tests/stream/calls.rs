@@ -152,6 +152,30 @@ fn a_name_without_an_id_begins_no_call_where_calls_have_ids() {
 }
 
 #[test]
+fn a_call_may_follow_an_input_whose_fragments_repeat_it_from_the_start() {
+    let c = case();
+    let both = "tool_use a w {\"c\":1}, tool_use b t {\"d\":2}; tool_use";
+    for rest in [
+        vec![call(0, "call_b", "t", "{\"d\":2}")],
+        vec![call(0, "call_b", "t", ""), call(0, "", "", "{\"d\":2}")],
+        vec![call(0, "call_b", "t", "{\"d\""), call(0, "", "", "{\"d\":2}")],
+    ] {
+        let mut chunks = vec![call(0, "call_a", "w", "{\"c\":"), call(0, "", "", "{\"c\":1}")];
+        chunks.extend(rest);
+        c.gives(&done(&chunks), both);
+    }
+    // What only looks like it goes on, whatever its id.
+    c.gives(
+        &done(&[
+            call(0, "call_a", "w", "{\"c\":"),
+            call(0, "call_b", "w", "{\"c\":1}"),
+            call(0, "call_c", "w", "}"),
+        ]),
+        "tool_use a w {\"c\":{\"c\":1}}; tool_use",
+    );
+}
+
+#[test]
 fn ids_are_unique_in_the_conversation_and_in_the_answer() {
     let c = case().with(|asked, _| {
         asked.ids_used.add("toolu_a".to_owned());
