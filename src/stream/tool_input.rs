@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | deltas | `{"a"`, `:1}` | their concatenation |
 //! | whole | `{"a":1}`, perhaps again at the end, or again as deltas | the first; what repeats it is ignored |
-//! | placeholder | `{}`, then any of the others | the others |
+//! | placeholder | `{}` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
@@ -144,6 +144,12 @@ impl ToolInput {
             self.reading.push(text);
             return self.settle();
         }
+        if !self.reading.scan.starts_object()
+            && self.reading.text.trim() == "null"
+            && begins_an_input(text)
+        {
+            self.reading = Reading::default();
+        }
         let first = self.reading.text.is_empty();
         if !first
             && self.reading.scan.starts_object()
@@ -164,7 +170,8 @@ impl ToolInput {
         if self.again.is_none() && text.trim().is_empty() {
             return;
         }
-        if self.sent == 0 && !self.closed && self.reading.is_placeholder() {
+        if self.sent == 0 && !self.closed && begins_an_input(text) && self.reading.is_placeholder()
+        {
             self.reading = Reading::default();
             self.whole = false;
             return self.fragment(text);
@@ -317,6 +324,11 @@ impl ToolInput {
     }
 }
 
+/// Whether a placeholder gives way to this: an object, or one in a string.
+fn begins_an_input(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '"'])
+}
+
 /// The object inside of a JSON string. Some models quote their input once too often.
 fn unwrapped(text: &str) -> Option<String> {
     let mut reader = Reader::new(text, 1);
@@ -421,6 +433,13 @@ mod tests {
         is(&["{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
         is(&["{}", " ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
         is(&["json:{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+        is(&["null", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+        is(&["nu", "ll ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+        is(&["{}", "\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
+        // But not to what is no input.
+        is(&["{}", "}"], &[], "{}", 1);
+        is(&["{}", "<|im_end|>"], &[], "{}", 1);
+        is(&["{", "}", "}"], &["{", "}"], "{}", 1);
         // And never takes the place of an input.
         is(&["{\"a\":1}", "{}"], &[], r#"{"a":1}"#, 1);
     }
