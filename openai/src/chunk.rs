@@ -23,6 +23,9 @@ pub struct Chunk<'a> {
     pub error: bool,
     /// It says in another way that the request failed; only to be believed without `choices`.
     pub failed: bool,
+    /// It has a message of which it does not say that all is well; only to be believed where nothing else
+    /// says that there is an answer.
+    pub complains: bool,
 }
 
 /// One of the `choices`.
@@ -115,7 +118,7 @@ impl<'a> Chunk<'a> {
     #[must_use]
     pub fn says_something(&self) -> bool {
         let answers = !self.choices.is_empty() || self.usage.is_some();
-        answers || self.kind.is_some() || self.error || self.failed
+        answers || self.kind.is_some() || self.error || self.failed || self.complains
     }
 
     /// The same for a chunk in which nothing is yet. What is read is a kilobyte: it is not moved.
@@ -126,7 +129,7 @@ impl<'a> Chunk<'a> {
         let mut reader = Reader::new(text, depth_max);
         let (chunk, reader) = (self, &mut reader);
         let mut other_usage = None;
-        let (mut complains, mut succeeded) = (false, false);
+        let (mut complains, mut succeeded, mut refused) = (false, false, false);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
@@ -164,11 +167,14 @@ impl<'a> Chunk<'a> {
                     chunk.failed |= reader.string_or_skip()?.is_some_and(|text| text == "error")
                 }
                 "message" | "detail" | "msg" | "errors" => {
-                    complains |= says_something(reader.skip()?);
+                    let raw = reader.skip()?;
+                    complains |= says_something(raw) && !says_well(raw);
                 }
                 // Some servers say beside each chunk that all is well.
                 "code" | "success" => {
-                    succeeded |= matches!(reader.skip()?, "0" | "\"0\"" | "200" | "true");
+                    let raw = reader.skip()?;
+                    succeeded |= says_well(raw);
+                    refused |= is_refusal(raw);
                 }
                 "base_resp" => {
                     if reader.object_or_skip()? {
@@ -185,7 +191,8 @@ impl<'a> Chunk<'a> {
             }
         }
         reader.end()?;
-        chunk.failed |= complains && !succeeded;
+        chunk.complains = complains && !succeeded;
+        chunk.failed |= chunk.complains && refused;
         let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
         chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
         Ok(())
@@ -196,6 +203,20 @@ impl<'a> Chunk<'a> {
 /// object in which nothing else is: gateways with fixed structures send those with every chunk.
 fn says_something(raw: &str) -> bool {
     !says_nothing(&mut Reader::new(raw, 128)).unwrap_or(false)
+}
+
+/// Whether a code or a message says that all is well.
+fn says_well(raw: &str) -> bool {
+    let word = raw.trim_matches('"');
+    matches!(word, "0" | "200" | "true")
+        || ["ok", "success", "successful", "succeeded"]
+            .iter()
+            .any(|well| word.trim_end_matches(['.', '!']).eq_ignore_ascii_case(well))
+}
+
+/// Whether a code is that of a refused request.
+fn is_refusal(raw: &str) -> bool {
+    raw.trim_matches('"').parse().is_ok_and(|code: u16| (400..600).contains(&code))
 }
 
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
@@ -488,6 +509,31 @@ mod tests {
         assert!(delta.content.is_empty() && delta.reasoning.is_none());
         let call = delta.tool_calls.iter().next().unwrap();
         assert_eq!((call.index, call.id, call.arguments), (Some(0), None, Arguments::None));
+    }
+
+    #[test]
+    fn a_message_is_a_complaint_unless_all_is_well() {
+        let read = |members: &str| {
+            let text = format!("{{\"choices\":null,{members}}}");
+            let chunk = Chunk::read(&text, 128).unwrap();
+            (chunk.complains, chunk.failed)
+        };
+        for well in [
+            r#""message":"success""#,
+            r#""msg":"OK","code":10000"#,
+            r#""message":"Done.","code":"200""#,
+            r#""message":"Done.","code":"Success""#,
+            r#""code":500,"message":"success!""#,
+            r#""message":"""#,
+        ] {
+            assert_eq!(read(well), (false, false), "{well}");
+        }
+        for doubtful in [r#""message":"Done.","code":10000"#, r#""message":"no","code":null"#] {
+            assert_eq!(read(doubtful), (true, false), "{doubtful}");
+        }
+        for refused in [r#""message":"no","code":"429""#, r#""code":503,"msg":"Overloaded""#] {
+            assert_eq!(read(refused), (true, true), "{refused}");
+        }
     }
 
     #[test]

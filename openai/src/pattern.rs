@@ -102,6 +102,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         || chunk.usage.is_some()
         || chunk.error
         || chunk.failed
+        || chunk.complains
         || choice.message.is_some()
         || choice.finish_reason.is_some()
         || choice.stop_sequence.is_some()

@@ -240,7 +240,9 @@ impl Machine {
         raw: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if chunk.error || (chunk.failed && chunk.choices.is_empty()) {
+        // With its usage, or after its end, an answer may have a message with it.
+        let complains = chunk.complains && chunk.usage.is_none() && self.finish.is_none();
+        if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, out);
         }
         self.take_chunk(chunk, false, out)?;
@@ -285,7 +287,7 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if chunk.choices.is_empty() {
-            return if chunk.error || chunk.failed {
+            return if chunk.error || chunk.failed || chunk.complains {
                 self.fail(raw, out)
             } else {
                 Err(Error::misbehaved("Upstream sent an answer without choices"))

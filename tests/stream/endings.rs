@@ -157,3 +157,36 @@ fn names_and_opaque_reasoning_without_end_are_too_large() {
         assert!(error.message.contains("too large"), "{error:?}");
     }
 }
+
+#[test]
+fn a_message_that_says_that_all_is_well_is_no_error() {
+    let c = case();
+    let usage = json!({"prompt_tokens": 3, "completion_tokens": 2});
+    let hi = "text \"Hi\"; end_turn";
+    let status = |mut members: Value| {
+        members["choices"] = members["choices"].take();
+        members["usage"] = usage.clone();
+        members
+    };
+    for members in [
+        json!({"choices": [], "message": "success"}),
+        json!({"choices": [], "msg": "Request completed", "code": 10000}),
+        json!({"message": "done", "code": null}),
+    ] {
+        let chunk = status(members.clone());
+        let outcome = c.gives(&done(&[text("Hi"), json!({"finish": "stop"}), chunk.clone()]), hi);
+        assert!(outcome.out.contains("\"output_tokens\":2"), "{}", outcome.out);
+        c.gives(&done(&[chunk, text("Hi"), json!({"finish": "stop"})]), hi);
+        // Without its usage, after the end.
+        let mut bare = members;
+        bare["choices"] = json!([]);
+        c.gives(&done(&[text("Hi"), json!({"finish": "stop"}), bare]), hi);
+    }
+    for failed in [
+        json!({"choices": [], "message": "Overloaded"}),
+        json!({"choices": [], "message": "Overloaded", "code": 503, "usage": usage}),
+    ] {
+        let outcome = c.run(true, [done(&[text("Hi"), failed]).as_bytes()]);
+        assert_eq!(outcome.error.unwrap().message, "Overloaded");
+    }
+}
