@@ -243,6 +243,13 @@ fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
 }
 
 impl<'a> Choice<'a> {
+    /// Whether there is anything of an answer in it but how it ended.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
+        says(&self.delta) || says(&self.message)
+    }
+
     /// Reads the members of an object that was entered.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let choice = self;

@@ -286,8 +286,12 @@ impl Machine {
         raw: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        if chunk.error && chunk.choices.iter().all(|choice| !choice.says_something()) {
+            // Some gateways put an empty answer around an error.
+            return self.fail(raw, out);
+        }
         if chunk.choices.is_empty() {
-            return if chunk.error || chunk.failed || chunk.complains {
+            return if chunk.failed || chunk.complains {
                 self.fail(raw, out)
             } else {
                 Err(Error::misbehaved("Upstream sent an answer without choices"))

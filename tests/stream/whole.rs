@@ -160,3 +160,21 @@ fn an_answer_of_our_own_is_a_message_like_any_other() {
         assert_eq!(answer.report().stop_reason, Some(reason));
     }
 }
+
+#[test]
+fn an_error_around_an_empty_answer_is_an_error() {
+    let body = |message: Value| {
+        json!({"error": {"message": "Rate limited", "code": 429},
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+        .to_string()
+    };
+    for stream in [true, false] {
+        for message in [json!({"role": "assistant", "content": ""}), Value::Null] {
+            let outcome = case().whole(stream, &body(message));
+            assert_eq!(show(&outcome), "429 rate_limit_error");
+            assert_eq!(outcome.error.unwrap().message, "Rate limited");
+        }
+        let outcome = case().whole(stream, &body(json!({"content": "Hi"})));
+        assert_eq!(show(&outcome), "text \"Hi\"; end_turn");
+    }
+}
