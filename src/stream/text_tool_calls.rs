@@ -13,6 +13,7 @@
 //! Otherwise it stays text. Text before the markup is text. From the markup on, nothing can be sent
 //! before the end of the answer decides.
 
+mod schema;
 mod syntax;
 
 use super::inline_think::overlap;
@@ -21,7 +22,7 @@ use crate::asked::Tools;
 use crate::profile::TextToolCalls;
 use crate::words;
 
-pub(super) use syntax::property;
+pub(super) use schema::property;
 
 /// Watches a text for calls.
 #[derive(Debug)]

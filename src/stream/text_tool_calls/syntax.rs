@@ -15,11 +15,12 @@
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls.
 
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Kind, Reader, Writer};
 use crate::profile::TextToolCalls;
 use crate::words;
 
 use super::super::text_filter::Piece;
+use super::schema::{allows, property};
 
 /// The schema of a tool by its name; `None`: there is no such tool.
 type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
@@ -45,7 +46,8 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                 break;
             }
             let name = cursor.until(">")?.trim();
-            let input = cursor.parameters("<parameter=", ">", "</parameter>", schemas(name)?)?;
+            let schema = schemas(name)?;
+            let input = cursor.parameters("<parameter=", ">", "</parameter>", schema, own_lines)?;
             cursor.expect("</function>")?;
             if wrapped {
                 cursor.expect("</tool_call>")?;
@@ -60,7 +62,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                 let mut input = Object::default();
                 while cursor.eat("<arg_key>") {
                     let key = cursor.until("</arg_key>")?.trim();
-                    cursor.expect("<arg_value>")?;
+                    cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
                     input.member(key, cursor.until("</arg_value>")?, schema);
                 }
                 cursor.expect("</tool_call>")?;
@@ -76,6 +78,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                         "\">",
                         "</parameter>",
                         schemas(name)?,
+                        |value| value,
                     )?;
                     cursor.expect("</invoke>")?;
                     calls.push(call(None, name, input));
@@ -303,17 +306,30 @@ impl<'a> Cursor<'a> {
     }
 
     /// Members, each between tags.
-    fn parameters(&mut self, open: &str, named: &str, close: &str, schema: &str) -> Option<String> {
+    fn parameters(
+        &mut self,
+        open: &str,
+        named: &str,
+        close: &str,
+        schema: &str,
+        value: fn(&str) -> &str,
+    ) -> Option<String> {
         let mut input = Object::default();
         self.skip_blank();
         while let Some(rest) = self.rest.strip_prefix(open) {
             self.rest = rest;
             let key = self.until(named)?.trim();
-            input.member(key, self.until(close)?, schema);
+            input.member(key, value(self.until(close)?), schema);
             self.skip_blank();
         }
         Some(input.end())
     }
+}
+
+/// A value in lines of its own: a line break on each side is layout.
+fn own_lines(value: &str) -> &str {
+    let value = value.strip_prefix('\n').unwrap_or(value);
+    value.strip_suffix('\n').unwrap_or(value)
 }
 
 /// An input that is put together member by member.
@@ -321,15 +337,22 @@ impl<'a> Cursor<'a> {
 struct Object(Vec<u8>);
 
 impl Object {
-    /// A member whose value was written as plain text: one line break around it is layout. Whether
-    /// `5` is a number or a text, only the schema knows; without one it is what it looks like.
+    /// A member whose value was written as plain text. Whether `5` is a number or a text, only the schema
+    /// knows; where it does not say, it is what it looks like.
     fn member(&mut self, key: &str, value: &str, schema: &str) {
-        let value = value.strip_prefix('\n').unwrap_or(value);
-        let value = value.strip_suffix('\n').unwrap_or(value);
+        let property = property(schema, key);
+        let allows = |kind| property.is_some_and(|property| allows(schema, property, kind));
+        let is_text = allows("string") && !(value.trim() == "null" && allows("null"));
+        // Templates write what is no text as Python does.
+        let value = match value.trim() {
+            "True" if !is_text && allows("boolean") => "true",
+            "False" if !is_text && allows("boolean") => "false",
+            "None" if !is_text && allows("null") => "null",
+            _ => value,
+        };
         if self.0.is_empty() {
             self.0.push(b'{');
         }
-        let is_text = property(schema, key).is_some_and(takes_text);
         let mut reader = Reader::new(value, 64);
         let is_json = reader.kind().is_ok_and(|kind| kind != Kind::String)
             && reader.skip().is_ok()
@@ -361,36 +384,12 @@ impl Object {
     }
 }
 
-/// The schema of a property.
-pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
-    let properties = json::member(schema, "properties")?;
-    json::member(properties, name)
-}
-
-/// Whether `"type"` is or has `string`.
-fn takes_text(schema: &str) -> bool {
-    let Some(types) = json::member(schema, "type") else { return false };
-    let mut reader = Reader::new(types, 2);
-    let is_string = |text: Result<Str<'_>, json::Error>| text.is_ok_and(|text| text == "string");
-    match reader.kind() {
-        Ok(Kind::String) => is_string(reader.string()),
-        Ok(Kind::Array) if reader.begin_array().is_ok() => {
-            while reader.next_element().unwrap_or(false) {
-                if is_string(reader.string()) {
-                    return true;
-                }
-            }
-            false
-        }
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const SCHEMA: &str = r#"{"properties":{"zip":{"type":["null","string"]}}}"#;
+    const SCHEMA: &str = r#"{"properties":{"zip":{"type":["null","string"]},
+        "one":{"anyOf":[{"type":"string"},{"type":"null"}]},"yes":{"type":"boolean"}}}"#;
 
     fn schemas(name: &str) -> Option<&'static str> {
         matches!(name, "w" | "t").then_some(SCHEMA)
@@ -440,6 +439,16 @@ mod tests {
         );
         is(QwenXml, "<function=t>\n</function>", "t{}");
         is(
+            QwenXml,
+            "<function=w><parameter=one>5</parameter><parameter=yes>\nTrue\n</parameter></function>",
+            "w{\"one\":\"5\",\"yes\":true}",
+        );
+        is(
+            QwenXml,
+            "<function=w><parameter=one>null</parameter><parameter=zip>None</parameter></function>",
+            "w{\"one\":null,\"zip\":\"None\"}",
+        );
+        is(
             Mistral,
             "[TOOL_CALLS] [{\"name\": \"w\", \"arguments\": {\"a\":1}, \"id\":\"abcdefghi\"}, {\"name\":\"t\",\"arguments\":{}}]",
             "abcdefghi=w{\"a\":1} t{}",
@@ -460,6 +469,17 @@ mod tests {
             "w{\"city\":\"Paris\",\"zip\":\"075\"}",
         );
         is(Glm, "<tool_call>t</tool_call>", "t{}");
+        // These templates put nothing around a value.
+        is(
+            Glm,
+            "<tool_call>w<arg_key>one</arg_key>\n<arg_value>    return x\n</arg_value></tool_call>",
+            "w{\"one\":\"    return x\\n\"}",
+        );
+        is(
+            Minimax,
+            "<minimax:tool_call><invoke name=\"w\"><parameter name=\"one\">\tx\n</parameter></invoke></minimax:tool_call>",
+            "w{\"one\":\"\\tx\\n\"}",
+        );
         is(
             Llama,
             "<|python_tag|>{\"type\": \"function\", \"name\": \"w\", \"parameters\": {\"a\":1}}; {\"name\":\"t\",\"parameters\":{}}<|eom_id|>",

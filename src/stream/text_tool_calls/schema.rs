@@ -1,0 +1,111 @@
+//! What the schema of a tool says about a value that was written as plain text.
+
+use crate::json::{self, Kind, Reader};
+
+/// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
+const DEPTH_MAX: u8 = 8;
+
+/// The schema of a property.
+pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
+    let properties = json::member(schema, "properties")?;
+    json::member(properties, name)
+}
+
+/// Whether `schema`, which is a part of `root`, allows values of a type, and says so.
+pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
+    allows_within(root, schema, kind, DEPTH_MAX)
+}
+
+fn allows_within(root: &str, schema: &str, kind: &str, depth: u8) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let types = json::member(schema, "type");
+    if types.is_some_and(|types| any(types, |value| text_is(value, kind))) {
+        return true;
+    }
+    for values in ["enum", "const"] {
+        let values = json::member(schema, values);
+        if types.is_none() && values.is_some_and(|it| any(it, |value| type_of(value) == kind)) {
+            return true;
+        }
+    }
+    for several in ["anyOf", "oneOf", "allOf"] {
+        let schemas = json::member(schema, several);
+        if schemas.is_some_and(|it| any(it, |inner| allows_within(root, inner, kind, depth))) {
+            return true;
+        }
+    }
+    let target = json::member(schema, "$ref").and_then(|path| referred(root, path));
+    target.is_some_and(|target| allows_within(root, target, kind, depth))
+}
+
+/// What `"#/$defs/NAME"` stands for.
+fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
+    let path = Reader::new(path, 1).string().ok()?.decode();
+    let mut names = path.strip_prefix("#/")?.split('/');
+    names.try_fold(root, |schema, name| json::member(schema, name))
+}
+
+/// Whether it holds for the value, or for one of the values of a list.
+fn any(raw: &str, holds: impl Fn(&str) -> bool) -> bool {
+    let mut reader = Reader::new(raw, 128);
+    if reader.kind() != Ok(Kind::Array) || reader.begin_array().is_err() {
+        return holds(raw);
+    }
+    while reader.next_element().unwrap_or(false) {
+        match reader.skip() {
+            Ok(value) if holds(value) => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+fn text_is(raw: &str, word: &str) -> bool {
+    Reader::new(raw, 1).string().is_ok_and(|text| text == word)
+}
+
+/// The type of a value, in the words of schemas.
+fn type_of(raw: &str) -> &'static str {
+    match Reader::new(raw, 1).kind() {
+        Ok(Kind::String) => "string",
+        Ok(Kind::Bool) => "boolean",
+        Ok(Kind::Null) => "null",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schema_allows_a_type_in_many_ways() {
+        let root = r##"{"$defs":{"Name":{"type":"string"},"Loop":{"$ref":"#/$defs/Loop"}},
+            "properties":{}}"##;
+        for schema in [
+            r#"{"type":"string"}"#,
+            r#"{"type":["null","string"]}"#,
+            r#"{"anyOf":[{"type":"integer"},{"type":"string"}]}"#,
+            r#"{"oneOf":[{"type":"null"},{"enum":["a","5"]}]}"#,
+            r#"{"enum":[1,"1"]}"#,
+            r#"{"const":"5"}"#,
+            r##"{"$ref":"#/$defs/Name"}"##,
+            r##"{"anyOf":[{"$ref":"#/$defs/Name"},{"type":"null"}]}"##,
+        ] {
+            assert!(allows(root, schema, "string"), "{schema}");
+        }
+        for schema in [
+            "{}",
+            r#"{"type":"integer"}"#,
+            r#"{"anyOf":[{"type":"integer"},{"type":"null"}]}"#,
+            r#"{"type":"integer","enum":[1,2]}"#,
+            r##"{"$ref":"#/$defs/Loop"}"##,
+            r##"{"$ref":"#/$defs/None"}"##,
+            r##"{"$ref":"other.json"}"##,
+        ] {
+            assert!(!allows(root, schema, "string"), "{schema}");
+        }
+        assert!(allows(root, r#"{"anyOf":[{"type":"boolean"}]}"#, "boolean"));
+    }
+}
