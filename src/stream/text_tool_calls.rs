@@ -173,6 +173,7 @@ impl Markup {
         let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
         let mut ready = line.len();
         if self.anywhere() && self.fence.is_none() {
+            let mut first = None;
             for marker in self.markers() {
                 let (mut spans, mut counted) = (false, 0);
                 let found = words::places(line, marker).find(|at| {
@@ -181,15 +182,19 @@ impl Markup {
                     counted = *at;
                     spans == self.in_span
                 });
-                if let Some(at) = found {
-                    out.push_str(line.get(..at).unwrap_or_default());
-                    self.held = self.held.split_off(at);
-                    self.state = State::Found;
-                    return;
-                }
+                first = match (first, found) {
+                    (Some(one), Some(other)) => Some(other.min(one)),
+                    (one, other) => one.or(other),
+                };
                 if end.is_none() {
                     ready = ready.min(line.len().saturating_sub(overlap(line, marker)));
                 }
+            }
+            if let Some(at) = first {
+                out.push_str(line.get(..at).unwrap_or_default());
+                self.held = self.held.split_off(at);
+                self.state = State::Found;
+                return;
             }
         }
         let rest = self.held.split_off(ready);

@@ -190,3 +190,16 @@ fn a_message_that_says_that_all_is_well_is_no_error() {
         assert_eq!(outcome.error.unwrap().message, "Overloaded");
     }
 }
+
+#[test]
+fn calls_written_in_harmony_begin_at_the_first_marker() {
+    let c = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Harmony);
+    let pieces = [
+        "Now. <|start|>assistant<|channel|>",
+        "commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary ",
+        "to=functions.w <|constrain|>json<|message|>{\"a\":1}<|call|>",
+    ];
+    let expected = "text \"Now. I look.\", tool_use minted w {\"a\":1}; tool_use";
+    c.gives(&done(&pieces.map(text)), expected);
+    c.gives(&done(&[text(&pieces.concat())]), expected);
+}

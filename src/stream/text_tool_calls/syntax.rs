@@ -13,7 +13,8 @@
 //! | DeepSeek | `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>` |
 //! | DeepSeek, to V3.1 | `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` |
 //!
-//! All of them read several calls, and give nothing unless the whole text is calls.
+//! All of them read several calls, and give nothing unless the whole text is calls (in Harmony also what
+//! the model says before them).
 
 use crate::json::{self, Kind, Reader, Writer};
 use crate::profile::TextToolCalls;
@@ -49,8 +50,9 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
             let schema = schemas(name)?;
             let input = cursor.parameters("<parameter=", ">", "</parameter>", schema, own_lines)?;
             cursor.expect("</function>")?;
-            if wrapped {
-                cursor.expect("</tool_call>")?;
+            // Some servers cut the tag before it off.
+            if !cursor.eat("</tool_call>") && wrapped {
+                return None;
             }
             calls.push(call(None, name, input));
         },
@@ -139,7 +141,16 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
         TextToolCalls::Harmony => {
             while !cursor.rest.is_empty() {
                 let head = cursor.until("<|message|>")?;
-                let (_, name) = words::split_once(head, "to=functions.")?;
+                let Some((_, name)) = words::split_once(head, "to=functions.") else {
+                    // What the model says before it calls.
+                    let text = cursor.until("<|end|>")?;
+                    calls.push(match words::split_once(head, "<|channel|>")?.1.trim() {
+                        "analysis" => Piece::Thinking(text.to_owned()),
+                        "commentary" | "final" => Piece::Text(text.to_owned()),
+                        _ => return None,
+                    });
+                    continue;
+                };
                 let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
                 let name = name.get(..end)?;
                 let input = cursor.object()?.to_owned();
@@ -178,10 +189,17 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
             }
         }
     }
+    if matches!(syntax, TextToolCalls::Hermes | TextToolCalls::QwenXml) {
+        cursor.eat("<|im_end|>");
+    }
     cursor.skip_blank();
-    let known =
-        |piece: &Piece| matches!(piece, Piece::Call { name, .. } if schemas(name).is_some());
-    (cursor.rest.is_empty() && !calls.is_empty() && calls.iter().all(known)).then_some(calls)
+    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. });
+    let is_known = |piece: &Piece| match piece {
+        Piece::Call { name, .. } => schemas(name).is_some(),
+        _ => true,
+    };
+    (cursor.rest.is_empty() && calls.iter().any(is_call) && calls.iter().all(is_known))
+        .then_some(calls)
 }
 
 fn call(id: Option<String>, name: &str, input: String) -> Piece {
@@ -412,7 +430,7 @@ mod tests {
                 && let Some(calls) = read(syntax, cut, &schemas)
             {
                 for call in calls {
-                    let Piece::Call { input, .. } = call else { panic!("{call:?}") };
+                    let Piece::Call { input, .. } = call else { continue };
                     assert!(serde_json::from_str::<serde_json::Value>(&input).is_ok());
                 }
             }
@@ -438,6 +456,8 @@ mod tests {
             "w{\"city\":\"Paris\",\"n\":5,\"zip\":\"075\"}",
         );
         is(QwenXml, "<function=t>\n</function>", "t{}");
+        is(QwenXml, "<function=t>\n</function>\n</tool_call><|im_end|>", "t{}");
+        is(Hermes, "<tool_call>{\"name\":\"w\"}</tool_call><|im_end|>\n", "w{}");
         is(
             QwenXml,
             "<function=w><parameter=one>5</parameter><parameter=yes>\nTrue\n</parameter></function>",
@@ -500,6 +520,11 @@ mod tests {
             "<|start|>assistant to=functions.t<|channel|>commentary json<|message|>{}",
             "t{}",
         );
+        is(
+            Harmony,
+            "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>analysis<|message|>Hm<|end|><|start|>assistant to=functions.t<|channel|>commentary<|message|>{}",
+            "Text(\"I look.\") Thinking(\"Hm\") t{}",
+        );
     }
 
     #[test]
@@ -558,5 +583,10 @@ mod tests {
         is(Llama, "{\"city\":\"Paris\"}", "none");
         is(Mistral, "[TOOL_CALLS] [{\"name\":\"w\"}", "none");
         is(Harmony, "<|channel|>commentary<|message|>Let me see.<|end|>", "none");
+        is(
+            Harmony,
+            "<|channel|>other<|message|>x<|end|><|start|>assistant to=functions.t<|message|>{}",
+            "none",
+        );
     }
 }
