@@ -9,15 +9,20 @@ use super::said::Said;
 use crate::words;
 
 /// Codes and types that mean it, whatever the text says.
-const CODES: [&str; 4] = [
+const CODES: [&str; 5] = [
     "context_length_exceeded",
+    "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
     "tokens_limit_reached",
     "model_context_window_exceeded",
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 19] = [
+const PHRASES: [&str; 23] = [
+    "prompt token count",
+    "`inputs` must have less than",
+    "allowed token size",
+    "maximum sequence length",
     "prompt is too long",
     "prompt too long",
     "input is too long",
@@ -56,7 +61,7 @@ const TOO_MUCH: [&str; 10] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 14] = [
+const WINDOW_AFTER: [&str; 18] = [
     "context length",
     "context window",
     "available context size",
@@ -71,6 +76,10 @@ const WINDOW_AFTER: [&str; 14] = [
     "cannot exceed",
     "max size",
     "maximum input length",
+    "exceeds the limit of",
+    "must have less than",
+    "allowed token size",
+    "maximum sequence length",
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
 
@@ -83,7 +92,7 @@ const PROMPT_BEFORE: [&str; 7] = [
     "tokens in the prompt",
     "prompt tokens",
 ];
-const PROMPT_AFTER: [&str; 12] = [
+const PROMPT_AFTER: [&str; 15] = [
     "request (",
     "input token count",
     "prompt contains",
@@ -96,6 +105,9 @@ const PROMPT_AFTER: [&str; 12] = [
     "resulted in",
     "received",
     "first",
+    "prompt token count of",
+    "given",
+    "input length",
 ];
 
 const ANSWER_BEFORE: [&str; 6] = [
@@ -145,6 +157,7 @@ fn too_long(said: &Said, text: &str) -> String {
     let prompt = said
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
+        .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
         .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
     match (prompt.or(total), window, answer) {
@@ -219,4 +232,40 @@ fn numbers_without_commas(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_prompt_and_of_the_window() {
+        for (message, expected) in [
+            (
+                "prompt token count of 140000 exceeds the limit of 128000",
+                "prompt is too long: 140000 tokens > 128000 maximum",
+            ),
+            (
+                "`inputs` must have less than 4096 tokens. Given: 5000",
+                "prompt is too long: 5000 tokens > 4096 maximum",
+            ),
+            (
+                "Input length 9000 exceeds maximum allowed token size 8192",
+                "prompt is too long: 9000 tokens > 8192 maximum",
+            ),
+            ("Maximum sequence length 8192 exceeded", "prompt is too long"),
+            // What counts beside the messages counts too.
+            (
+                "This model's maximum context length is 128000 tokens. However, your messages resulted in \
+                 129000 tokens (127000 in the messages, 2000 in the functions).",
+                "prompt is too long: 129000 tokens > 128000 maximum",
+            ),
+        ] {
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            let rewritten = rewritten(&Said::read(&body), "m");
+            assert_eq!(rewritten, Some(format!("{expected} ({message})")));
+        }
+        let code = r#"{"error":{"message":"no","code":"model_max_prompt_tokens_exceeded"}}"#;
+        assert_eq!(rewritten(&Said::read(code), "m"), Some("prompt is too long (no)".to_owned()));
+    }
 }
