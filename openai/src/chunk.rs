@@ -166,12 +166,12 @@ impl<'a> Chunk<'a> {
                 "object" => {
                     chunk.failed |= reader.string_or_skip()?.is_some_and(|text| text == "error")
                 }
-                "message" | "detail" | "msg" | "errors" => {
+                "message" | "detail" | "msg" | "errors" | "error_msg" | "errmsg" | "Message" => {
                     let raw = reader.skip()?;
                     complains |= says_something(raw) && !says_well(raw);
                 }
                 // Some servers say beside each chunk that all is well.
-                "code" | "success" => {
+                "code" | "success" | "error_code" | "errcode" | "StatusCode" => {
                     let raw = reader.skip()?;
                     succeeded |= says_well(raw);
                     refused |= is_refusal(raw);

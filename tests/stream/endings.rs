@@ -203,3 +203,26 @@ fn calls_written_in_harmony_begin_at_the_first_marker() {
     c.gives(&done(&pieces.map(text)), expected);
     c.gives(&done(&[text(&pieces.concat())]), expected);
 }
+
+#[test]
+fn an_error_is_read_under_the_names_that_servers_give_it() {
+    let c = case();
+    for body in [
+        json!({"error_code": 17, "error_msg": "Daily limit reached"}),
+        json!({"errcode": 40001, "errmsg": "Daily limit reached"}),
+        json!({"StatusCode": 40001, "Message": "Daily limit reached"}),
+        json!({"x_groq": {"id": "r", "error": "Daily limit reached"}}),
+    ] {
+        for outcome in [
+            c.whole(false, &body.to_string()),
+            c.run(true, [format!("data: {body}\n\ndata: [DONE]\n\n").as_bytes()]),
+            c.run(true, [format!("{}data: {body}\n\n", sse(&[text("Hi")], "")).as_bytes()]),
+        ] {
+            assert_eq!(outcome.error.expect("an error").message, "Daily limit reached", "{body}");
+        }
+    }
+    for well in [json!({"errcode": 0, "errmsg": "ok"}), json!({"errcode": 0, "errmsg": "Done"})] {
+        let chunks = format!("{}data: {well}\n\n", sse(&[text("Hi")], ""));
+        c.gives(&(chunks + &done(&[json!({"finish": "stop"})])), "text \"Hi\"; end_turn");
+    }
+}

@@ -153,16 +153,17 @@ impl Said {
                 "error" => self.value(reader, at(1), weight)?,
                 "message" | "Message" => self.value(reader, at(2), weight)?,
                 "detail" => self.detail(reader, at(3), weight)?,
-                "msg" | "error_msg" => self.value(reader, at(4), weight)?,
+                "msg" | "error_msg" | "errmsg" => self.value(reader, at(4), weight)?,
                 "errors" => self.value(reader, at(5), weight)?,
                 "title" => self.value(reader, at(6), weight)?,
                 // Azure's reason.
                 "innererror" => self.value(reader, at(7), weight)?,
                 "base_resp" => self.base_resp(reader, at(7), weight)?,
                 "choices" => self.choices(reader, at(1), weight)?,
+                "x_groq" => self.value(reader, at(1), weight)?,
                 "metadata" => self.metadata(reader)?,
                 "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
-                | "error_code" | "error_type" => {
+                | "error_code" | "error_type" | "errcode" | "StatusCode" => {
                     self.code(reader)?;
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
