@@ -163,6 +163,10 @@ impl Tools {
     #[must_use]
     pub fn meant_by(&self, name: &str) -> Option<&Tool> {
         let find = |name: &str| self.0.iter().find(|tool| tool.outgoing == name);
+        if let Some(exact) = find(name) {
+            return Some(exact);
+        }
+        let name = without_markup(name);
         let bare = || PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(find);
         if let Some(exact) = find(name).or_else(bare) {
             return Some(exact);
@@ -176,6 +180,19 @@ impl Tools {
 
 /// Where models keep their functions in their own markup; some write it before the name.
 const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
+
+/// A name without what models write after it: a control token (gpt-oss), and the number of the call (Kimi).
+fn without_markup(name: &str) -> &str {
+    let name = name.split("<|").next().unwrap_or(name).trim();
+    match name.rsplit_once(':') {
+        Some((before, number))
+            if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) =>
+        {
+            before
+        }
+        _ => name,
+    }
+}
 
 fn same_but_for_spelling(left: &str, right: &str) -> bool {
     let letters = |text: &'_ str| {
@@ -238,6 +255,13 @@ mod tests {
             ("functions.put", Some("functions.put")),
             ("other.get", None),
             ("functions.", None),
+            // Nor is what follows it there.
+            ("functions.get:0", Some("get")),
+            ("get\n", Some("get")),
+            ("\tget", Some("get")),
+            ("get<|channel|>commentary", Some("get")),
+            ("functions.get:", None),
+            ("<|channel|>", None),
         ] {
             assert_eq!(tools.meant_by(name).map(|tool| tool.outgoing.as_str()), expected, "{name}");
         }
