@@ -5,6 +5,7 @@
 
 use crate::names::NameSet;
 use crate::profile::Profile;
+use crate::words;
 
 /// What an answer must know about its request.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -183,7 +184,7 @@ const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tool
 
 /// A name without what models write after it: a control token (gpt-oss), and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
-    let name = name.split("<|").next().unwrap_or(name).trim();
+    let name = words::split_once(name, "<|").map_or(name, |(before, _)| before).trim();
     match name.rsplit_once(':') {
         Some((before, number))
             if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) =>

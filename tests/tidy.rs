@@ -21,7 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("setting", &["json"]),
     ("profile", &["setting"]),
     ("error", &["json"]),
-    ("asked", &["names", "profile"]),
+    ("asked", &["names", "profile", "words"]),
     ("config", &["json", "names", "profile", "setting", "words"]),
     ("warning", &["error"]),
     ("report", &["asked", "error", "warning"]),

@@ -207,16 +207,21 @@ fn says_something(raw: &str) -> bool {
 
 /// Whether a code or a message says that all is well.
 fn says_well(raw: &str) -> bool {
-    let word = raw.trim_matches('"');
+    let word = unquoted(raw);
+    let said = word.strip_suffix('.').or_else(|| word.strip_suffix('!')).unwrap_or(word);
     matches!(word, "0" | "200" | "true")
         || ["ok", "success", "successful", "succeeded"]
             .iter()
-            .any(|well| word.trim_end_matches(['.', '!']).eq_ignore_ascii_case(well))
+            .any(|well| said.eq_ignore_ascii_case(well))
 }
 
 /// Whether a code is that of a refused request.
 fn is_refusal(raw: &str) -> bool {
-    raw.trim_matches('"').parse().is_ok_and(|code: u16| (400..600).contains(&code))
+    unquoted(raw).parse().is_ok_and(|code: u16| (400..600).contains(&code))
+}
+
+fn unquoted(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).unwrap_or(raw)
 }
 
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {

@@ -351,8 +351,8 @@ impl Exchange {
         let Some(upstream) = self.config.upstreams.get(&self.report.upstream) else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         for credential in headers::credentials(&sent) {
-            while let Some(at) = words::find(&error.message, credential) {
-                error.message.replace_range(at..at.saturating_add(credential.len()), "***");
+            while let Some((before, after)) = words::split_once(&error.message, credential) {
+                error.message = [before, "***", after].concat();
             }
         }
     }
