@@ -57,14 +57,13 @@ impl Call {
                 return true;
             }
             let joined = format!("{}{name}", self.name);
-            let goes_on = tools.iter().any(|tool| tool.outgoing.starts_with(&joined));
-            let is_tool = |name: &str| tools.iter().any(|tool| tool.outgoing == name);
-            if is_tool(&self.name) && !goes_on {
+            let goes_on = begins_tool(&joined, tools);
+            if is_tool(&self.name, tools) && !goes_on {
                 // A client may have seen this name.
                 return true;
             }
             // A server that repeats the input from its start may do so with the name.
-            self.name = if is_tool(name) && !goes_on { name.to_owned() } else { joined };
+            self.name = if is_tool(name, tools) && !goes_on { name.to_owned() } else { joined };
         }
         false
     }
@@ -76,8 +75,7 @@ impl Call {
         }
         let joined = format!("{}{name}", self.name);
         let meant = |name| tools.meant_by(name).map(|tool| &tool.outgoing);
-        !tools.iter().any(|tool| tool.outgoing.starts_with(&joined))
-            && (meant(name).is_none() || meant(name) != meant(&self.name))
+        !begins_tool(&joined, tools) && (meant(name).is_none() || meant(name) != meant(&self.name))
     }
 
     /// Whether its input is not complete, and goes on with that of `entry`.
@@ -113,6 +111,15 @@ impl Call {
         }
         known
     }
+}
+
+fn is_tool(name: &str, tools: &Tools) -> bool {
+    tools.iter().any(|tool| tool.outgoing == name)
+}
+
+/// Whether a tool's name begins like this.
+fn begins_tool(start: &str, tools: &Tools) -> bool {
+    tools.iter().any(|tool| tool.outgoing.starts_with(start))
 }
 
 impl Machine {
@@ -286,8 +293,7 @@ impl Machine {
     ) -> bool {
         let Some(name) = name.filter(|_| !call.name.is_empty()) else { return false };
         let tools = &self.asked.tools;
-        let is_tool = |name: &str| tools.iter().any(|tool| tool.outgoing == name);
-        let are_tools = || is_tool(name) && is_tool(&call.name);
+        let are_tools = || is_tool(name, tools) && is_tool(&call.name, tools);
         if self.named_in_list.contains(&at) && (call.input.has_text() || are_tools()) {
             return true;
         }
