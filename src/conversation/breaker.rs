@@ -214,10 +214,10 @@ fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> S
     let mut searches = SEARCHES_MAX;
     let mut pairs = Vec::new();
     for (at, turn) in turns.iter().enumerate().skip(person).rev() {
-        let blocks = match turn {
-            Turn::Assistant(blocks) if searches > 0 => blocks,
-            _ => continue,
-        };
+        let Turn::Assistant(blocks) = turn else { continue };
+        if searches == 0 {
+            break;
+        }
         let Some((_, results)) = results_after(turns, at) else { continue };
         pairs.clear();
         pair(calls(blocks), results, fits, &mut pairs);

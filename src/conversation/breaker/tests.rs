@@ -79,14 +79,7 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
 
 #[test]
 fn a_history_that_gets_on_is_read_at_its_end_only() {
-    let mut turns = Vec::new();
-    for word in ["one", "two", "three"] {
-        let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
-        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
-        turns.push(Turn::Assistant(vec![Block::ToolUse(call)]));
-        let result = ToolResult { id, content: vec![text(word)], is_error: false };
-        turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
-    }
+    let turns = successes(&[("look", "one"), ("look", "two"), ("look", "three")]);
     assert_eq!(last_reset(&turns, &|_| true), Start::New(4));
 }
 
