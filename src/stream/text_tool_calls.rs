@@ -182,10 +182,7 @@ impl Markup {
                     counted = *at;
                     spans == self.in_span
                 });
-                first = match (first, found) {
-                    (Some(one), Some(other)) => Some(other.min(one)),
-                    (one, other) => one.or(other),
-                };
+                first = [first, found].into_iter().flatten().min();
                 if end.is_none() {
                     ready = ready.min(line.len().saturating_sub(overlap(line, marker)));
                 }

@@ -71,7 +71,7 @@ pub(super) fn translate(
         pairs::check(&request.messages)?;
     }
     let messages = std::mem::take(&mut request.messages);
-    let says_nothing = messages.last().is_some_and(says_nothing);
+    let last_says_nothing = messages.last().is_some_and(says_nothing);
     let mut history = History::new(messages, profile, warnings)?;
     if pairing == Pairing::Repair {
         let before = warnings.count();
@@ -83,7 +83,7 @@ pub(super) fn translate(
     pairs::order(&mut history.turns);
     // Without its last message, the conversation would end with words that the answer continues.
     let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
-    if history.turns.is_empty() || says_nothing && ends_with_assistant {
+    if history.turns.is_empty() || last_says_nothing && ends_with_assistant {
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }
     let prefill = prefill(&history.turns, profile, warnings)?;
