@@ -253,8 +253,9 @@ The upstream is the [demo model](demo-model.md) with a script, so it answers the
 generator (`tests/load`) is a closed loop: each client sends its next request when the last one is answered.
 Every proxy is measured in turn, several rounds; a ratio is taken within a round, and the table gives the
 median of the rounds. One round before these is not counted, because compilers at run time are at work in it:
-all say what a proxy costs that has run for a while. Processor time is what Linux counts for the proxy's process, user and system. Proxies
-that translate nothing get Chat Completions to pass on; the others get the same as a Messages request.
+all say what a proxy costs that has run for a while. Processor time is what Linux counts for the proxy's process,
+user and system. Proxies that translate nothing get Chat Completions to pass on; the others get the same as a
+Messages request.
 ";
 
 const COLUMNS: &str = "Each figure is a ratio to Envoy with Creole; more than 1x is more time, or more requests in a second. A short
