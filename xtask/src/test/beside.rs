@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -24,7 +23,7 @@ const AT_ONCE: usize = 2;
 pub(super) struct Beside {
     /// Those that have not ended.
     running: Vec<&'static str>,
-    outcomes: Receiver<(Outcome, Vec<u8>)>,
+    outcomes: Receiver<(Outcome, String)>,
 }
 
 impl Beside {
@@ -77,23 +76,24 @@ pub(super) fn report(outcome: &Outcome) {
 }
 
 /// Runs one stage; gives what it printed, too.
-fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, Vec<u8>) {
+fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, String) {
     let start = Instant::now();
     let log = logs.join(format!("{name}.log"));
-    let (good, mut text) = match process(name, variables, &log) {
+    let (good, text) = match process(name, variables, &log) {
         Ok(good) => (good, fs::read(&log).unwrap_or_default()),
         Err(error) => (false, format!("{error:#}\n").into_bytes()),
     };
-    let last = String::from_utf8_lossy(&text).lines().last().and_then(counts);
-    if let Some(line) = text.iter().rev().skip(1).position(|byte| *byte == b'\n') {
-        text.truncate(text.len().saturating_sub(line).saturating_sub(1));
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    let last = text.lines().last().and_then(counts);
+    if last.is_some() {
+        text.truncate(text.trim_end().rfind('\n').unwrap_or_default());
     }
     let [passed, failed, ignored] = last.unwrap_or_default();
     // A process that died counted nothing.
     let failed = failed.max(u64::from(!good || last.is_none()));
     let good = failed == 0;
     let seconds = start.elapsed().as_secs_f64();
-    (Outcome { name, passed, failed, ignored, good, seconds }, text)
+    (Outcome { passed, failed, ignored, good, seconds, ..Outcome::of(name) }, text)
 }
 
 fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
@@ -104,9 +104,8 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
     Ok(command.status()?.success())
 }
 
-fn show((outcome, text): (Outcome, Vec<u8>)) -> Outcome {
+fn show((mut outcome, text): (Outcome, String)) -> Outcome {
     println!("\n== {}", outcome.name);
-    // That nobody reads it is no reason to stop.
-    let _ = std::io::stdout().lock().write_all(&text);
+    outcome.output.show(&text);
     outcome
 }

@@ -124,7 +124,7 @@ fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
     let hooks = worker::package_with_hooks(artefacts.worker_with_hooks.clone(), &packager)?;
     let worker = worker::package_shipped(artefacts.worker.clone(), &packager)?;
     let mut runner = artefacts.wasmtime.clone().into_os_string();
-    runner.push(" run --dir=/");
+    runner.push(format!(" run --dir=/ --env {}={}", super::SEED.0, super::SEED.1));
     let path = |path: &Path| path.as_os_str().to_owned();
     Ok(vec![
         ("CREOLE_ENVOY", path(&artefacts.envoy)),
