@@ -138,6 +138,7 @@ impl<'a> Chunk<'a> {
                 "type" => chunk.kind = reader.string_or_skip()?,
                 "service_tier" => chunk.service_tier = filled(reader)?,
                 "choices" => {
+                    chunk.choices = Few::default();
                     // Some servers send a single choice without the list around it.
                     if reader.kind()? == Kind::Object {
                         reader.begin_object()?;

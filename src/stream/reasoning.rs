@@ -1,7 +1,7 @@
 //! Reasoning of the upstream, in whichever field it comes: to thinking blocks.
 //!
-//! Some servers send the same text in two fields. So the first field with a text is the one that
-//! counts, for the whole answer.
+//! Some servers send the same text in two fields. So the first field that says something is the one
+//! that counts, for the whole answer.
 
 use super::machine::{Block, Machine};
 use super::thinking::Thinking;
@@ -20,12 +20,14 @@ impl Machine {
             (Field::ReasoningText, delta.reasoning_text),
             (Field::Thinking, delta.thinking),
         ];
-        let field = match self.reasoning_field {
-            Some(field) => Some(field),
-            None if details_text => Some(Field::ReasoningDetails),
-            None => candidates.iter().find(|(_, text)| text.is_some()).map(|(field, _)| *field),
-        };
-        self.reasoning_field = field;
+        // White space alone may come in a field that says no more than that.
+        let mut present = candidates.iter().filter(|(_, text)| text.is_some());
+        let spoken = present.clone().find(|(_, text)| text.is_some_and(|text| !text.is_blank()));
+        if self.reasoning_field.is_none() {
+            let details = details_text.then_some(Field::ReasoningDetails);
+            self.reasoning_field = details.or(spoken.map(|(field, _)| *field));
+        }
+        let field = self.reasoning_field.or(present.next().map(|(field, _)| *field));
         if field == Some(Field::ReasoningDetails) {
             for text in details.clone().filter_map(|detail| detail.text) {
                 self.push_reasoning(text, Field::ReasoningDetails, out);

@@ -70,6 +70,13 @@ fn reasoning_comes_from_one_field_only() {
     let sse =
         done(&[json!({"reasoning": "a"}), json!({"reasoning": "b", "reasoning_content": "b"})]);
     c.gives(&sse, "thinking \"ab\"; end_turn");
+    // By a text: white space may come in a field that says no more.
+    let sse = done(&[
+        json!({"reasoning_content": "\n", "reasoning": "\n"}),
+        json!({"reasoning_content": "\n", "reasoning": "a"}),
+        json!({"reasoning": "b"}),
+    ]);
+    c.gives(&sse, "thinking \"\\nab\"; end_turn");
 }
 
 fn signature(outcome: &Outcome) -> Signature {

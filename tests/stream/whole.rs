@@ -35,6 +35,20 @@ fn a_whole_body_becomes_what_the_client_asked_for() {
 }
 
 #[test]
+fn choices_make_an_answer_of_this_protocol_whatever_type_it_says_it_has() {
+    let choices = r#""choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]"#;
+    for body in [
+        format!(r#"{{"type":"message",{choices}}}"#),
+        // Of equal names the last one counts.
+        format!(r#"{{"choices":[{{"message":{{"content":"Oh"}}}}],{choices}}}"#),
+    ] {
+        for stream in [true, false] {
+            assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn", "{body}");
+        }
+    }
+}
+
+#[test]
 fn a_message_instead_of_deltas_counts_once() {
     let chunk = |content: &str| json!({"choices": [{"message": {"role": "assistant", "content": content}}]});
     case().gives(&done(&[chunk("Hi"), chunk("Hi")]), "text \"Hi\"; end_turn");
