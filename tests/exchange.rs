@@ -199,6 +199,28 @@ fn silence_brings_pings_and_at_last_an_error() {
 }
 
 #[test]
+fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+    exchange.handle_response_body(piece, NOW, &mut body);
+    let due = exchange.poll_timeout().unwrap();
+    assert!(due <= NOW + 10_000);
+    // Signs of life are no reason to wait.
+    exchange.handle_response_body(b": still here\n\n", NOW + 9_000, &mut body);
+    while !exchange.is_ended() {
+        let now = exchange.poll_timeout().unwrap();
+        assert!(now <= NOW + 10_000, "{}", now - NOW);
+        exchange.handle_timeout(now, &mut body);
+    }
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "message_stop");
+    assert_eq!(exchange.report().outcome, creole::report::Outcome::Answered);
+    assert!(exchange.report().guards.is_empty());
+}
+
+#[test]
 fn an_upstream_that_never_answers_is_a_504() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(false));
     let mut body = Vec::new();

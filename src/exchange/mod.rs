@@ -237,6 +237,7 @@ impl Exchange {
                 self.watchdog.sent(now);
                 None
             }
+            Due::End => self.handle_response_end(End::Aborted, now, out),
             Due::Stalled(what) => {
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.guards.push("stall");

@@ -101,6 +101,9 @@ impl Exchange {
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {
             self.watchdog.progress(progress, now);
+            if matches!(&self.state, State::Events { answer } if answer.is_complete()) {
+                self.watchdog.complete(now);
+            }
             if progress > 0 {
                 self.report.content_at.get_or_insert(now);
             }

@@ -88,6 +88,15 @@ impl Answer {
         self.machine.phase.is_final()
     }
 
+    /// Whether the upstream has said why it stopped: nothing of the answer need follow.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        match &self.messages {
+            Some(messages) => messages.is_complete(),
+            None => self.machine.finish.is_some() || self.machine.cut_at.is_some(),
+        }
+    }
+
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {
@@ -129,7 +138,9 @@ impl Answer {
         let body = body.trim_start_matches('\u{feff}').trim();
         let result = match Chunk::read(body, self.machine.rules.depth_max) {
             Err(_) => return self.handle_several(body, out),
-            Ok(chunk) if chunk.kind.is_some_and(|kind| kind == "message") => {
+            Ok(chunk)
+                if chunk.choices.is_empty() && chunk.kind.is_some_and(|kind| kind == "message") =>
+            {
                 messages::write_whole(&mut self.machine, body, out)
             }
             Ok(chunk) => self.machine.handle_whole(&chunk, body, out),
@@ -184,12 +195,12 @@ impl Answer {
         if result.is_ok() && !self.machine.phase.is_final() {
             // How the connection ended does not matter: with a finish reason the answer is
             // complete, and without one it is not.
-            let machine = &mut self.machine;
+            let is_complete = self.is_complete();
             result = match &mut self.messages {
-                Some(messages) if messages.is_complete() => {
-                    messages.message_stop(machine, None, out)
+                Some(messages) if is_complete => {
+                    messages.message_stop(&mut self.machine, None, out)
                 }
-                None if machine.finish.is_some() || machine.cut_at.is_some() => machine.end(out),
+                None if is_complete => self.machine.end(out),
                 _ => Err(Error::misbehaved("Upstream stream ended before completion.")),
             };
         }

@@ -7,6 +7,9 @@
 use crate::Millis;
 use crate::config::Settings;
 
+/// A server that has said why it stopped, and then neither ends its answer nor goes on, gets so much time.
+const ENDING_MS: u64 = 10_000;
+
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -14,6 +17,8 @@ pub enum Due {
     Nothing,
     /// Nothing was sent to the client for `ping_interval_ms`.
     Ping,
+    /// The answer is complete, but for the word that it is.
+    End,
     /// The upstream is given up; the text says why.
     Stalled(&'static str),
 }
@@ -28,6 +33,8 @@ pub struct Watchdog {
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
+    /// When the upstream had said why it stopped.
+    complete_at: Option<Millis>,
     sent_at: Millis,
 }
 
@@ -43,6 +50,7 @@ impl Watchdog {
             byte_at: 0,
             progress: 0,
             progress_at: 0,
+            complete_at: None,
             sent_at: 0,
         }
     }
@@ -67,6 +75,11 @@ impl Watchdog {
         }
     }
 
+    /// The upstream has said why it stopped.
+    pub fn complete(&mut self, now: Millis) {
+        self.complete_at.get_or_insert(now);
+    }
+
     /// The client was sent something.
     pub fn sent(&mut self, now: Millis) {
         self.sent_at = now;
@@ -81,6 +94,9 @@ impl Watchdog {
     /// What is due; `waiting` for the upstream's head.
     #[must_use]
     pub fn due(&self, now: Millis, waiting: bool) -> Due {
+        if self.end_at().is_some_and(|at| now >= at) {
+            return Due::End;
+        }
         if now >= self.stall_at(waiting) {
             return Due::Stalled(if waiting {
                 "Upstream did not answer in time."
@@ -101,10 +117,17 @@ impl Watchdog {
         if !waiting {
             next = next.min(self.no_progress_at());
         }
+        next = next.min(self.end_at().unwrap_or(next));
         if pings {
             next = next.min(self.sent_at.saturating_add(self.ping_interval_ms));
         }
         next
+    }
+
+    /// When a complete answer is over without the word that it is.
+    fn end_at(&self) -> Option<Millis> {
+        let patience = ENDING_MS.min(self.stall_timeout_ms).min(self.no_progress_timeout_ms);
+        Some(self.complete_at?.max(self.progress_at).saturating_add(patience))
     }
 
     fn stall_at(&self, waiting: bool) -> Millis {
@@ -162,6 +185,21 @@ mod tests {
         assert!(matches!(watchdog.due(3000, false), Due::Stalled(why) if why.contains("life")));
         watchdog.progress(1, 3000);
         assert!(!matches!(watchdog.due(3000, false), Due::Stalled(_)));
+    }
+
+    #[test]
+    fn an_answer_that_is_complete_is_not_waited_for_as_long() {
+        let settings = Settings { ping_interval_ms: 60_000, ..Settings::default() };
+        let mut watchdog = Watchdog::new(&settings, true);
+        watchdog.start(0);
+        watchdog.complete(5);
+        watchdog.byte(9000);
+        assert_eq!(watchdog.next(false, true), 10_005);
+        assert_eq!(watchdog.due(10_004, false), Due::Nothing);
+        assert_eq!(watchdog.due(10_005, false), Due::End);
+        // It went on after all.
+        watchdog.progress(1, 10_000);
+        assert_eq!(watchdog.next(false, true), 20_000);
     }
 
     #[test]
