@@ -10,77 +10,56 @@
 //! what stands there. More than one match of `oneOf` is accepted: keywords that are not known here
 //! could tell the alternatives apart.
 //!
-//! Both texts are walked as they are, without a tree. The work is bounded: once [`WORK_BYTES_MAX`]
-//! are spent, the rest is accepted, so that a schema made to explode costs little.
+//! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
+//! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
 
-use std::borrow::Cow;
+use std::cell::Cell;
 use std::cmp::Ordering;
-use std::fmt;
 
 use crate::json::{self, Kind, Number, Reader, Str};
 use crate::names::Names;
 
-/// Most bytes that are looked at in one check, those of each schema and of each part of the input
-/// counted whenever one is applied to the other.
-const WORK_BYTES_MAX: usize = 32 << 20;
-
-/// What it costs to apply a schema at all, counted in the same bytes.
+/// What it costs to apply a schema at all, in bytes.
 const STEP_BYTES: usize = 256;
 
 /// Deepest nesting of schemas that are applied, references included.
 const DEPTH_MAX: u32 = 128;
 
-/// Why an input does not fit, for the first place found where it does not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Violation {
-    /// Where in the input: `items[0].name`; empty for the input itself.
-    pub path: String,
-    /// What was expected there: `expected a string, but found a number`. It says nothing of the
-    /// input's values.
-    pub reason: String,
-    /// The required fields that are missing there.
-    pub missing: Vec<String>,
+/// The bytes that may still be looked at, those of each schema and of each part of an input counted whenever
+/// one is applied to the other. One for all checks of a request, and one for all of an answer.
+#[derive(Debug)]
+pub struct Budget {
+    bytes: Cell<usize>,
 }
 
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.is_empty() {
-            write!(f, "{}: ", self.path)?;
-        }
-        f.write_str(&self.reason)
+impl Default for Budget {
+    fn default() -> Self {
+        Self { bytes: Cell::new(32 << 20) }
     }
 }
 
-impl std::error::Error for Violation {}
+impl Budget {
+    /// Whether there is enough for a step with these texts.
+    fn spend(&self, schema: &str, input: &str) -> bool {
+        let bytes = STEP_BYTES.saturating_add(schema.len()).saturating_add(input.len());
+        let rest = self.bytes.get().checked_sub(bytes);
+        self.bytes.set(rest.unwrap_or_default());
+        rest.is_some()
+    }
+}
 
-/// Whether `input`, a JSON text, fits `schema`. A schema that cannot be read accepts everything.
-///
-/// # Errors
-/// It does not fit, or is not JSON.
-pub fn check(schema: &str, input: &str) -> Result<(), Violation> {
+/// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
+pub fn fits(schema: &str, input: &str, budget: &Budget) -> bool {
     let mut reader = Reader::new(input, DEPTH_MAX);
-    if let Err(error) = reader.skip().and_then(|_| reader.end()) {
-        return Err(Violation::because(format!("not valid JSON: {}", error.reason())));
+    if reader.skip().and_then(|_| reader.end()).is_err() {
+        return false;
     }
-    let mut check = Check { root: schema, work_bytes: 0 };
-    check.apply(schema, input.trim_ascii(), 0)
-}
-
-impl Violation {
-    fn because(reason: String) -> Self {
-        Self { reason, ..Self::default() }
-    }
-
-    fn inside(mut self, step: &str) -> Self {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("{step}{dot}{}", self.path);
-        self
-    }
+    Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)
 }
 
 struct Check<'s> {
     root: &'s str,
-    work_bytes: usize,
+    budget: &'s Budget,
 }
 
 /// The keywords of one schema, as raw texts.
@@ -170,60 +149,36 @@ impl<'s> Keywords<'s> {
 }
 
 impl<'s> Check<'s> {
-    fn apply(&mut self, schema: &'s str, input: &str, depth: u32) -> Result<(), Violation> {
-        self.work_bytes = [STEP_BYTES, schema.len(), input.len()]
-            .into_iter()
-            .fold(self.work_bytes, usize::saturating_add);
-        if self.work_bytes > WORK_BYTES_MAX || depth > DEPTH_MAX {
-            return Ok(());
+    fn apply(&self, schema: &'s str, input: &str, depth: u32) -> bool {
+        if depth > DEPTH_MAX || !self.budget.spend(schema, input) {
+            return true;
         }
         if schema.trim_ascii() == "false" {
-            return Err(Violation::because("no value is allowed here".to_owned()));
+            return false;
         }
         let (Ok(Some(keywords)), Ok(kind)) = (Keywords::read(schema), kind_of(input)) else {
-            return Ok(());
+            return true;
         };
         let deeper = depth.saturating_add(1);
         if let Some(reference) = keywords.reference {
-            return self
-                .target(reference)
-                .map_or(Ok(()), |target| self.apply(target, input, deeper));
+            return self.target(reference).is_none_or(|target| self.apply(target, input, deeper));
         }
-        check_type(&keywords, input, kind)?;
-        check_values(&keywords, input)?;
-        check_bounds(&keywords, input, kind)?;
-        match kind {
-            Kind::Object => self.members(&keywords, input, deeper)?,
-            Kind::Array => self.elements(&keywords, input, deeper)?,
-            _ => {}
-        }
-        for schema in elements(keywords.all_of) {
-            self.apply(schema, input, deeper)?;
-        }
-        self.alternatives(keywords.any_of, input, deeper)?;
-        self.alternatives(keywords.one_of, input, deeper)
+        let fits = fits_type(&keywords, input, kind)
+            && self.fits_values(&keywords, input)
+            && self.fits_bounds(&keywords, input, kind)
+            && match kind {
+                Kind::Object => self.fits_members(&keywords, input, deeper),
+                Kind::Array => self.fits_elements(&keywords, input, deeper),
+                _ => true,
+            };
+        fits && elements(keywords.all_of).all(|schema| self.apply(schema, input, deeper))
+            && self.fits_any(keywords.any_of, input, deeper)
+            && self.fits_any(keywords.one_of, input, deeper)
     }
 
-    fn alternatives(
-        &mut self,
-        alternatives: Option<&'s str>,
-        input: &str,
-        depth: u32,
-    ) -> Result<(), Violation> {
-        let mut found = None;
-        let mut tried = 0u32;
-        for schema in elements(alternatives) {
-            tried = tried.saturating_add(1);
-            match self.apply(schema, input, depth) {
-                Ok(()) => return Ok(()),
-                Err(violation) => found = Some(violation),
-            }
-        }
-        match found {
-            None => Ok(()),
-            Some(only) if tried == 1 => Err(only),
-            Some(_) => Err(Violation::because(format!("fits none of {tried} alternatives"))),
-        }
+    fn fits_any(&self, alternatives: Option<&'s str>, input: &str, depth: u32) -> bool {
+        let mut alternatives = elements(alternatives).peekable();
+        alternatives.peek().is_none() || alternatives.any(|schema| self.apply(schema, input, depth))
     }
 
     /// The schema that a local reference names.
@@ -239,67 +194,116 @@ impl<'s> Check<'s> {
         json::member(json::member(self.root, section)?, name)
     }
 
-    fn members(
-        &mut self,
-        keywords: &Keywords<'s>,
-        input: &str,
-        depth: u32,
-    ) -> Result<(), Violation> {
+    fn fits_members(&self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
         if keywords.required.or(keywords.properties).or(keywords.additional).is_none() {
-            return Ok(());
+            return true;
         }
         let members = members(input);
-        let missing: Vec<String> = elements(keywords.required)
-            .filter_map(|name| Reader::new(name, 1).string().ok())
-            .map(|name| name.decode())
-            .filter(|name| !members.contains(name))
-            .map(Cow::into_owned)
-            .collect();
-        if !missing.is_empty() {
-            let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-            let reason = format!("missing required fields: {}", names.join(", "));
-            return Err(Violation { missing, reason, ..Violation::default() });
+        let mut required =
+            elements(keywords.required).filter_map(|name| Reader::new(name, 1).string().ok());
+        if required.any(|name| !members.contains(&name.decode())) {
+            return false;
         }
         let schemas = keywords.properties.map(self::members).unwrap_or_default();
-        for (key, value) in members.iter() {
-            let schema = match schemas.get(key) {
-                Some(schema) => *schema,
-                None if keywords.patterned => continue,
-                None => match keywords.additional.map(str::trim_ascii) {
-                    Some("false") => {
-                        return Err(Violation::because(format!("unknown field `{key}`")));
-                    }
-                    Some(schema) => schema,
-                    None => continue,
-                },
-            };
-            self.apply(schema, value, depth).map_err(|violation| violation.inside(key))?;
-        }
-        Ok(())
+        members.iter().all(|(key, value)| match schemas.get(key) {
+            Some(schema) => self.apply(schema, value, depth),
+            None if keywords.patterned => true,
+            None => keywords.additional.is_none_or(|schema| self.apply(schema, value, depth)),
+        })
     }
 
-    fn elements(
-        &mut self,
-        keywords: &Keywords<'s>,
-        input: &str,
-        depth: u32,
-    ) -> Result<(), Violation> {
+    fn fits_elements(&self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
         // An array of schemas, or `prefixItems` beside, counts from an index that is not kept here.
         let Some(schema) = keywords.items.filter(|items| {
             !keywords.prefixed && kind_of(items).is_ok_and(|kind| kind != Kind::Array)
         }) else {
-            return Ok(());
+            return true;
         };
-        for (index, element) in elements(Some(input)).enumerate() {
-            self.apply(schema, element, depth)
-                .map_err(|violation| violation.inside(&format!("[{index}]")))?;
+        elements(Some(input)).all(|element| self.apply(schema, element, depth))
+    }
+
+    fn fits_values(&self, keywords: &Keywords<'s>, input: &str) -> bool {
+        if keywords.constant.is_some_and(|constant| !self.is_same(constant, input, 0)) {
+            return false;
         }
-        Ok(())
+        let Some(values) = keywords.enumeration else { return true };
+        kind_of(values) != Ok(Kind::Array)
+            || elements(Some(values)).any(|value| self.is_same(value, input, 0))
+    }
+
+    fn fits_bounds(&self, keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
+        keywords.bounds.iter().all(|Bound { keyword, limit }| {
+            let counted;
+            let value = match (kind, *keyword) {
+                (Kind::Number, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum") => {
+                    input
+                }
+                _ if !self.budget.spend(limit, input) => return true,
+                (Kind::String, "minLength" | "maxLength") => {
+                    let text = Reader::new(input, 1).string();
+                    let length = text.map(|text| text.decode().chars().count());
+                    counted = length.unwrap_or_default().to_string();
+                    &counted
+                }
+                (Kind::Array, "minItems" | "maxItems") => {
+                    counted = elements(Some(input)).count().to_string();
+                    &counted
+                }
+                _ => return true,
+            };
+            let (Some(value), Some(limited)) = (Number::read(value), Number::read(limit)) else {
+                return true;
+            };
+            let order = value.cmp(&limited);
+            match *keyword {
+                "exclusiveMinimum" => order == Ordering::Greater,
+                "exclusiveMaximum" => order == Ordering::Less,
+                "minimum" | "minLength" | "minItems" => order != Ordering::Less,
+                _ => order != Ordering::Greater,
+            }
+        })
+    }
+
+    /// Equal as JSON: members in any order, strings by what they say, numbers by their value.
+    fn is_same(&self, left: &str, right: &str, depth: u32) -> bool {
+        let (left, right) = (left.trim_ascii(), right.trim_ascii());
+        if left == right || depth > DEPTH_MAX || !self.budget.spend(left, right) {
+            return true;
+        }
+        let (Ok(kind), Ok(other)) = (kind_of(left), kind_of(right)) else { return false };
+        if kind != other {
+            return false;
+        }
+        let deeper = depth.saturating_add(1);
+        match kind {
+            Kind::String => match (Reader::new(left, 1).string(), Reader::new(right, 1).string()) {
+                (Ok(left), Ok(right)) => left == right,
+                _ => false,
+            },
+            Kind::Number => match (Number::read(left), Number::read(right)) {
+                (Some(left), Some(right)) => left == right,
+                _ => false,
+            },
+            Kind::Array => {
+                elements(Some(left)).count() == elements(Some(right)).count()
+                    && elements(Some(left))
+                        .zip(elements(Some(right)))
+                        .all(|(left, right)| self.is_same(left, right, deeper))
+            }
+            Kind::Object => {
+                let (left, right) = (members(left), members(right));
+                left.len() == right.len()
+                    && left.iter().all(|(name, value)| {
+                        right.get(name).is_some_and(|known| self.is_same(value, known, deeper))
+                    })
+            }
+            Kind::Bool | Kind::Null => false,
+        }
     }
 }
 
-fn check_type(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), Violation> {
-    let Some(types) = keywords.types else { return Ok(()) };
+fn fits_type(keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
+    let Some(types) = keywords.types else { return true };
     let fits = |name: Str<'_>| match name.decode().as_ref() {
         "object" => kind == Kind::Object,
         "array" => kind == Kind::Array,
@@ -310,115 +314,20 @@ fn check_type(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), Vi
         "integer" => kind == Kind::Number && is_integer(input),
         _ => true,
     };
-    let names: Vec<Str<'_>> = match kind_of(types) {
-        Ok(Kind::String) => Reader::new(types, 1).string().into_iter().collect(),
+    match kind_of(types) {
+        Ok(Kind::String) => Reader::new(types, 1).string().is_ok_and(fits),
         Ok(Kind::Array) => {
-            elements(Some(types)).filter_map(|name| Reader::new(name, 1).string().ok()).collect()
+            let names = elements(Some(types)).filter_map(|name| Reader::new(name, 1).string().ok());
+            let mut names = names.peekable();
+            names.peek().is_none() || names.any(fits)
         }
-        _ => return Ok(()),
-    };
-    if names.is_empty() || names.iter().any(|name| fits(*name)) {
-        return Ok(());
+        _ => true,
     }
-    let names: Vec<Cow<'_, str>> = names.iter().map(Str::decode).collect();
-    Err(Violation::because(format!("expected {}, but found {}", names.join(" or "), kind.name())))
-}
-
-fn check_values(keywords: &Keywords<'_>, input: &str) -> Result<(), Violation> {
-    if let Some(constant) = keywords.constant
-        && !same_value(constant, input, 0)
-    {
-        return Err(Violation::because("is not the one value that is allowed".to_owned()));
-    }
-    let Some(values) = keywords.enumeration else { return Ok(()) };
-    if kind_of(values) != Ok(Kind::Array)
-        || elements(Some(values)).any(|value| same_value(value, input, 0))
-    {
-        return Ok(());
-    }
-    let allowed = if values.len() <= 200 { values } else { "the values that are allowed" };
-    Err(Violation::because(format!("is none of {allowed}")))
-}
-
-fn check_bounds(keywords: &Keywords<'_>, input: &str, kind: Kind) -> Result<(), Violation> {
-    if keywords.bounds.is_empty() {
-        return Ok(());
-    }
-    for Bound { keyword, limit } in &keywords.bounds {
-        let counted;
-        let value = match (kind, *keyword) {
-            (Kind::Number, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum") => {
-                input
-            }
-            (Kind::String, "minLength" | "maxLength") => {
-                let length =
-                    Reader::new(input, 1).string().map(|text| text.decode().chars().count());
-                counted = length.unwrap_or_default().to_string();
-                &counted
-            }
-            (Kind::Array, "minItems" | "maxItems") => {
-                counted = elements(Some(input)).count().to_string();
-                &counted
-            }
-            _ => continue,
-        };
-        let (Some(value), Some(limited)) = (Number::read(value), Number::read(limit)) else {
-            continue;
-        };
-        let order = value.cmp(&limited);
-        let fits = match *keyword {
-            "exclusiveMinimum" => order == Ordering::Greater,
-            "exclusiveMaximum" => order == Ordering::Less,
-            "minimum" | "minLength" | "minItems" => order != Ordering::Less,
-            _ => order != Ordering::Greater,
-        };
-        if !fits {
-            return Err(Violation::because(format!("does not keep to {keyword} {limit}")));
-        }
-    }
-    Ok(())
 }
 
 /// `1.0` and `1e2` are integers too.
 fn is_integer(number: &str) -> bool {
     Number::read(number).is_some_and(|number| number.is_whole())
-}
-
-/// Equal as JSON: members in any order, strings by what they say, numbers by their value.
-fn same_value(left: &str, right: &str, depth: u32) -> bool {
-    let (left, right) = (left.trim_ascii(), right.trim_ascii());
-    if left == right || depth > DEPTH_MAX {
-        return true;
-    }
-    let (Ok(kind), Ok(other)) = (kind_of(left), kind_of(right)) else { return false };
-    if kind != other {
-        return false;
-    }
-    let deeper = depth.saturating_add(1);
-    match kind {
-        Kind::String => match (Reader::new(left, 1).string(), Reader::new(right, 1).string()) {
-            (Ok(left), Ok(right)) => left == right,
-            _ => false,
-        },
-        Kind::Number => match (Number::read(left), Number::read(right)) {
-            (Some(left), Some(right)) => left == right,
-            _ => false,
-        },
-        Kind::Array => {
-            elements(Some(left)).count() == elements(Some(right)).count()
-                && elements(Some(left))
-                    .zip(elements(Some(right)))
-                    .all(|(left, right)| same_value(left, right, deeper))
-        }
-        Kind::Object => {
-            let (left, right) = (members(left), members(right));
-            left.len() == right.len()
-                && left.iter().all(|(name, value)| {
-                    right.get(name).is_some_and(|known| same_value(value, known, deeper))
-                })
-        }
-        Kind::Bool | Kind::Null => false,
-    }
 }
 
 fn kind_of(text: &str) -> Result<Kind, json::Error> {

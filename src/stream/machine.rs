@@ -33,6 +33,7 @@ use crate::names::NameSet;
 use crate::openai::{Chunk, Delta, Part, Pattern, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
+use crate::tool_schema::Budget;
 use crate::translate::signature::Field;
 use crate::translate::{error, stop_reason, usage};
 use crate::warning::Warnings;
@@ -100,6 +101,8 @@ pub(super) struct Machine {
     /// A call was left out because a guard withheld its tool.
     pub(super) withheld_call: bool,
     pub(super) scratch: String,
+    /// For comparing inputs with the schemas of their tools.
+    pub(super) schema_budget: Budget,
     /// The last chunk, which the next one is likely to repeat.
     pub(super) pattern: Pattern,
 }
@@ -229,6 +232,7 @@ impl Machine {
             call_withheld: false,
             withheld_call: false,
             scratch: String::new(),
+            schema_budget: Budget::default(),
             pattern: Pattern::default(),
         }
     }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::json::{Reader, quote};
 use crate::names::Names;
 use crate::profile::Profile;
-use crate::tool_schema;
+use crate::tool_schema::{self, Budget};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -57,7 +57,9 @@ impl Guarded {
         }
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;
-            let verdict = breaker::inspect(turns, failures_max, |call| fits_schema(call, tools));
+            let budget = Budget::default();
+            let fits = |call: &ToolUse<'_>| fits_schema(call, tools, &budget);
+            let verdict = breaker::inspect(turns, failures_max, fits);
             guarded.act_on(&verdict, tools, settings, warnings)?;
         }
         Ok(guarded)
@@ -212,13 +214,13 @@ pub(super) fn without_refused<'a>(
     })
 }
 
-fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>) -> bool {
+fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &Budget) -> bool {
     let name = call.name.decode();
     let Some(schema) = tools.schema_of(&name).filter(|_| call.toolset.is_none()) else {
         return true;
     };
     let stripped = without_echoed_id(&call.input, call.id, Some(schema));
-    tool_schema::check(schema, stripped.as_deref().unwrap_or(&call.input)).is_ok()
+    tool_schema::fits(schema, stripped.as_deref().unwrap_or(&call.input), budget)
 }
 
 /// How much of `required` a note tells.
