@@ -13,7 +13,6 @@
 //! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
 //! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
 
-use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::json::{self, Kind, Number, Reader, Str};
@@ -29,27 +28,27 @@ const DEPTH_MAX: u32 = 128;
 /// one is applied to the other. One for all checks of a request, and one for all of an answer.
 #[derive(Debug)]
 pub struct Budget {
-    bytes: Cell<usize>,
+    bytes: usize,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { bytes: Cell::new(32 << 20) }
+        Self { bytes: 32 << 20 }
     }
 }
 
 impl Budget {
     /// Whether there is enough for a step with these texts.
-    fn spend(&self, schema: &str, input: &str) -> bool {
+    fn spend(&mut self, schema: &str, input: &str) -> bool {
         let bytes = STEP_BYTES.saturating_add(schema.len()).saturating_add(input.len());
-        let rest = self.bytes.get().checked_sub(bytes);
-        self.bytes.set(rest.unwrap_or_default());
+        let rest = self.bytes.checked_sub(bytes);
+        self.bytes = rest.unwrap_or_default();
         rest.is_some()
     }
 }
 
 /// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
-pub fn fits(schema: &str, input: &str, budget: &Budget) -> bool {
+pub fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     let mut reader = Reader::new(input, DEPTH_MAX);
     if reader.skip().and_then(|_| reader.end()).is_err() {
         return false;
@@ -57,9 +56,9 @@ pub fn fits(schema: &str, input: &str, budget: &Budget) -> bool {
     Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)
 }
 
-struct Check<'s> {
+struct Check<'s, 'b> {
     root: &'s str,
-    budget: &'s Budget,
+    budget: &'b mut Budget,
 }
 
 /// The keywords of one schema, as raw texts.
@@ -148,8 +147,8 @@ impl<'s> Keywords<'s> {
     }
 }
 
-impl<'s> Check<'s> {
-    fn apply(&self, schema: &'s str, input: &str, depth: u32) -> bool {
+impl<'s> Check<'s, '_> {
+    fn apply(&mut self, schema: &'s str, input: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX || !self.budget.spend(schema, input) {
             return true;
         }
@@ -176,7 +175,7 @@ impl<'s> Check<'s> {
             && self.fits_any(keywords.one_of, input, deeper)
     }
 
-    fn fits_any(&self, alternatives: Option<&'s str>, input: &str, depth: u32) -> bool {
+    fn fits_any(&mut self, alternatives: Option<&'s str>, input: &str, depth: u32) -> bool {
         let mut alternatives = elements(alternatives).peekable();
         alternatives.peek().is_none() || alternatives.any(|schema| self.apply(schema, input, depth))
     }
@@ -194,7 +193,7 @@ impl<'s> Check<'s> {
         json::member(json::member(self.root, section)?, name)
     }
 
-    fn fits_members(&self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
+    fn fits_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
         if keywords.required.or(keywords.properties).or(keywords.additional).is_none() {
             return true;
         }
@@ -212,7 +211,7 @@ impl<'s> Check<'s> {
         })
     }
 
-    fn fits_elements(&self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
+    fn fits_elements(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
         // An array of schemas, or `prefixItems` beside, counts from an index that is not kept here.
         let Some(schema) = keywords.items.filter(|items| {
             !keywords.prefixed && kind_of(items).is_ok_and(|kind| kind != Kind::Array)
@@ -222,7 +221,7 @@ impl<'s> Check<'s> {
         elements(Some(input)).all(|element| self.apply(schema, element, depth))
     }
 
-    fn fits_values(&self, keywords: &Keywords<'s>, input: &str) -> bool {
+    fn fits_values(&mut self, keywords: &Keywords<'s>, input: &str) -> bool {
         if keywords.constant.is_some_and(|constant| !self.is_same(constant, input, 0)) {
             return false;
         }
@@ -231,7 +230,7 @@ impl<'s> Check<'s> {
             || elements(Some(values)).any(|value| self.is_same(value, input, 0))
     }
 
-    fn fits_bounds(&self, keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
+    fn fits_bounds(&mut self, keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
         keywords.bounds.iter().all(|Bound { keyword, limit }| {
             let counted;
             let value = match (kind, *keyword) {
@@ -265,7 +264,7 @@ impl<'s> Check<'s> {
     }
 
     /// Equal as JSON: members in any order, strings by what they say, numbers by their value.
-    fn is_same(&self, left: &str, right: &str, depth: u32) -> bool {
+    fn is_same(&mut self, left: &str, right: &str, depth: u32) -> bool {
         let (left, right) = (left.trim_ascii(), right.trim_ascii());
         if left == right || depth > DEPTH_MAX || !self.budget.spend(left, right) {
             return true;

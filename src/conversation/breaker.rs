@@ -113,9 +113,10 @@ struct Pair<'t, 'a> {
 pub fn inspect<'a>(
     turns: &[Turn<'a>],
     failures_max: u32,
-    fits: impl Fn(&ToolUse<'a>) -> bool,
+    mut fits: impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
-    count(turns, last_reset(turns, &fits), failures_max, fits)
+    let from = last_reset(turns, &mut fits);
+    count(turns, from, failures_max, &mut fits)
 }
 
 /// A turn before which all counts are 0.
@@ -132,7 +133,7 @@ fn count<'a>(
     turns: &[Turn<'a>],
     start: Start,
     failures_max: u32,
-    fits: impl Fn(&ToolUse<'a>) -> bool,
+    fits: &mut impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
     let mut verdict = Verdict::default();
     let mut failing: Names<'_, (Tool<'a>, Count)> = Names::default();
@@ -144,7 +145,7 @@ fn count<'a>(
         let Turn::Assistant(blocks) = answered else { continue };
         let Some((answering, results)) = results_after(turns, turn) else { continue };
         pairs.clear();
-        pair(calls(blocks), results, &fits, &mut pairs);
+        pair(calls(blocks), results, fits, &mut pairs);
         for pair in &mut pairs {
             let key = || format!("{:016x}{:016x}", of_call(pair.call), of_result(pair.result));
             pair.succeeded_as = (!pair.failed).then(key);
@@ -209,7 +210,7 @@ fn count<'a>(
 
 /// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
 /// Nearly always that is the last one with calls, so that little of the history is looked at.
-fn last_reset<'a>(turns: &[Turn<'a>], fits: &impl Fn(&ToolUse<'a>) -> bool) -> Start {
+fn last_reset<'a>(turns: &[Turn<'a>], fits: &mut impl FnMut(&ToolUse<'a>) -> bool) -> Start {
     let person = after_person(turns);
     let mut searches = SEARCHES_MAX;
     let mut pairs = Vec::new();
@@ -274,7 +275,7 @@ fn results_after<'t, 'a>(
 fn pair<'t, 'a: 't>(
     calls: impl Iterator<Item = &'t ToolUse<'a>>,
     results: &'t [ToolResult<'a>],
-    fits: &impl Fn(&ToolUse<'a>) -> bool,
+    fits: &mut impl FnMut(&ToolUse<'a>) -> bool,
     pairs: &mut Vec<Pair<'t, 'a>>,
 ) {
     let mut results = results.iter().enumerate().peekable();

@@ -241,7 +241,7 @@ impl Machine {
         if let (true, Input::Object(object)) = (self.rules.checks_schema, &input) {
             let tool = self.asked.tools.meant_by(&call.name);
             let schema = tool.and_then(|tool| tool.schema.as_deref());
-            let budget = &self.schema_budget;
+            let budget = &mut self.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
             if violates {
                 self.warnings.add("tool_input_violates_schema");

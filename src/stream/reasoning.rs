@@ -25,9 +25,9 @@ impl Machine {
         let spoken = present.clone().find(|(_, text)| text.is_some_and(|text| !text.is_blank()));
         if self.reasoning_field.is_none() {
             let details = details_text.then_some(Field::ReasoningDetails);
-            self.reasoning_field = details.or(spoken.map(|(field, _)| *field));
+            self.reasoning_field = details.or_else(|| spoken.map(|(field, _)| *field));
         }
-        let field = self.reasoning_field.or(present.next().map(|(field, _)| *field));
+        let field = self.reasoning_field.or_else(|| present.next().map(|(field, _)| *field));
         if field == Some(Field::ReasoningDetails) {
             for text in details.clone().filter_map(|detail| detail.text) {
                 self.push_reasoning(text, Field::ReasoningDetails, out);

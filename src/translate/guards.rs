@@ -57,8 +57,8 @@ impl Guarded {
         }
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;
-            let budget = Budget::default();
-            let fits = |call: &ToolUse<'_>| fits_schema(call, tools, &budget);
+            let mut budget = Budget::default();
+            let fits = |call: &ToolUse<'_>| fits_schema(call, tools, &mut budget);
             let verdict = breaker::inspect(turns, failures_max, fits);
             guarded.act_on(&verdict, tools, settings, warnings)?;
         }
@@ -214,7 +214,7 @@ pub(super) fn without_refused<'a>(
     })
 }
 
-fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &Budget) -> bool {
+fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
     let name = call.name.decode();
     let Some(schema) = tools.schema_of(&name).filter(|_| call.toolset.is_none()) else {
         return true;

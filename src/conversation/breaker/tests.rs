@@ -61,7 +61,7 @@ proptest! {
     #[test]
     fn where_the_reading_begins_makes_no_difference(history in history(), most in 1u32..5) {
         let fits = |call: &ToolUse<'_>| &*call.input != "{}";
-        let whole = count(&history, Start::Person(after_person(&history)), most, fits);
+        let whole = count(&history, Start::Person(after_person(&history)), most, &mut fits.clone());
         prop_assert_eq!(inspect(&history, most, fits), whole);
     }
 }
@@ -73,14 +73,14 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let result = ToolResult { id, content: vec![text("no")], is_error: true };
     let user = User { results: vec![result], items: vec![Item::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(call)]), Turn::User(user)];
-    assert_eq!(last_reset(&turns, &|_| true), Start::Person(2));
+    assert_eq!(last_reset(&turns, &mut |_| true), Start::Person(2));
     assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
 }
 
 #[test]
 fn a_history_that_gets_on_is_read_at_its_end_only() {
     let turns = successes(&[("look", "one"), ("look", "two"), ("look", "three")]);
-    assert_eq!(last_reset(&turns, &|_| true), Start::New(4));
+    assert_eq!(last_reset(&turns, &mut |_| true), Start::New(4));
 }
 
 /// Turns with one call each and its result, none of which failed.
