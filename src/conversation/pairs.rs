@@ -331,6 +331,7 @@ pub fn check(messages: &[Message<'_>]) -> Result<(), Error> {
         if message.role == Role::System {
             // It must not stand between a call and its result.
             check_answered(caller, &open, &answered)?;
+            open.clear();
         } else if message.role != speaker {
             if speaker == Role::User {
                 check_answered(caller, &open, &answered)?;

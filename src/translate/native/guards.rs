@@ -174,7 +174,8 @@ impl Verdict {
                 }
             }
         }
-        for (text, block) in found.values() {
+        // In the order of the conversation, as those were that were looked for.
+        for (text, block) in found.values_mut() {
             // Behind another Creole, or with a client that keeps what was sent, it is said already.
             if let Some(block) = block.filter(|block| !words::has(block, text)) {
                 edits.push(with_text(body, block, text));
