@@ -126,7 +126,7 @@ impl Details {
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "cached_tokens" => self.cached = number(reader)?,
-                "reasoning_tokens" => self.reasoning = number(reader)?,
+                "reasoning_tokens" | "thinking_tokens" => self.reasoning = number(reader)?,
                 key => {
                     if let Some(slot) = written_slot(&mut self.written, key) {
                         *slot = number(reader)?;

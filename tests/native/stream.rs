@@ -366,6 +366,24 @@ fn several_ends_are_one_and_a_content_in_the_start_counts_if_no_block_comes() {
 }
 
 #[test]
+fn what_an_upstream_counts_beside_input_and_output_is_reported_too() {
+    let mut first = start();
+    first["message"]["usage"] = json!({"input_tokens": 5, "output_tokens": 1,
+        "cache_read_input_tokens": 700, "cache_creation_input_tokens": 30});
+    let mut last = ending("end_turn");
+    last["usage"] = json!({"output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}});
+    let events = [first, open_text(0), text(0, "x"), stop(0), last, end()];
+    let (streamed, folded) = both(&sse(&events));
+    let kind = (200, "application/json");
+    let whole = answered(&config(), false, kind, [&folded.body[..]], End::Complete);
+    for answer in [&streamed, &folded, &whole] {
+        let report = &answer.report.answer;
+        let counted = (report.cache_read_tokens, report.cache_creation_tokens);
+        assert_eq!((counted, report.thinking_tokens, report.output_tokens), ((700, 30), 4, 9));
+    }
+}
+
+#[test]
 fn a_call_without_a_name_is_an_error_and_one_that_is_not_json_is_visible() {
     let nameless = open(0, &json!({"type": "tool_use", "id": "x", "input": {}}));
     let (streamed, _) = both(&sse(&[start(), nameless, stop(0), ending("tool_use"), end()]));

@@ -5,6 +5,7 @@ use super::member::{count, each, member, quoted, text, with};
 use crate::error::Error;
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
+use crate::report::AnswerReport;
 use crate::stream::machine::Machine;
 use crate::translate::stop_reason::{self, Ending};
 use crate::translate::usage::Counts;
@@ -69,6 +70,7 @@ pub(super) fn head(
     if let Some(input) = count(given, "input_tokens") {
         machine.report.input_tokens = input;
     }
+    report_details(said, &mut machine.report);
     if starts
         && !(count(given, "input_tokens").is_some() && count(given, "output_tokens").is_some())
     {
@@ -88,6 +90,13 @@ fn is_value(object: &str, name: &str, value: &str) -> bool {
         }
     });
     found
+}
+
+/// What an upstream counted beside input and output.
+fn report_details(usage: Usage, report: &mut AnswerReport) {
+    report.cache_read_tokens = usage.cache_read.unwrap_or(report.cache_read_tokens);
+    report.cache_creation_tokens = usage.cache_written.unwrap_or(report.cache_creation_tokens);
+    report.thinking_tokens = usage.reasoning.unwrap_or(report.thinking_tokens);
 }
 
 /// `usage` of an object, in whichever words.
@@ -166,7 +175,9 @@ pub(super) fn finished(
     let said = text(delta, "stop_reason").map(|word| word.decode().into_owned());
     let reason = reason(said.as_deref(), has_call, machine.report.progress > 0)?;
     machine.report.stop_reason = known(&reason);
-    let counts = Counts::of(usage(data), &machine.asked, output_bytes);
+    let counted = usage(data).unwrap_or_default();
+    report_details(counted, &mut machine.report);
+    let counts = Counts::of(Some(counted), &machine.asked, output_bytes);
     machine.report.output_tokens = counts.output;
     let mut usage = given.to_owned();
     if count(given, "output_tokens").is_none() {
