@@ -4,7 +4,8 @@
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
 use creole::Failure;
-use creole::config::{Key, Protocol, Upstream};
+use creole::config::Upstream;
+use creole::translate::headers::own_credential;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, Headers};
 
@@ -47,11 +48,8 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
 
 /// The Worker's own key replaces whatever the client sent; the client's is left as it is.
 fn set_key(headers: &Headers, upstream: &Upstream) {
-    let Key::Secret(secret) = &upstream.key else { return };
+    let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
     let _ = headers.delete("authorization");
     let _ = headers.delete("x-api-key");
-    let _ = match upstream.protocol {
-        Protocol::Openai => headers.set("authorization", &format!("Bearer {secret}")),
-        Protocol::Anthropic => headers.set("x-api-key", secret),
-    };
+    let _ = headers.set(name, &value);
 }

@@ -2,7 +2,8 @@
 //! nothing else is served.
 
 use creole::Failure;
-use creole::config::{Key, Protocol, Upstream};
+use creole::config::Upstream;
+use creole::translate::headers::own_credential;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
@@ -59,22 +60,19 @@ pub(crate) async fn pass(
 
 /// The gateway's own key replaces whatever the client sent; the client's is left as it is.
 fn set_key(headers: &mut HeaderMap, upstream: &Upstream) {
-    let Key::Secret(secret) = &upstream.key else { return };
+    let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
     headers.remove(AUTHORIZATION);
     headers.remove(X_API_KEY);
-    let (name, value) = match upstream.protocol {
-        Protocol::Openai => (AUTHORIZATION, format!("Bearer {}", secret.trim())),
-        Protocol::Anthropic => (X_API_KEY, secret.trim().to_owned()),
-    };
     if let Ok(mut value) = HeaderValue::try_from(value) {
         value.set_sensitive(true);
-        headers.insert(name, value);
+        headers.insert(HeaderName::from_static(name), value);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use creole::config::{Key, Protocol};
 
     #[test]
     fn the_gateways_key_replaces_the_clients() {
@@ -90,5 +88,7 @@ mod tests {
         assert_eq!(sent(&upstream), [("authorization".to_owned(), "Bearer sk".to_owned())]);
         upstream.protocol = Protocol::Anthropic;
         assert_eq!(sent(&upstream), [("x-api-key".to_owned(), "sk".to_owned())]);
+        upstream.key = Key::Secret(" Bearer oat ".to_owned());
+        assert_eq!(sent(&upstream), [("authorization".to_owned(), "Bearer oat".to_owned())]);
     }
 }

@@ -5,7 +5,7 @@
 //! characters) is never passed on, whoever sent it.
 
 use crate::Millis;
-use crate::config::Key;
+use crate::config::{Key, Protocol};
 use crate::error::{Error, Fault, Kind};
 
 /// Name (in lower case) and value.
@@ -95,12 +95,9 @@ pub fn to_messages_upstream(
 ) -> Result<Vec<Header>, Error> {
     let bearer = authorization(client, key)?;
     let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));
-    let credentials = match key {
-        Key::Secret(secret) if secret.trim_start().starts_with("Bearer ") => {
-            vec![("authorization", secret.trim().to_owned())]
-        }
-        Key::Secret(secret) => vec![("x-api-key", secret.trim().to_owned())],
-        Key::Client => {
+    let credentials = match own_credential(key, Protocol::Anthropic) {
+        Some(own) => vec![own],
+        None => {
             let given = |name| sent(name).map(|value| (name, value.to_owned()));
             let both = [given("x-api-key"), given("authorization")];
             let both: Vec<_> = both.into_iter().flatten().collect();
@@ -112,6 +109,21 @@ pub fn to_messages_upstream(
     headers.push(("anthropic-version".to_owned(), version.to_owned()));
     pass(client, "anthropic-beta", "anthropic-beta", &mut headers);
     Ok(headers)
+}
+
+/// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the
+/// client's is used.
+#[must_use]
+pub fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, String)> {
+    let Key::Secret(secret) = key else { return None };
+    let secret = secret.trim();
+    Some(match protocol {
+        Protocol::Openai => ("authorization", ["Bearer ", secret].concat()),
+        Protocol::Anthropic if secret.starts_with("Bearer ") => {
+            ("authorization", secret.to_owned())
+        }
+        Protocol::Anthropic => ("x-api-key", secret.to_owned()),
+    })
 }
 
 /// The credentials in headers for an upstream, as far as they are told from ordinary words.
@@ -149,8 +161,7 @@ fn with_credentials(
 /// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
 /// helper both; the real API then takes `x-api-key`.
 fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
-    if let Key::Secret(secret) = key {
-        let value = format!("Bearer {}", secret.trim());
+    if let Some((_, value)) = own_credential(key, Protocol::Openai) {
         return if is_value(&value) {
             Ok(value)
         } else {

@@ -1,7 +1,8 @@
 //! Headers between `wasi:http` and the exchange, which wants texts with names in lower case.
 
 use creole::Header;
-use creole::config::{Key, Protocol, Upstream};
+use creole::config::Upstream;
+use creole::translate::headers::own_credential;
 use wasip2::http::types::Fields;
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
@@ -48,17 +49,15 @@ pub(crate) fn end_to_end(mut list: Vec<Header>) -> Vec<Header> {
 
 /// The gateway's own key replaces whatever the client sent; the client's is left as it is.
 pub(crate) fn set_key(list: &mut Vec<Header>, upstream: &Upstream) {
-    let Key::Secret(secret) = &upstream.key else { return };
+    let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
     list.retain(|(name, _)| name != "authorization" && name != "x-api-key");
-    list.push(match upstream.protocol {
-        Protocol::Openai => ("authorization".to_owned(), format!("Bearer {}", secret.trim())),
-        Protocol::Anthropic => ("x-api-key".to_owned(), secret.trim().to_owned()),
-    });
+    list.push((name.to_owned(), value));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use creole::config::{Key, Protocol};
 
     fn made(list: &[(&str, &str)]) -> Vec<Header> {
         list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
