@@ -28,6 +28,8 @@ const RESERVED_MAX: usize = 1 << 20;
 
 /// How long, and up to which multiple of `request_bytes_max`, a refused body is still read. A server
 /// that closes while the client writes can destroy the very answer that says why.
+/// How long a client may pause in the middle of its body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 const DISCARD_FACTOR: usize = 2;
 
@@ -177,8 +179,15 @@ impl Gateway {
         let limit = self.config.settings.request_bytes_max;
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         let mut collected = Vec::with_capacity(claimed.min(RESERVED_MAX));
-        while let Some(frame) = body.frame().await {
-            let Ok(frame) = frame else { return Err(Failure::RequestIncomplete) };
+        // What a client has sent is held against others while it sends no more.
+        let stall_timeout = Duration::from_millis(self.config.settings.stall_timeout_ms(true));
+        let patience = BODY_TIMEOUT.min(stall_timeout);
+        loop {
+            let frame = match tokio::time::timeout(patience, body.frame()).await {
+                Ok(None) => break,
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(_))) | Err(_) => return Err(Failure::RequestIncomplete),
+            };
             let Ok(piece) = frame.into_data() else { continue };
             if collected.len().saturating_add(piece.len()) > limit {
                 return Err(Failure::RequestTooLarge);

@@ -200,6 +200,20 @@ async fn a_body_above_the_limit_is_refused_when_its_length_is_not_announced() {
 }
 
 #[tokio::test]
+async fn a_client_that_stops_in_the_middle_of_its_body_is_given_up() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let gateway = Gateway::start(&nobody().await, r#"{"stall_timeout_ms": 200}"#);
+    let mut stream = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream.write_all(b"{\"model\":").await.unwrap();
+    let mut answer = vec![0; 4096];
+    let length = rig::soon("400", stream.read(&mut answer)).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+}
+
+#[tokio::test]
 async fn all_bodies_together_are_limited() {
     use tokio::io::AsyncWriteExt as _;
     let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
