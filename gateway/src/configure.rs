@@ -77,10 +77,8 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
             println!("ok");
             Ok(true)
         }
-        Err(Failed::Usage(reason)) if !reason.starts_with("configuration") => {
-            Err(Failed::Usage(reason))
-        }
-        Err(Failed::Usage(reason) | Failed::Run(reason)) => {
+        Err(Wrong::Unreadable(failed)) => Err(failed),
+        Err(Wrong::Document(reason)) => {
             eprintln!("{}: {reason}", file.display());
             Ok(false)
         }
@@ -95,24 +93,35 @@ pub(crate) fn print_schema() -> Result<bool, Failed> {
     Ok(true)
 }
 
-fn document(
-    file: Option<&Path>,
-    secret: impl Fn(&str) -> Option<String>,
-) -> Result<Config, Failed> {
+/// Why there is no configuration.
+enum Wrong {
+    Unreadable(Failed),
+    Document(String),
+}
+
+impl From<Wrong> for Failed {
+    fn from(wrong: Wrong) -> Self {
+        match wrong {
+            Wrong::Unreadable(failed) => failed,
+            Wrong::Document(reason) => Self::Usage(reason),
+        }
+    }
+}
+
+fn document(file: Option<&Path>, secret: impl Fn(&str) -> Option<String>) -> Result<Config, Wrong> {
     let Some(file) = file else { return Ok(Config::default()) };
-    let text = match fs::read_to_string(file) {
-        Ok(text) => text,
-        Err(error) => return usage(format!("{}: {error}", file.display())),
-    };
-    Config::from_json(&text, secret).map_err(|error| Failed::Usage(error.to_string()))
+    let text = fs::read_to_string(file).map_err(|error| {
+        Wrong::Unreadable(Failed::Usage(format!("{}: {error}", file.display())))
+    })?;
+    Config::from_json(&text, secret).map_err(|error| Wrong::Document(error.to_string()))
 }
 
 /// The document may leave it to the flags where an upstream is.
-fn check_urls(config: &Config) -> Result<(), Failed> {
+fn check_urls(config: &Config) -> Result<(), Wrong> {
     for upstream in config.upstreams.values().filter(|upstream| !upstream.url.is_empty()) {
         if let Err(reason) = Address::parse(&upstream.url) {
             let name = &upstream.name;
-            return usage(format!("configuration: upstreams.{name}.url: {reason}"));
+            return Err(Wrong::Document(format!("configuration: upstreams.{name}.url: {reason}")));
         }
     }
     Ok(())
