@@ -44,8 +44,11 @@ impl Dataset {
             &report.warnings.header().unwrap_or_default(),
             &report.guards.join(","),
         ];
-        let since =
-            |at: Option<Millis>| at.map_or(0, |at| at.saturating_sub(report.requested_at)) as f64;
+        // What is answered at the head was never a request.
+        let asked_at = Some(report.requested_at).filter(|at| *at > 0);
+        let since = |at: Option<Millis>| {
+            at.zip(asked_at).map_or(0, |(at, asked)| at.saturating_sub(asked)) as f64
+        };
         let answer = &report.answer;
         let numbers = [
             f64::from(report.status),
