@@ -52,6 +52,7 @@ impl<'a> Messages<'_, 'a> {
         self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
         reasoning.write(self.profile(), !calls.is_empty(), json);
         if !calls.is_empty() {
+            self.ids.begin_message();
             json.key("tool_calls").begin_array();
             for call in calls {
                 self.tool_call(call, &reasoning, json)?;

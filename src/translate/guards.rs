@@ -199,6 +199,7 @@ pub(super) fn without_refused<'a>(
     let mut named = Vec::new();
     for turn in &turns {
         let Turn::Assistant(blocks) = turn else { continue };
+        ids.begin_message();
         for call in calls(blocks) {
             let toolset = call.toolset.map(|toolset| toolset.decode());
             let name = call.name.decode();

@@ -154,7 +154,8 @@ fn unescape(text: &str) -> Option<String> {
 /// 2. A foreign id goes as it is where it may, else as digits of its hash, never shortened: the
 ///    first letters of one endpoint's ids are often all the same.
 /// 3. Equal ids of the client give equal ids. Different ones give different ids, unless the
-///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came.
+///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came. But
+///    not in one message: which result would be whose?
 #[derive(Debug)]
 pub struct Outgoing {
     style: IdStyle,
@@ -162,8 +163,9 @@ pub struct Outgoing {
     max_length: usize,
     /// What each id of the client became.
     given: Names<'static, String>,
-    /// The ids given so far, and whether the upstream issued them.
-    taken: Names<'static, bool>,
+    /// The ids given so far. Of those that the upstream issued, the message in which they were given last.
+    taken: Names<'static, Option<u32>>,
+    message: u32,
     /// The number of the next call (Kimi).
     calls: u64,
 }
@@ -172,7 +174,13 @@ impl Outgoing {
     /// For one request. `max_length` 0 is no limit.
     #[must_use]
     pub fn new(style: IdStyle, max_length: usize) -> Self {
-        Self { style, max_length, given: Names::default(), taken: Names::default(), calls: 0 }
+        let (given, taken) = (Names::default(), Names::default());
+        Self { style, max_length, given, taken, message: 0, calls: 0 }
+    }
+
+    /// The calls that follow stand in a message of their own.
+    pub fn begin_message(&mut self) {
+        self.message = self.message.saturating_add(1);
     }
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
@@ -182,8 +190,11 @@ impl Outgoing {
             return known.clone();
         }
         let own = decode(client_id).filter(|id| self.fits(id));
-        let own = own.filter(|id| self.taken.get(id) != Some(&false));
-        let issued = own.is_some();
+        let own = own.filter(|id| match self.taken.get(id) {
+            Some(given) => given.is_some_and(|message| message != self.message),
+            None => true,
+        });
+        let issued = own.is_some().then_some(self.message);
         let id = own.unwrap_or_else(|| self.foreign(client_id, tool_name));
         self.calls = self.calls.saturating_add(1);
         self.taken.insert(id.clone(), issued);
@@ -418,6 +429,24 @@ mod tests {
     }
 
     #[test]
+    fn an_id_that_the_upstream_gave_twice_goes_back_once_in_each_message() {
+        let mut outgoing = Outgoing::new(IdStyle::Any, 0);
+        for _ in 0..2 {
+            outgoing.begin_message();
+            assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+            // A result names the same call.
+            assert_eq!(outgoing.id("toolu_0", ""), "call_0");
+        }
+        let mut outgoing = Outgoing::new(IdStyle::Any, 0);
+        outgoing.begin_message();
+        assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+        assert_eq!(outgoing.id("toolu_u2_0", "f"), "toolu_u2_0");
+        assert_eq!(outgoing.id("toolu_u2_0", ""), "toolu_u2_0");
+        outgoing.begin_message();
+        assert_eq!(outgoing.id("toolu_u3_0", "f"), "call_0");
+    }
+
+    #[test]
     fn an_id_of_the_upstream_goes_back_exactly() {
         let mut any = Outgoing::new(IdStyle::Any, 0);
         assert_eq!(any.id("toolu_abc", "f"), "call_abc");
@@ -434,6 +463,7 @@ mod tests {
     fn an_id_that_the_upstream_issued_in_two_turns_goes_back_as_it_came() {
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
         assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+        outgoing.begin_message();
         assert_eq!(outgoing.id("toolu_u2_0", "f"), "call_0");
     }
 

@@ -28,7 +28,7 @@ const SUBJECTS: [&str; 18] = [
 ];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 38] = [
+const RELATIONS: [&str; 41] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -42,6 +42,9 @@ const RELATIONS: [&str; 38] = [
     "not found in tool_calls of previous message",
     "no tool call found for",
     "no tool output found for",
+    "duplicate value for",
+    "duplicate tool_call id",
+    "duplicate tool call id",
     // DeepSeek, Moonshot, MiniMax
     "insufficient tool messages",
     "tool_call_id  is not found",
@@ -113,6 +116,8 @@ mod tests {
             "Expected toolResult blocks at messages.4.content for the following Ids: tooluse_1",
             "No tool output found for function call call_1.",
             "Message has tool role, but there was no previous assistant message with a tool call!",
+            "Invalid parameter: Duplicate value for 'tool_call_id' of 'call_1', in messages[7] and messages[8]",
+            "invalid params, duplicate tool_call id: call_1 (2013)",
         ] {
             assert!(is_pairing(message), "{message}");
         }
