@@ -50,7 +50,13 @@ pub enum Item<'a> {
     Done(Box<(ToolUse<'a>, ToolResult<'a>)>),
     /// The system prompt, for models that have no role for it.
     SystemPrompt,
+    /// In place of a late result that now stands with its call: [`MOVED`].
+    Moved,
 }
+
+/// What is said where a late result came. Without it the last turn would be the model's own, and the model
+/// would be asked to go on with that.
+pub const MOVED: &str = "[The result of an earlier tool call has come. It stands with its call.]";
 
 /// The turns of a conversation; neighbours of the same side become one.
 #[derive(Debug, Default)]

@@ -27,9 +27,6 @@ use crate::warning::Warnings;
 /// What a model is told about a call whose result is not in the history.
 const MISSING: &str = "Tool result is missing.";
 
-/// What stands at the end of a conversation that ended with a result which was moved.
-const MOVED: &str = "[The result of an earlier tool call has come. It stands with its call.]";
-
 /// As many ids are compared each with each.
 const CALLS_COMPARED_MAX: usize = 16;
 
@@ -253,10 +250,7 @@ fn assemble<'a>(
     }
     flush(&mut whole, &mut waiting, &mut held);
     if ends_with_user && !speaks(&whole) {
-        // Without it, the model would be asked to go on with its last answer.
-        let text = Text { text: Str::plain(MOVED), cached: false, cited: false };
-        let items = vec![Item::Block(Block::Text(text))];
-        whole.push(Turn::User(User { results: Vec::new(), items }));
+        whole.push(Turn::User(User { results: Vec::new(), items: vec![Item::Moved] }));
     }
     whole
 }

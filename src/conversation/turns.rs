@@ -165,6 +165,7 @@ mod tests {
             (0, vec![text("Tell me")], true),
             (0, vec![Item::Orphan(result())], false),
             (0, vec![Item::System(vec![Str::plain("note")])], false),
+            (0, vec![Item::Moved], false),
         ] {
             let expected = usize::from(person);
             assert_eq!(after_person(&[user(results, said)]), expected, "{results} {expected}");

@@ -14,7 +14,7 @@ use super::parts::{self, Parts, begin_text, end_text, push};
 use super::tool_id::Outgoing;
 use super::tools::ToolSet;
 use crate::anthropic::{Block, DocumentSource, Text, ToolResult};
-use crate::conversation::{Item, Turn, User};
+use crate::conversation::{Item, MOVED, Turn, User};
 use crate::error::Error;
 use crate::json::{Str, Writer, escape, escape_compact};
 use crate::profile::{Profile, SystemRole, TextAfterToolResults, ToolContentParts};
@@ -306,7 +306,7 @@ impl<'r, 'a> Messages<'r, 'a> {
             Item::Block(block) => parts::is_text(block, self.profile()),
             Item::Orphan(result) => self.is_all_text(result),
             Item::Done(done) => self.is_all_text(&done.1),
-            Item::System(_) | Item::Summary(_) | Item::SystemPrompt => true,
+            Item::System(_) | Item::Summary(_) | Item::SystemPrompt | Item::Moved => true,
         }
     }
 
@@ -346,6 +346,7 @@ impl<'r, 'a> Messages<'r, 'a> {
                 escape(out, "]");
             }
             Item::SystemPrompt => push_system(out, &self.system),
+            Item::Moved => escape(out, MOVED),
         }
         Ok(())
     }

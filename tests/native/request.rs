@@ -82,6 +82,21 @@ fn headers_are_those_of_the_api() {
 }
 
 #[test]
+fn where_a_late_result_came_the_user_still_has_the_last_word() {
+    let up = repaired(&json!([
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [call("a.1")]},
+        {"role": "user", "content": "stop"},
+        {"role": "assistant", "content": "ok"},
+        {"role": "user", "content": [result("a.1")]},
+    ]));
+    assert_eq!(up[2]["content"][0], result("a.1"));
+    let last = up.as_array().unwrap().last().unwrap();
+    let text = "[The result of an earlier tool call has come. It stands with its call.]";
+    assert_eq!(*last, json!({"role": "user", "content": [{"type": "text", "text": text}]}));
+}
+
+#[test]
 fn calls_and_results_are_paired_and_keep_their_text() {
     let user = json!({"role": "user", "content": "go"});
     let calls = json!({"role": "assistant", "content": [call("a.1"), call("b.2")]});

@@ -6,7 +6,7 @@
 
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
 use crate::config::{Config, Pairing};
-use crate::conversation::{Item, Turn, Turns, pairs};
+use crate::conversation::{Item, MOVED, Turn, Turns, pairs};
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str, Writer};
 use crate::translate::signature;
@@ -367,6 +367,8 @@ enum Entry<'a> {
     Missing { id: Str<'a>, text: Str<'a> },
     /// A result that no call asked for.
     Orphan(&'a str),
+    /// The words for a result that stands with its call.
+    Moved,
 }
 
 impl<'a> Entry<'a> {
@@ -387,6 +389,7 @@ impl<'a> Entry<'a> {
             },
             // None of these is made of a history that stays as it is.
             Item::System(_) | Item::Summary(_) | Item::Done(_) | Item::SystemPrompt => None,
+            Item::Moved => Some(Self::Moved),
         }
     }
 
@@ -412,6 +415,9 @@ impl<'a> Entry<'a> {
                 json.key("is_error").bool(true).end_object();
             }
             Self::Orphan(raw) => write_orphan(raw, json),
+            Self::Moved => {
+                json.begin_object().key("type").text("text").key("text").text(MOVED).end_object();
+            }
         }
     }
 }
