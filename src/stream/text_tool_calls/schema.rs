@@ -1,9 +1,14 @@
 //! What the schema of a tool says about a value that was written as plain text.
 
+use std::cell::Cell;
+
 use crate::json::{self, Kind, Reader};
 
 /// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
 const DEPTH_MAX: u8 = 8;
+
+/// So many schemas are looked at for one value: each can lead back to several.
+const SCHEMAS_MAX: u16 = 256;
 
 /// The schema of a property.
 pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
@@ -13,11 +18,14 @@ pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s 
 
 /// Whether `schema`, which is a part of `root`, allows values of a type, and says so.
 pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
-    allows_within(root, schema, kind, DEPTH_MAX)
+    allows_within(root, schema, kind, DEPTH_MAX, &Cell::new(SCHEMAS_MAX))
 }
 
-fn allows_within(root: &str, schema: &str, kind: &str, depth: u8) -> bool {
+fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u16>) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
+    let Some(more) = left.get().checked_sub(1) else { return false };
+    left.set(more);
+    let within = |inner: &str| allows_within(root, inner, kind, depth, left);
     let types = json::member(schema, "type");
     if types.is_some_and(|types| any(types, |value| text_is(value, kind))) {
         return true;
@@ -30,12 +38,12 @@ fn allows_within(root: &str, schema: &str, kind: &str, depth: u8) -> bool {
     }
     for several in ["anyOf", "oneOf", "allOf"] {
         let schemas = json::member(schema, several);
-        if schemas.is_some_and(|it| any(it, |inner| allows_within(root, inner, kind, depth))) {
+        if schemas.is_some_and(|it| any(it, within)) {
             return true;
         }
     }
     let target = json::member(schema, "$ref").and_then(|path| referred(root, path));
-    target.is_some_and(|target| allows_within(root, target, kind, depth))
+    target.is_some_and(within)
 }
 
 /// What `"#/$defs/NAME"` stands for.
@@ -107,5 +115,20 @@ mod tests {
             assert!(!allows(root, schema, "string"), "{schema}");
         }
         assert!(allows(root, r#"{"anyOf":[{"type":"boolean"}]}"#, "boolean"));
+    }
+
+    #[test]
+    fn schemas_that_lead_back_to_each_other_are_not_followed_for_ever() {
+        let back = vec![r##"{"$ref":"#/properties/a"}"##; 6].join(",");
+        let root = format!(
+            r##"{{"properties":{{"a":{{"anyOf":[{back}],"oneOf":[{back}],"allOf":[{back}]}}}}}}"##
+        );
+        let left = Cell::new(SCHEMAS_MAX);
+        let schema = property(&root, "a").unwrap();
+        assert!(!allows_within(&root, schema, "string", DEPTH_MAX, &left));
+        assert_eq!(left.get(), 0);
+        // What stands before the limit is found.
+        let schema = format!(r#"{{"anyOf":[{{"type":"string"}},{back}]}}"#);
+        assert!(allows(&root, &schema, "string"));
     }
 }
