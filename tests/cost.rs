@@ -17,7 +17,7 @@ use std::time::Instant;
 use creole::asked::{Asked, Tool};
 use creole::config::Settings;
 use creole::ids::Ids;
-use creole::profile::TextToolCalls;
+use creole::profile::{Profile, TextToolCalls};
 use creole::stream::Answer;
 
 /// Counts the bytes that the current thread holds, and the most that it held.
@@ -73,7 +73,7 @@ fn processor_time(start: Instant) -> u64 {
 }
 
 /// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
-fn cost(stream: &str, syntax: TextToolCalls) -> f64 {
+fn cost(stream: &str, profile: &Profile) -> f64 {
     // The clock of the system counts in steps; so many bytes take some of them.
     const BYTES_MIN: usize = LARGE;
     let settings = Settings::default();
@@ -83,7 +83,7 @@ fn cost(stream: &str, syntax: TextToolCalls) -> f64 {
     let before = processor_time(start);
     for _ in 0..runs {
         let mut asked = Asked { model: "claude".to_owned(), stream: true, ..Asked::default() };
-        asked.profile.text_tool_calls = syntax;
+        asked.profile = profile.clone();
         asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
         let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));
         for piece in stream.as_bytes().chunks(64) {
@@ -103,15 +103,17 @@ const RATIO_MAX: f64 = 2.5;
 /// fast.
 #[track_caller]
 fn assert_linear(what: &str, small: &str, large: &str) {
-    assert_linear_with(what, TextToolCalls::Off, small, large);
+    assert_linear_with(what, |_| {}, small, large);
 }
 
 #[track_caller]
-fn assert_linear_with(what: &str, syntax: TextToolCalls, small: &str, large: &str) {
+fn assert_linear_with(what: &str, change: impl Fn(&mut Profile), small: &str, large: &str) {
+    let mut profile = Profile::default();
+    change(&mut profile);
     let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
     for _ in 0..12 {
-        best_small = best_small.min(cost(small, syntax));
-        best_large = best_large.min(cost(large, syntax));
+        best_small = best_small.min(cost(small, &profile));
+        best_large = best_large.min(cost(large, &profile));
         if best_large <= best_small * RATIO_MAX {
             println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
             return;
@@ -249,13 +251,29 @@ fn what_is_hardly_an_event_costs_as_much_a_byte_in_a_large_one() {
 
 #[test]
 fn looking_for_calls_in_text_costs_as_much_a_byte_in_a_long_chunk() {
+    let mistral = |profile: &mut Profile| profile.text_tool_calls = TextToolCalls::Mistral;
     let chunk = |text: &str| {
         format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n{CHUNK_END}")
     };
     let lines = |bytes| chunk(&"a line of words\\n".repeat(bytes / 17));
-    assert_linear_with("lines", TextToolCalls::Mistral, &lines(SMALL), &lines(256 << 10));
+    assert_linear_with("lines", mistral, &lines(SMALL), &lines(256 << 10));
     let marks = |bytes| chunk(&("`".to_owned() + &"[TOOL_CALLS] ".repeat(bytes / 13)));
-    assert_linear_with("marks in code", TextToolCalls::Mistral, &marks(SMALL), &marks(256 << 10));
+    assert_linear_with("marks in code", mistral, &marks(SMALL), &marks(256 << 10));
+}
+
+#[test]
+fn white_space_that_goes_on_and_on_costs_as_much_a_byte_as_a_little() {
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let blank = |text: &str, count| chunk(text).repeat(count) + &chunk("Hi") + CHUNK_END;
+    let think = |profile: &mut Profile| profile.inline_think = true;
+    assert_linear_with("before a tag", think, &blank("    ", 200), &blank("    ", 20_000));
+    let calls = |profile: &mut Profile| profile.text_tool_calls = TextToolCalls::Hermes;
+    assert_linear_with("before a call", calls, &blank("    ", 200), &blank("    ", 20_000));
+    assert_linear_with("empty lines", calls, &blank("\\n\\n", 200), &blank("\\n\\n", 20_000));
+    let indent = |count| chunk("a\\n") + &blank("  ", count);
+    assert_linear_with("an indent", calls, &indent(200), &indent(20_000));
 }
 
 /// Feeds what `next` gives, for as long as the answer takes it, up to 24 MB; gives the most memory

@@ -18,7 +18,12 @@ const TAGS: [(&str, &str); 5] = [
 #[derive(Debug)]
 pub(super) enum InlineThink {
     /// At its start; this much may still become the tag.
-    Start(String),
+    Start {
+        /// The text so far.
+        held: String,
+        /// So many bytes at its start are white space, and are not looked at again.
+        blank: usize,
+    },
     /// Inside; the end of the reasoning so far may be the start of the end tag.
     Inside {
         /// Text that may be the start of the tag.
@@ -34,7 +39,7 @@ pub(super) enum InlineThink {
 
 impl InlineThink {
     pub(super) fn new() -> Self {
-        Self::Start(String::new())
+        Self::Start { held: String::new(), blank: 0 }
     }
 
     /// Takes text; gives reasoning and text to `each` (`true`: reasoning).
@@ -42,9 +47,10 @@ impl InlineThink {
         let mut rest = text.to_owned();
         loop {
             match self {
-                Self::Start(held) => {
+                Self::Start { held, blank } => {
                     held.push_str(&rest);
-                    let seen = held.trim_start();
+                    let seen = held.get(*blank..).unwrap_or_default().trim_start();
+                    *blank = held.len().saturating_sub(seen.len());
                     let opened =
                         TAGS.iter().find_map(|(start, end)| Some((seen.strip_prefix(start)?, end)));
                     if let Some((inside, end)) = opened {
@@ -88,7 +94,7 @@ impl InlineThink {
     /// The text is over, or something else comes: gives what was held back.
     pub(super) fn release(&mut self, mut each: impl FnMut(bool, &str)) {
         match self {
-            Self::Start(held) => {
+            Self::Start { held, .. } => {
                 each(false, held);
                 *self = Self::Text;
             }
@@ -102,7 +108,7 @@ impl InlineThink {
 
     pub(super) fn held_bytes(&self) -> usize {
         match self {
-            Self::Start(held) | Self::Inside { held, .. } => held.len(),
+            Self::Start { held, .. } | Self::Inside { held, .. } => held.len(),
             Self::After | Self::Text => 0,
         }
     }

@@ -31,6 +31,8 @@ pub(super) struct Markup {
     state: State,
     /// Text that is not decided: the start of a line, or of a marker.
     held: String,
+    /// So many bytes at the start of `held` indent the line, and are not looked at again.
+    indent: usize,
     line_start: bool,
     /// The answer has had nothing but white space.
     first: bool,
@@ -57,6 +59,7 @@ impl Markup {
             syntax,
             state: State::Watching,
             held: String::new(),
+            indent: 0,
             line_start: true,
             first: true,
             fence: None,
@@ -126,13 +129,10 @@ impl Markup {
 
     /// `held` is the start of a line.
     fn read_line_start(&mut self, out: &mut String) {
-        let indent = if self.first {
-            self.held.trim_start()
-        } else {
-            self.held.trim_start_matches([' ', '\t'])
-        };
-        let indent = self.held.len().saturating_sub(indent.len());
-        let seen = self.held.get(indent..).unwrap_or_default();
+        let seen = self.held.get(self.indent..).unwrap_or_default();
+        let seen =
+            if self.first { seen.trim_start() } else { seen.trim_start_matches([' ', '\t']) };
+        let indent = self.held.len().saturating_sub(seen.len());
         let markers = self.markers();
         if self.fence.is_none() && markers.iter().any(|marker| seen.starts_with(marker)) {
             self.state = State::Found;
@@ -141,8 +141,10 @@ impl Markup {
         let fence = FENCES.iter().find(|fence| seen.starts_with(**fence));
         let undecided = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(seen));
         if fence.is_none() && (undecided(&FENCES) || (self.fence.is_none() && undecided(markers))) {
+            self.indent = indent;
             return;
         }
+        self.indent = 0;
         if let Some(fence) = fence {
             let character = fence.chars().next();
             if self.fence.is_none() {
@@ -205,6 +207,7 @@ impl Markup {
         if self.state == State::Found {
             self.state = State::Off;
         }
+        self.indent = 0;
         std::mem::take(&mut self.held)
     }
 
