@@ -20,6 +20,7 @@
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
+use super::reasoning;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::text_filter::{Piece, TextFilter};
@@ -72,6 +73,8 @@ pub(super) struct Machine {
     /// The field that reasoning came in first; the same text may come in others too.
     pub(super) reasoning_field: Option<Field>,
     pub(super) last_reasoning: String,
+    /// The last text was marked as reasoning ([`Field::Marked`]).
+    pub(super) in_marked: bool,
     pub(super) filter: Option<Box<TextFilter>>,
     /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
     pub(super) cut_at: Option<usize>,
@@ -215,6 +218,7 @@ impl Machine {
             reasoning_lead: String::new(),
             reasoning_field: None,
             last_reasoning: String::new(),
+            in_marked: false,
             cut_at: None,
             finish: None,
             native_stop: None,
@@ -404,10 +408,9 @@ impl Machine {
         self.take_reasoning(delta, out);
         for part in delta.content.iter() {
             match part {
-                Part::Text(text) if delta.is_thought => {
-                    if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
-                        self.push_reasoning(*text, Field::Marked, out);
-                    }
+                Part::Text(text) if delta.is_thought => self.take_marked(text.raw(), out)?,
+                Part::Text(text) if std::mem::take(&mut self.in_marked) => {
+                    self.take_raw_text(reasoning::without_end(text.raw()), out)?;
                 }
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
@@ -451,6 +454,15 @@ impl Machine {
         self.take_text(text, out)
     }
 
+    /// Text of which the inside of a JSON string is known.
+    pub(super) fn take_raw_text(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        let quoted = ["\"", raw, "\""].concat();
+        match json::Reader::new(&quoted, 1).string() {
+            Ok(text) if !raw.is_empty() => self.take_text(text, out),
+            _ => Ok(()),
+        }
+    }
+
     fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.count(text.raw());
         self.has_text = true;
@@ -479,10 +491,8 @@ impl Machine {
                 }
                 Piece::Thinking(text) => {
                     json::escape(&mut raw, &text);
-                    let quoted = format!("\"{}\"", String::from_utf8_lossy(&raw));
-                    if let Ok(text) = json::Reader::new(&quoted, 1).string() {
-                        self.push_reasoning(text, Field::ReasoningContent, out);
-                    }
+                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
+                    self.push_raw_reasoning(raw, Field::ReasoningContent, out);
                 }
                 Piece::Stop(sequence) => {
                     self.cut_at = Some(sequence);

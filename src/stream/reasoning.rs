@@ -2,13 +2,33 @@
 //!
 //! Some servers send the same text in two fields. So the first field that says something is the one
 //! that counts, for the whole answer.
+//!
+//! Google's marked text ([`Field::Marked`]) has tags in it beside the mark: `<thought>` before it, and
+//! `</thought>` at its end or at the start of the text after it. Each comes in one piece.
 
 use super::machine::{Block, Machine};
 use super::thinking::Thinking;
 use crate::asked;
+use crate::error::Error;
 use crate::json::{self, Str};
 use crate::openai::Delta;
 use crate::translate::signature::Field;
+use crate::words;
+
+/// The tags of marked text, and as many servers escape them.
+const MARKED: [(&str, &str); 2] =
+    [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
+
+/// The reasoning and the text in a marked text, escaped.
+pub(super) fn marked(raw: &str) -> (&str, &str) {
+    let raw = MARKED.iter().find_map(|(start, _)| raw.strip_prefix(start)).unwrap_or(raw);
+    MARKED.iter().find_map(|(_, end)| words::split_once(raw, end)).unwrap_or((raw, ""))
+}
+
+/// The text after a marked one, escaped.
+pub(super) fn without_end(raw: &str) -> &str {
+    MARKED.iter().find_map(|(_, end)| raw.strip_prefix(end)).unwrap_or(raw)
+}
 
 impl Machine {
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
@@ -65,6 +85,25 @@ impl Machine {
             Some(Block::Thinking(thinking)) => thinking,
             // It was just pushed.
             _ => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+        }
+    }
+
+    /// A text that is marked as reasoning, escaped.
+    pub(super) fn take_marked(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        let (thought, text) = marked(raw);
+        self.in_marked = true;
+        if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
+            self.push_raw_reasoning(thought, Field::Marked, out);
+        }
+        self.take_raw_text(text, out)
+    }
+
+    pub(super) fn push_raw_reasoning(&mut self, raw: &str, field: Field, out: &mut Vec<u8>) {
+        let quoted = ["\"", raw, "\""].concat();
+        if let Ok(text) = json::Reader::new(&quoted, 1).string()
+            && !raw.is_empty()
+        {
+            self.push_reasoning(text, field, out);
         }
     }
 

@@ -15,6 +15,7 @@
 //! already (text, reasoning, calls), the message brings nothing more.
 
 use super::machine::Machine;
+use super::reasoning::{marked, without_end};
 use crate::error::Error;
 use crate::json;
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
@@ -224,7 +225,9 @@ fn reasoning(message: &Delta<'_>) -> Option<(Field, String)> {
         let texts = message.content.iter().filter_map(move |part| match part {
             Part::Thinking(text) if wanted == Field::Parts => Some(text.raw()),
             Part::Reasoning(text) if wanted == Field::Marked => Some(text.raw()),
-            Part::Text(text) if wanted == Field::Marked && message.is_thought => Some(text.raw()),
+            Part::Text(text) if wanted == Field::Marked && message.is_thought => {
+                Some(marked(text.raw()).0)
+            }
             _ => None,
         });
         (wanted, texts.collect::<String>())
@@ -259,7 +262,11 @@ impl Machine {
         for (_, message) in messages() {
             for part in message.content.iter() {
                 match part {
-                    Part::Text(part) if !message.is_thought => text.push_str(part.raw()),
+                    Part::Text(part) if message.is_thought => text.push_str(marked(part.raw()).1),
+                    Part::Text(part) if self.reasoning_field == Some(Field::Marked) => {
+                        text.push_str(without_end(part.raw()));
+                    }
+                    Part::Text(part) => text.push_str(part.raw()),
                     Part::Refusal(part) => refusal.push_str(part.raw()),
                     _ => {}
                 }

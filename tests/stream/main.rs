@@ -9,6 +9,7 @@ mod calls;
 mod endings;
 mod framing;
 mod invariants;
+mod markup;
 mod whole;
 
 use creole::asked::{Asked, Thinking, Tool};

@@ -1,0 +1,42 @@
+//! Text that is more than text: reasoning and calls that stand in it.
+
+use super::*;
+
+#[test]
+fn tags_in_marked_reasoning_are_neither_reasoning_nor_text() {
+    let google = json!({"google": {"thought": true}});
+    let marked = |text: &str| json!({"content": text, "extra_content": google});
+    let whole = |chunk: &Value| {
+        let body = json!({"choices": [{"message": chunk, "finish_reason": "stop"}]}).to_string();
+        let [streamed, message] = [true, false].map(|stream| show(&case().whole(stream, &body)));
+        assert_eq!(streamed, message);
+        message
+    };
+    let expected = "thinking \"One. Two.\", text \"The answer.\"; end_turn";
+    assert_eq!(whole(&marked("<thought>One. Two.</thought>The answer.")), expected);
+    assert_eq!(whole(&marked("<thought>One. Two.")), "thinking \"One. Two.\"; end_turn");
+    for chunks in [
+        vec![marked("<thought>One. Two.</thought>The answer.")],
+        vec![marked("<thought>One."), marked(" Two."), text("</thought>The answer.")],
+        vec![marked("<thought>One."), marked(" Two.</thought>"), text("The answer.")],
+        vec![marked("One."), marked(" Two."), text("The "), text("answer.")],
+        vec![marked("<thought>One. Two."), text("</thought>"), text("The answer.")],
+    ] {
+        case().gives(&done(&chunks), expected);
+        let escaped = done(&chunks).replace('<', "\\u003c").replace('>', "\\u003e");
+        case().gives(&escaped, expected);
+        // The same as messages.
+        case().gives(&done(&chunks).replace("\"delta\"", "\"message\""), expected);
+    }
+    let mut last = call(0, "call_a", "w", "{}");
+    last["content"] = json!("</thought>");
+    case().gives(
+        &done(&[marked("<thought>Plan"), last]),
+        "thinking \"Plan\", tool_use a w {}; tool_use",
+    );
+    // What is not marked, and was not, is text.
+    case().gives(&done(&[text("</thought>a")]), "text \"</thought>a\"; end_turn");
+    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let answer = done(&[marked("<thought>One.</thought>The answer.")]);
+    hidden.gives(&answer, "text \"The answer.\"; end_turn");
+}
