@@ -48,7 +48,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
             }
             let name = cursor.until(">")?.trim();
             let schema = schemas(name)?;
-            let input = cursor.parameters("<parameter=", ">", "</parameter>", schema, own_lines)?;
+            let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
             cursor.expect("</function>")?;
             // Some servers cut the tag before it off.
             if !cursor.eat("</tool_call>") && wrapped {
@@ -63,9 +63,9 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                 let schema = schemas(name)?;
                 let mut input = Object::default();
                 while cursor.eat("<arg_key>") {
-                    let key = cursor.until("</arg_key>")?.trim();
+                    let key = cursor.value("<", "</arg_key>")?.trim();
                     cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
-                    input.member(key, cursor.until("</arg_value>")?, schema);
+                    input.member(key, cursor.value("<arg_key>", "</arg_value>")?, schema);
                 }
                 cursor.expect("</tool_call>")?;
                 calls.push(call(None, name, input.end()));
@@ -78,9 +78,8 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                     let input = cursor.parameters(
                         "<parameter name=\"",
                         "\">",
-                        "</parameter>",
                         schemas(name)?,
-                        |value| value,
+                        |cursor| cursor.value("<parameter name=\"", "</parameter>"),
                     )?;
                     cursor.expect("</invoke>")?;
                     calls.push(call(None, name, input));
@@ -262,6 +261,31 @@ impl<'a> Cursor<'a> {
         Some(text)
     }
 
+    /// The text up to `end`, where `open` is not in it: then the end of a value is missing, and it would
+    /// swallow the next one.
+    fn value(&mut self, open: &str, end: &str) -> Option<&'a str> {
+        self.until(end).filter(|text| !words::has(text, open))
+    }
+
+    /// A value of Qwen's, which stands in lines of its own: a line break on each side is layout. Models
+    /// leave its end out, and vLLM ends it at the next tag.
+    fn own_lines(&mut self) -> Option<&'a str> {
+        let text = self.rest;
+        let (value, rest) = words::places(text, "<").find_map(|at| {
+            let (value, rest) = text.split_at_checked(at)?;
+            let next = || rest.starts_with("<parameter=") || rest.starts_with("</function>");
+            match rest.strip_prefix("</parameter>") {
+                Some(rest) => Some((value, rest)),
+                None => (value.ends_with('\n') && next()).then_some((value, rest)),
+            }
+        })?;
+        self.rest = rest;
+        let value = value.strip_prefix('\r').unwrap_or(value);
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        Some(value.strip_suffix('\r').unwrap_or(value))
+    }
+
     fn take(&mut self, bytes: usize) -> &'a str {
         let (text, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
         self.rest = rest;
@@ -311,7 +335,7 @@ impl<'a> Cursor<'a> {
                     "string=\"false\"" | "" => false,
                     _ => return None,
                 };
-                let value = self.until("</｜DSML｜parameter>")?;
+                let value = self.value("<｜DSML｜parameter ", "</｜DSML｜parameter>")?;
                 if is_text {
                     input.text(key, value);
                 } else {
@@ -328,26 +352,19 @@ impl<'a> Cursor<'a> {
         &mut self,
         open: &str,
         named: &str,
-        close: &str,
         schema: &str,
-        value: fn(&str) -> &str,
+        value: fn(&mut Self) -> Option<&'a str>,
     ) -> Option<String> {
         let mut input = Object::default();
         self.skip_blank();
         while let Some(rest) = self.rest.strip_prefix(open) {
             self.rest = rest;
             let key = self.until(named)?.trim();
-            input.member(key, value(self.until(close)?), schema);
+            input.member(key, value(self)?, schema);
             self.skip_blank();
         }
         Some(input.end())
     }
-}
-
-/// A value in lines of its own: a line break on each side is layout.
-fn own_lines(value: &str) -> &str {
-    let value = value.strip_prefix('\n').unwrap_or(value);
-    value.strip_suffix('\n').unwrap_or(value)
 }
 
 /// An input that is put together member by member.

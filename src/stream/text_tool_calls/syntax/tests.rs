@@ -181,3 +181,42 @@ fn doubtful_text_is_no_call() {
         "none",
     );
 }
+
+#[test]
+fn a_value_ends_before_the_next_parameter() {
+    use TextToolCalls::*;
+    let call = "w{\"city\":\"Paris\",\"n\":3}";
+    for text in [
+        "<tool_call>\n<function=w>\n<parameter=city>\nParis\n<parameter=n>\n3\n</parameter>\n</function>\n</tool_call>",
+        "<function=w>\n<parameter=city>\nParis\n</parameter>\n<parameter=n>\n3\n</function>",
+        "<function=w>\r\n<parameter=city>\r\nParis\r\n<parameter=n>\r\n3\r\n</parameter>\r\n</function>",
+    ] {
+        is(QwenXml, text, call);
+    }
+    is(
+        QwenXml,
+        "<function=w><parameter=city>a <parameter=n> b\n\n</parameter></function>",
+        "w{\"city\":\"a <parameter=n> b\\n\"}",
+    );
+    // Of the others nobody reads it so.
+    for (syntax, text) in [
+        (
+            Glm,
+            "<tool_call>w<arg_key>city</arg_key><arg_value>Paris<arg_key>n</arg_key><arg_value>3</arg_value></tool_call>",
+        ),
+        (
+            Glm,
+            "<tool_call>w<arg_key>city<arg_value>Paris</arg_value><arg_key>n</arg_key><arg_value>3</arg_value></tool_call>",
+        ),
+        (
+            Minimax,
+            "<minimax:tool_call><invoke name=\"w\"><parameter name=\"city\">Paris<parameter name=\"n\">3</parameter></invoke></minimax:tool_call>",
+        ),
+        (
+            Deepseek,
+            "<｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"city\" string=\"true\">Paris<｜DSML｜parameter name=\"n\">3</｜DSML｜parameter></｜DSML｜invoke>",
+        ),
+    ] {
+        is(syntax, text, "none");
+    }
+}
