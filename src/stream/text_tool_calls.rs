@@ -89,8 +89,8 @@ impl Markup {
 
     /// Whether the markers are control tokens, which follow text directly.
     fn anywhere(&self) -> bool {
-        use TextToolCalls::{Deepseek, Harmony, Kimi, Mistral};
-        matches!(self.syntax, Mistral | Kimi | Harmony | Deepseek)
+        use TextToolCalls::{Deepseek, Glm, Harmony, Kimi, Mistral};
+        matches!(self.syntax, Mistral | Kimi | Harmony | Deepseek | Glm)
     }
 
     /// Takes text; gives what is certainly text.

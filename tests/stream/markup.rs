@@ -40,3 +40,15 @@ fn tags_in_marked_reasoning_are_neither_reasoning_nor_text() {
     let answer = done(&[marked("<thought>One.</thought>The answer.")]);
     hidden.gives(&answer, "text \"The answer.\"; end_turn");
 }
+
+#[test]
+fn a_call_of_glm_follows_text_on_the_same_line() {
+    let glm = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Glm);
+    let markup = "<tool_call>w<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>";
+    let expected = "text \"Let me look.\", tool_use minted w {\"city\":\"Paris\"}; tool_use";
+    glm.gives(&done(&[text(&format!("Let me look.{markup}"))]), expected);
+    for doubtful in [format!("Use `{markup}`"), format!("Use {markup} so")] {
+        let expected = format!("text {}; end_turn", json!(doubtful));
+        glm.gives(&done(&[text(&doubtful)]), &expected);
+    }
+}
