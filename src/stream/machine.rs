@@ -326,7 +326,18 @@ impl Machine {
 
     /// Whether the client has seen a part of a call that is not complete.
     pub(super) fn is_in_call(&self) -> bool {
-        self.calls.iter().any(|call| call.state == CallState::Open && !call.input.is_object())
+        self.calls.iter().enumerate().any(|(index, call)| {
+            call.state == CallState::Open
+                && !call.input.is_object()
+                && (call.input.has_text() || !self.goes_on(index))
+        })
+    }
+
+    /// Whether the model went on after the call at `index`.
+    pub(super) fn goes_on(&self, index: usize) -> bool {
+        let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
+        let mut after = self.queue.iter().skip_while(|block| !is_it(block)).skip(1);
+        index.saturating_add(1) < self.calls.len() || after.any(Block::counts)
     }
 
     fn take_chunk(

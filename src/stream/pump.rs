@@ -167,7 +167,8 @@ impl Machine {
             return over;
         }
         if !self.rules.buffered {
-            if settled {
+            // At the end it can be that it is left out.
+            if settled && !flushing {
                 self.open_tool(index, out);
             }
             self.send_input(index, out);
@@ -216,7 +217,10 @@ impl Machine {
 
     /// The call is complete, or as complete as it gets.
     fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
-        let cut_off = self.finish.as_deref().is_some_and(stop_reason::is_cut_off);
+        // Of a call without arguments nothing is missing where the model went on.
+        let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
+        let cut_off = self.finish.as_deref().is_some_and(stop_reason::is_cut_off)
+            && self.calls.get(index).is_some_and(is_last);
         let Some(call) = self.calls.get_mut(index) else { return };
         let mut input = call.input.finish(cut_off);
         for _ in 0..call.input.take_conflicts() {

@@ -461,3 +461,45 @@ fn a_name_that_comes_twice_alone_is_two_calls() {
     let found = case().run(true, [done(&[nameless(), nameless()]).as_bytes()]);
     assert_eq!(found.out.matches("\"type\":\"tool_use\"").count(), 2, "{}", found.out);
 }
+
+#[test]
+fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
+    let [ping, other] = [call(0, "call_a", "t", ""), call(1, "call_b", "w", "{}")];
+    let finish = |word: &str| json!({"finish": word});
+    for (chunks, expected) in [
+        (
+            vec![ping.clone(), other.clone(), finish("length")],
+            "tool_use a t {}, tool_use b w {}; max_tokens",
+        ),
+        (
+            vec![ping.clone(), text("Hi"), finish("length")],
+            "tool_use a t {}, text \"Hi\"; max_tokens",
+        ),
+        (
+            vec![ping.clone(), other.clone(), finish("content_filter")],
+            "tool_use a t {}, tool_use b w {}; refusal",
+        ),
+        (
+            vec![ping.clone(), text("Hi"), finish("content_filter")],
+            "tool_use a t {}, text \"Hi\"; refusal",
+        ),
+        // Nobody says that it is complete.
+        (
+            vec![
+                json!({"function_call": {"name": "t", "arguments": ""}}),
+                finish("content_filter"),
+            ],
+            "; refusal !tool_call_cut_off",
+        ),
+        (vec![call(0, "", "t", ""), finish("content_filter")], "; refusal !tool_call_cut_off"),
+    ] {
+        case().gives(&done(&chunks), expected);
+    }
+    let one = case().with(|asked, _| asked.one_tool_call = true);
+    one.gives(
+        &done(&[ping.clone(), other, finish("length")]),
+        "tool_use a t {}; max_tokens !parallel_cut",
+    );
+    let cut = done(&[ping, finish("content_filter")]);
+    assert_eq!(show(&case().stream(&cut)), "502 api_error");
+}
