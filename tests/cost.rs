@@ -330,6 +330,31 @@ fn memory_stays_within_the_limits_whatever_comes() {
         ("calls", Box::new(|number| call(number, ""))),
         ("names", Box::new(|_| call(0, "").replace("\"w\"", &format!("\"{long}\"")))),
         (
+            "ids",
+            Box::new(|number| call(number, "").replace("\"id\":\"", &format!("\"id\":\"{long}"))),
+        ),
+        (
+            "ids in Messages",
+            Box::new(|number| {
+                let long_id = |number: usize| {
+                    tool_block(number).replace("\"id\":\"", &format!("\"id\":\"{long}"))
+                };
+                in_messages(long_id(0), &long_id, number)
+            }),
+        ),
+        (
+            "signatures that wait",
+            Box::new(|number| {
+                let rest = |number: usize| {
+                    text_block(number).replace(
+                        "\"type\":\"text\",\"text\":\"\"",
+                        &format!("\"type\":\"thinking\",\"signature\":\"{long}\""),
+                    )
+                };
+                in_messages(tool_block(0), &rest, number)
+            }),
+        ),
+        (
             "a block",
             Box::new(|number| {
                 let rest = |_: usize| delta(0, "text_delta", "text", &long);

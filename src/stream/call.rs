@@ -173,6 +173,8 @@ impl Machine {
         }
         if call.id.is_none() {
             call.id = id.map(std::borrow::Cow::into_owned);
+            let bytes = call.id.as_ref().map_or(0, String::len);
+            self.kept_bytes = self.kept_bytes.saturating_add(bytes);
         }
         if let Some(name) = name {
             let before = call.name.len();

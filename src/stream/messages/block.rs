@@ -256,7 +256,10 @@ impl Block {
     /// How many bytes it holds.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.content {
-            Content::Text(said) | Content::Thinking { said, .. } => said.start.len(),
+            Content::Text(said) => said.start.len(),
+            Content::Thinking { said, signature } => {
+                said.start.len().saturating_add(signature.len())
+            }
             Content::Tool(tool) => tool.held_bytes(),
             Content::Other => 0,
         };

@@ -271,7 +271,8 @@ impl Messages {
             if text(said, "name").is_none_or(|name| name.is_blank()) {
                 return Err(Error::misbehaved("Upstream sent a tool call without a name"));
             }
-            self.id_bytes = self.id_bytes.saturating_add(said.len().min(1 << 10));
+            let id = text(said, "id").unwrap_or_default();
+            self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
             self.has_call = true;
             machine.report.tool_calls = machine.report.tool_calls.saturating_add(1);
         }
