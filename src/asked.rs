@@ -111,12 +111,18 @@ pub enum Withheld {
 }
 
 impl Withheld {
-    /// Whether a call of the tool that the upstream knows as `name` goes no further.
+    /// Whether a call of `name` goes no further. As of any other tool, the name may be spelt in another
+    /// way, unless it is that of one of the `tools` that were sent.
     #[must_use]
-    pub fn holds(&self, name: &str) -> bool {
+    pub fn holds(&self, name: &str, tools: &Tools) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Some(names) => names.iter().any(|withheld| withheld == name),
+            Self::Some(names) => {
+                let tool = |name: &String| Tool { outgoing: name.clone(), ..Tool::default() };
+                let withheld = Tools(names.iter().map(tool).collect());
+                tools.meant_by(name).is_none() && withheld.meant_by(name).is_some()
+                    || names.iter().any(|withheld| withheld == name)
+            }
             Self::All => true,
         }
     }

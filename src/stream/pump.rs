@@ -158,7 +158,7 @@ impl Machine {
                 || call.input.has_text()
                 || (followed || call.id.is_some()) && call.name_is_whole(&self.asked.tools));
         // The model can know a withheld tool from the history, and the client still has it.
-        if settled && self.asked.withheld.holds(&call.name) {
+        if settled && self.asked.withheld.holds(&call.name, &self.asked.tools) {
             call.state = CallState::LeftOut;
             self.withheld_call = true;
             self.warnings.add("withheld_tool_called");

@@ -503,3 +503,20 @@ fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
     let cut = done(&[ping, finish("content_filter")]);
     assert_eq!(show(&case().stream(&cut)), "502 api_error");
 }
+
+#[test]
+fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
+    let names = || Withheld::Some(vec!["get_time".to_owned(), "read".to_owned()]);
+    let c = case().with(|asked, _| {
+        asked.withheld = names();
+        asked.tools.push(Tool { outgoing: "Read".into(), name: "Read".into(), ..Tool::default() });
+    });
+    for name in ["get_time", "functions.get_time", "getTime", "get_time:0", "read"] {
+        let outcome = c.stream(&done(&[text("Hi"), call(0, "call_a", name, "{}")]));
+        assert_eq!(show(&outcome), "text \"Hi\"; end_turn !withheld_tool_called", "{name}");
+    }
+    for name in ["Read", "w"] {
+        let expected = format!("tool_use a {name} {{}}; tool_use");
+        c.gives(&done(&[call(0, "call_a", name, "{}")]), &expected);
+    }
+}

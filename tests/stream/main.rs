@@ -12,7 +12,7 @@ mod invariants;
 mod markup;
 mod whole;
 
-use creole::asked::{Asked, Thinking, Tool};
+use creole::asked::{Asked, Thinking, Tool, Withheld};
 use creole::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
 use creole::error::Error;
 use creole::ids::Ids;
