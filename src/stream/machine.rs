@@ -314,14 +314,21 @@ impl Machine {
 
     /// The upstream reports an error. A content filter's is a refusal, which is an answer.
     pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.cut_at.is_some() {
+            return self.end(out);
+        }
         // A call of which the client has seen a part must not look complete.
         if !error::is_content_filter(raw, &self.asked) || self.is_in_call() {
             return Err(error::from_object(None, raw, &self.asked));
         }
         self.start(out);
-        self.cut_at = None;
         self.finish = Some("content_filter".to_owned());
         self.end(out)
+    }
+
+    /// Whether nothing of the answer need follow.
+    pub(super) fn is_complete(&self) -> bool {
+        self.finish.is_some() || self.cut_at.is_some()
     }
 
     /// Whether the client has seen a part of a call that is not complete.
@@ -400,8 +407,8 @@ impl Machine {
         }
         self.pump(false, out);
         match self.finish.as_deref().and_then(stop_reason::failure) {
-            Some(failure) => Err(failure),
-            None => Ok(()),
+            Some(failure) if self.cut_at.is_none() => Err(failure),
+            _ => Ok(()),
         }
     }
 
@@ -418,6 +425,9 @@ impl Machine {
         }
         self.take_reasoning(delta, out);
         for part in delta.content.iter() {
+            if self.cut_at.is_some() {
+                return Ok(());
+            }
             match part {
                 Part::Text(text) if delta.is_thought => self.take_marked(text.raw(), out)?,
                 Part::Text(text) if std::mem::take(&mut self.in_marked) => {
@@ -437,8 +447,11 @@ impl Machine {
                 Part::Refusal(text) => self.take_refusal(*text, out)?,
             }
         }
-        if let Some(refusal) = delta.refusal {
+        if let Some(refusal) = delta.refusal.filter(|_| self.cut_at.is_none()) {
             self.take_refusal(refusal, out)?;
+        }
+        if self.cut_at.is_some() {
+            return Ok(());
         }
         self.named_in_list.clear();
         for call in delta.tool_calls.iter() {

@@ -93,7 +93,7 @@ impl Answer {
     pub fn is_complete(&self) -> bool {
         match &self.messages {
             Some(messages) => messages.is_complete(),
-            None => self.machine.finish.is_some() || self.machine.cut_at.is_some(),
+            None => self.machine.is_complete(),
         }
     }
 
@@ -311,6 +311,7 @@ fn handle_event(
                     has_said |= chunk.says_something();
                     handle_object(machine, messages, &chunk, event.name, object, out)?;
                 }
+                Err(_) if machine.is_complete() => machine.warnings.add("upstream_event_dropped"),
                 Err(_) => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
             Item::Unreadable(_) if event.name == Some("ping") => {}
@@ -321,7 +322,7 @@ fn handle_event(
                     machine.warnings.add("upstream_json_repaired");
                     has_said |= chunk.says_something();
                     handle_object(machine, messages, &chunk, event.name, &repaired, out)?;
-                } else if machine.finish.is_some() {
+                } else if machine.is_complete() {
                     // The answer is complete; only numbers about it are lost.
                     machine.warnings.add("upstream_event_dropped");
                 } else {
@@ -335,7 +336,7 @@ fn handle_event(
 
 /// Leaves out what stood beside the objects of an event, if it did.
 fn drop_text(machine: &mut Machine, has_text: bool, has_objects: bool) -> Result<(), Error> {
-    if has_text && !has_objects && machine.finish.is_none() {
+    if has_text && !has_objects && !machine.is_complete() {
         return Err(Error::misbehaved(INVALID_RESPONSE));
     }
     if has_text {

@@ -226,3 +226,34 @@ fn an_error_is_read_under_the_names_that_servers_give_it() {
         c.gives(&(chunks + &done(&[json!({"finish": "stop"})])), "text \"Hi\"; end_turn");
     }
 }
+
+#[test]
+fn nothing_after_a_stop_sequence_of_the_client_counts() {
+    let c = case().with(|asked, _| {
+        asked.stop_sequences = vec!["STOP".into()];
+        asked.stop_here = vec!["STOP".into()];
+    });
+    let expected = "text \"one \"; stop_sequence \"STOP\"";
+    let parts = json!([{"type": "text", "text": "one STOP"}, {"type": "text", "text": " two"}]);
+    let delta = json!({"content": parts, "refusal": "No.", "tool_calls": [
+        {"index": 0, "id": "call_a", "function": {"name": "w", "arguments": "{}"}}]});
+    c.gives(&done(std::slice::from_ref(&delta)), expected);
+    let body = json!({"choices": [{"message": delta, "finish_reason": "stop"}]}).to_string();
+    assert_eq!(show(&c.whole(true, &body)), expected);
+    assert_eq!(show(&c.whole(false, &body)), expected);
+    let said = sse(&[text("one STOP"), text(" two")], "");
+    for after in [
+        "data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n",
+        "data: {\"error\":{\"code\":\"content_filter\",\"message\":\"no\"}}\n\n",
+        "event: error\ndata: no\n\n",
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"error\"}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{},\"error\":{\"code\":500,\"message\":\"x\"}}]}\n\n",
+        "",
+    ] {
+        c.gives(&format!("{said}{after}"), expected);
+    }
+    let expected = format!("{expected} !upstream_event_dropped");
+    for after in ["data: {\"choices\":[{\"del\n\n", "data: oh no\n\n"] {
+        c.gives(&format!("{said}{after}"), &expected);
+    }
+}
