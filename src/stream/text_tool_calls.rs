@@ -74,10 +74,12 @@ impl Markup {
             TextToolCalls::Hermes | TextToolCalls::Glm => &["<tool_call>"],
             TextToolCalls::QwenXml => &["<tool_call>", "<function="],
             TextToolCalls::Mistral => &["[TOOL_CALLS]"],
-            TextToolCalls::Kimi => &["<|tool_calls_section_begin|>"],
+            TextToolCalls::Kimi => &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
             TextToolCalls::Llama => &["{", "<|python_tag|>"],
             TextToolCalls::Minimax => &["<minimax:tool_call>"],
-            TextToolCalls::Harmony => &["<|channel|>commentary", "<|start|>assistant"],
+            TextToolCalls::Harmony => {
+                &["<|channel|>commentary", "<|channel|>analysis", "<|start|>assistant"]
+            }
             TextToolCalls::Deepseek => &[
                 "<｜DSML｜tool_calls>",
                 "<｜DSML｜function_calls>",

@@ -14,7 +14,7 @@
 //! | DeepSeek, to V3.1 | `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` |
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls (in Harmony also what
-//! the model says before them).
+//! the model says before them, or thinks and says without any), perhaps with the token that ended it.
 
 use crate::json::{self, Kind, Reader, Writer};
 use crate::profile::TextToolCalls;
@@ -88,7 +88,9 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
             }
         }
         TextToolCalls::Kimi => {
-            while cursor.eat("<|tool_calls_section_begin|>") {
+            // vLLM takes either.
+            let begin = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
+            while cursor.eat_any(&begin) {
                 while cursor.eat("<|tool_call_begin|>") {
                     let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
                     let name = id.strip_prefix("functions.").unwrap_or(id);
@@ -97,7 +99,9 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                     cursor.expect("<|tool_call_end|>")?;
                     calls.push(call(Some(id.to_owned()), name, input));
                 }
-                cursor.expect("<|tool_calls_section_end|>")?;
+                if !cursor.eat_any(&["<|tool_calls_section_end|>", "<|tool_call_section_end|>"]) {
+                    return None;
+                }
             }
         }
         TextToolCalls::Mistral => {
@@ -124,7 +128,6 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                     calls.push(call(id, name, input));
                 }
             }
-            cursor.eat("</s>");
         }
         TextToolCalls::Llama => {
             cursor.eat("<|python_tag|>");
@@ -135,15 +138,22 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                     break;
                 }
             }
-            let _ = cursor.eat("<|eom_id|>") || cursor.eat("<|eot_id|>");
         }
         TextToolCalls::Harmony => {
             while !cursor.rest.is_empty() {
                 let head = cursor.until("<|message|>")?;
                 let Some((_, name)) = words::split_once(head, "to=functions.") else {
                     // What the model says before it calls.
-                    let text = cursor.until("<|end|>")?;
-                    calls.push(match words::split_once(head, "<|channel|>")?.1.trim() {
+                    let channel = words::split_once(head, "<|channel|>")?.1.trim();
+                    let text = match cursor.until("<|end|>") {
+                        // The token that ends an answer is a stop token, too.
+                        None if channel == "final" => {
+                            let text = std::mem::take(&mut cursor.rest);
+                            text.strip_suffix("<|return|>").unwrap_or(text)
+                        }
+                        text => text?,
+                    };
+                    calls.push(match channel {
                         "analysis" => Piece::Thinking(text.to_owned()),
                         "commentary" | "final" => Piece::Text(text.to_owned()),
                         _ => return None,
@@ -188,11 +198,17 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
             }
         }
     }
-    if matches!(syntax, TextToolCalls::Hermes | TextToolCalls::QwenXml) {
-        cursor.eat("<|im_end|>");
-    }
+    cursor.eat_any(match syntax {
+        TextToolCalls::Hermes | TextToolCalls::QwenXml | TextToolCalls::Kimi => &["<|im_end|>"],
+        TextToolCalls::Glm => &["<|observation|>", "<|user|>", "<|endoftext|>"],
+        TextToolCalls::Minimax => &["[e~["],
+        TextToolCalls::Mistral => &["</s>"],
+        TextToolCalls::Llama => &["<|eom_id|>", "<|eot_id|>"],
+        _ => &[],
+    });
     cursor.skip_blank();
-    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. });
+    // Reasoning says enough as well: an answer in Harmony without a call.
+    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(_));
     let is_known = |piece: &Piece| match piece {
         Piece::Call { name, .. } => schemas(name).is_some(),
         _ => true,
@@ -248,6 +264,10 @@ impl<'a> Cursor<'a> {
             }
             None => false,
         }
+    }
+
+    fn eat_any(&mut self, tokens: &[&str]) -> bool {
+        tokens.iter().any(|token| self.eat(token))
     }
 
     fn expect(&mut self, token: &str) -> Option<()> {

@@ -220,3 +220,42 @@ fn a_value_ends_before_the_next_parameter() {
         is(syntax, text, "none");
     }
 }
+
+#[test]
+fn a_stop_token_may_follow_the_markup() {
+    use TextToolCalls::*;
+    let kimi = "<|tool_call_section_begin|><|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_call_section_end|>";
+    is(Kimi, &format!("{kimi}<|im_end|>"), "functions.w:0=w{}");
+    is(Kimi, &kimi.replace("call_section", "calls_section"), "functions.w:0=w{}");
+    is(Glm, "<tool_call>t</tool_call><|observation|>", "t{}");
+    is(
+        Minimax,
+        "<minimax:tool_call><invoke name=\"t\"></invoke></minimax:tool_call>\n[e~[\n",
+        "t{}",
+    );
+    is(Glm, "<tool_call>t</tool_call><|observation|>more", "none");
+    is(Glm, "<tool_call>t</tool_call><|im_end|>", "none");
+}
+
+#[test]
+fn analysis_of_harmony_is_thinking() {
+    use TextToolCalls::Harmony;
+    let think = "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant";
+    is(Harmony, "<|channel|>analysis to=functions.t <|constrain|>json<|message|>{}<|call|>", "t{}");
+    is(
+        Harmony,
+        &format!(
+            "{think}<|channel|>commentary to=functions.w <|constrain|>json<|message|>{{}}<|call|>"
+        ),
+        "Thinking(\"Think.\") w{}",
+    );
+    for end in ["", "<|end|>", "<|return|>"] {
+        is(
+            Harmony,
+            &format!("{think}<|channel|>final<|message|>Hi <b>{end}"),
+            "Thinking(\"Think.\") Text(\"Hi <b>\")",
+        );
+    }
+    is(Harmony, "<|channel|>analysis<|message|>Think.", "none");
+    is(Harmony, "<|channel|>final<|message|>Hi", "none");
+}
