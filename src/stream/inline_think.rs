@@ -1,17 +1,20 @@
 //! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
 //!
 //! Tags may be cut anywhere. A tag later in the text is text: models write about it. So is an end
-//! tag without its start, because the start of the stream cannot be known any more.
+//! tag without its start, because the start of the stream cannot be known any more. But one that is the
+//! very first thing has nothing before it, and is left out.
 
 use crate::words;
 
-/// The tags of the models: most of them, Magistral, Seed, Gemini, and those that were told to.
-const TAGS: [(&str, &str); 5] = [
+/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, Kimi, Gemma.
+const TAGS: [(&str, &str); 7] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
     ("<thought>", "</thought>"),
     ("<thinking>", "</thinking>"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel>thought\n", "<channel|>"),
 ];
 
 /// Where the text is.
@@ -58,7 +61,16 @@ impl InlineThink {
                         *self = Self::Inside { held: String::new(), end };
                         continue;
                     }
-                    if TAGS.iter().any(|(start, _)| start.starts_with(seen)) {
+                    if let Some(after) = TAGS.iter().find_map(|(_, end)| seen.strip_prefix(end)) {
+                        rest = after.to_owned();
+                        *self = Self::After;
+                        continue;
+                    }
+                    if TAGS
+                        .iter()
+                        .flat_map(|(start, end)| [start, end])
+                        .any(|it| it.starts_with(seen))
+                    {
                         return;
                     }
                     rest = std::mem::take(held);
@@ -163,6 +175,11 @@ mod tests {
             ("Say <think>x</think>", "", "Say <think>x</think>"),
             ("<thin", "", "<thin"),
             (" <b>", "", " <b>"),
+            ("\n</think>\n\nHi </think>", "", "Hi </think>"),
+            ("</b>", "", "</b>"),
+            ("◁think▷Hmm. ◁/ ◁/think▷Hi", "Hmm. ◁/ ", "Hi"),
+            ("<|channel>thought\nHmm.<channel|>Hi", "Hmm.", "Hi"),
+            ("<|channel>though", "", "<|channel>though"),
         ] {
             assert_eq!(split(text), (reasoning.to_owned(), answer.to_owned()), "{text}");
         }

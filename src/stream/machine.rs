@@ -513,6 +513,8 @@ impl Machine {
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();
                     self.push_text(raw, || text.trim().is_empty(), out);
                 }
+                // What came in a field of its own already is the same.
+                Piece::Thinking(_) if self.reasoning_field.is_some() => {}
                 Piece::Thinking(text) => {
                     json::escape(&mut raw, &text);
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();

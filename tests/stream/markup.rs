@@ -52,3 +52,19 @@ fn a_call_of_glm_follows_text_on_the_same_line() {
         glm.gives(&done(&[text(&doubtful)]), &expected);
     }
 }
+
+#[test]
+fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
+    let c = case().with(|asked, _| asked.profile.inline_think = true);
+    let field = |text: &str| json!({"reasoning_content": text});
+    let expected = "thinking \"Hmm.\", text \"Hi\"; end_turn";
+    c.gives(&done(&[field("Hmm."), text("<think>Hmm.</think>Hi")]), expected);
+    c.gives(&done(&[field("Hmm."), text("<think>Hm"), text("m.</think>\n\nHi")]), expected);
+    c.gives(&done(&[field("Hmm."), text("</think>\n\nHi")]), expected);
+    c.gives(&done(&[field("Hmm."), text("\n</thi"), text("nk>Hi")]), expected);
+    c.gives(&done(&[text("</think>Hi")]), "text \"Hi\"; end_turn");
+    c.gives(
+        &done(&[field("\n"), text("<think>Hmm.</think>Hi")]),
+        "thinking \"\\nHmm.\", text \"Hi\"; end_turn",
+    );
+}
