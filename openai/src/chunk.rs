@@ -2,7 +2,7 @@
 
 use crate::call::read_google;
 use crate::{Few, ToolCall, Usage, filled, number, text};
-use creole_json::{Error, Kind, Reader, Str};
+use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
 #[derive(Clone, Debug, Default)]
@@ -200,8 +200,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Whether the value of an `error` is one. `""`, `{}` and `false` stand for none, and so does an
-/// object in which nothing else is: gateways with fixed structures send those with every chunk.
+/// Whether the value of an `error` is one. `""`, `{}`, `false` and `"success"` stand for none, and so does
+/// an object in which nothing else is: gateways with fixed structures send those with every chunk.
 fn says_something(raw: &str) -> bool {
     !says_nothing(&mut Reader::new(raw, 128)).unwrap_or(false)
 }
@@ -240,9 +240,12 @@ fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
                 nothing &= says_nothing(reader)?;
             }
         }
-        Kind::String => nothing = reader.string()?.is_blank(),
+        Kind::String => {
+            let text = reader.string()?;
+            nothing = text.is_blank() || (text.raw() != "true" && says_well(text.raw()));
+        }
         Kind::Number | Kind::Bool | Kind::Null => {
-            nothing = matches!(reader.skip()?, "null" | "false" | "0");
+            nothing = matches!(reader.skip()?, "null" | "false" | "0" | "200");
         }
     }
     Ok(nothing)
@@ -378,9 +381,15 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Reads a `finish_reason`; the word `null` counts as absent, as null does.
+/// Reads a `finish_reason`, which SGLang's own form has in an object; the word `null` counts as absent, as
+/// null does.
 fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    Ok(filled(reader)?.filter(|word| word.raw() != "null"))
+    let word = if reader.kind()? == Kind::Object {
+        json::member(reader.skip()?, "type").and_then(|word| Reader::new(word, 1).string().ok())
+    } else {
+        filled(reader)?
+    };
+    Ok(word.filter(|word| word.raw() != "null"))
 }
 
 fn read_content<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {

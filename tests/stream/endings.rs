@@ -257,3 +257,45 @@ fn nothing_after_a_stop_sequence_of_the_client_counts() {
         c.gives(&format!("{said}{after}"), &expected);
     }
 }
+
+#[test]
+fn a_finish_reason_may_be_spelt_in_other_ways() {
+    for (finish, expected) in [
+        (json!({"type": "length", "length": 5}), "max_tokens"),
+        (json!({"type": "stop", "matched": 7}), "end_turn"),
+        (json!("content-filter"), "refusal"),
+        (json!("contentFilter"), "refusal"),
+        (json!("max-tokens"), "max_tokens"),
+        (json!("maxTokens"), "max_tokens"),
+        (json!("MAX_TOKENS"), "max_tokens"),
+        (json!("endTurn"), "end_turn"),
+    ] {
+        let end = json!({"choices": [{"delta": {}, "finish_reason": finish}]});
+        case().gives(&sse(&[text("hi"), end], ""), &format!("text \"hi\"; {expected}"));
+    }
+    let abort = json!({"choices": [{"delta": {}, "finish_reason": {"type": "abort"}}]});
+    assert_eq!(show(&case().stream(&done(&[text("hi"), abort]))), "502 api_error");
+}
+
+#[test]
+fn an_error_that_says_success_is_none() {
+    let answer =
+        |error: Value| json!({"error": error, "choices": [{"message": {"content": "Hi"}}]});
+    for well in [
+        json!({"code": 0, "message": "success"}),
+        json!({"code": 200, "message": "OK"}),
+        json!({"code": "200", "message": ""}),
+        json!("success"),
+    ] {
+        let outcome = case().whole(false, &answer(well.clone()).to_string());
+        assert_eq!(show(&outcome), "text \"Hi\"; end_turn", "{well}");
+        let chunk = json!({"error": well, "choices": [{"delta": {"content": "Hi"}}]});
+        case().gives(&done(&[chunk]), "text \"Hi\"; end_turn");
+    }
+    for error in
+        [json!({"code": 0, "message": "no"}), json!({"code": 429}), json!(true), json!("true")]
+    {
+        let chunk = json!({"error": error, "choices": [{"delta": {"content": "Hi"}}]});
+        assert!(case().stream(&done(&[chunk])).error.is_some(), "{error}");
+    }
+}
