@@ -248,6 +248,8 @@ words! {
     Prefill {
         /// Sent as the last message.
         Send = "send",
+        /// Sent as the last message with `prefix: true` (Mistral, DeepSeek's beta).
+        Prefix = "prefix",
         /// Refused with the real API's message.
         Reject = "reject",
     }
@@ -415,18 +417,23 @@ impl Profile {
                 reasoning_history: ReasoningHistory::RequiredOnToolCalls,
                 max_stop: 16,
                 max_tools: 128,
+                image_parts: ImageParts::None,
                 mid_system: MidSystem::InPlace,
                 parallel_tool_calls: false,
+                response_format: ResponseFormat::JsonObject,
                 ..default
             },
             "mistral" => Self {
                 stream_usage: false,
                 reasoning_history: ReasoningHistory::Never,
                 id_style: IdStyle::Mistral9,
+                prefill: Prefill::Prefix,
+                strip_prefill_echo: true,
                 text_after_tool_results: TextAfterToolResults::MergeIntoLastTool,
                 tool_choice_any: ToolChoiceAny::Any,
                 tool_choice_none: ToolChoiceNone::OmitTools,
                 tool_schema: ToolSchema::Mistral,
+                user_id: UserId::Drop,
                 ..default
             },
             "vllm" | "sglang" => Self {
@@ -444,21 +451,18 @@ impl Profile {
                 thinking_budget: true,
                 max_tool_name: 0,
                 tool_content_parts: ToolContentParts::Images,
+                tool_choice_named: ToolChoiceNamed::OnlyTool,
                 ..default
             },
             "ollama" => Self {
                 top_k: true,
-                reasoning_effort_values: vec![
-                    Effort::None,
-                    Effort::Low,
-                    Effort::Medium,
-                    Effort::High,
-                ],
                 thinking_switch: ThinkingSwitch::EffortNone,
                 max_tool_name: 0,
                 image_parts: ImageParts::Data,
                 mid_system: MidSystem::InPlace,
                 parallel_tool_calls: false,
+                tool_choice_named: ToolChoiceNamed::OnlyTool,
+                tool_choice_none: ToolChoiceNone::OmitTools,
                 ..default
             },
             _ => return None,

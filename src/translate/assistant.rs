@@ -9,7 +9,7 @@ use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
-use crate::profile::EmptyAssistantContent;
+use crate::profile::{EmptyAssistantContent, Prefill};
 
 impl<'a> Messages<'_, 'a> {
     /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
@@ -58,6 +58,8 @@ impl<'a> Messages<'_, 'a> {
                 self.tool_call(call, &reasoning, json)?;
             }
             json.end_array();
+        } else if self.is_last && self.profile().prefill == Prefill::Prefix {
+            json.key("prefix").bool(true);
         }
         json.end_object();
         Ok(())

@@ -17,16 +17,19 @@ pub(super) struct Effective {
 }
 
 impl Effective {
-    /// Decides. `later` is the effort that the last system message in the middle asks for.
+    /// Decides. `later` is the effort that the last system message in the middle asks for, `forced`
+    /// whether the model must call a tool: servers that think by default refuse that while they do.
     pub(super) fn new(
         request: &Request<'_>,
         later: Option<Str<'_>>,
+        forced: bool,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let mode = request.thinking.map(|thinking| thinking.mode);
         let has_none = profile.reasoning_effort_values.contains(&Effort::None);
-        if let Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools) = mode {
+        let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
+        if is_off || forced && profile.thinking_switch == ThinkingSwitch::ThinkingType {
             let none = has_none || profile.thinking_switch == ThinkingSwitch::EffortNone;
             let effort = none.then_some(Effort::None);
             return Ok(Self { effort, switch: Some(false), budget: None });
@@ -45,7 +48,12 @@ impl Effective {
                 _ => Effort::Low,
             }));
         }
-        let effort = wanted.and_then(|wanted| nearest(wanted, &profile.reasoning_effort_values));
+        let values = &profile.reasoning_effort_values;
+        if *values == [Effort::None] {
+            // Where that is the only word, there is no other way to use tools.
+            wanted = wanted.or(Some(Effort::Low));
+        }
+        let effort = wanted.and_then(|wanted| nearest(wanted, values));
         Ok(Self { effort, switch: mode.map(|_| true), budget })
     }
 
@@ -82,10 +90,11 @@ fn effort_of(word: Str<'_>) -> Option<Effort> {
 }
 
 /// The value that the upstream takes: the wanted one, else the next lower one, else the lowest that
-/// still thinks.
+/// still thinks. `none` only where there is nothing else.
 fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
     let thinking = || values.iter().copied().filter(|value| *value != Effort::None);
-    thinking().filter(|value| *value <= wanted).max().or_else(|| thinking().min())
+    let lower = thinking().filter(|value| *value <= wanted).max();
+    lower.or_else(|| thinking().min()).or_else(|| values.first().copied())
 }
 
 /// What the client is shown of the reasoning.
@@ -118,7 +127,7 @@ mod tests {
             (Max, &[Low, Medium, High], Some(High)),
             (Medium, &[Low, High, Max], Some(Low)),
             (Low, &[None, High], Some(High)),
-            (Low, &[None], Option::None),
+            (Low, &[None], Some(None)),
             (High, &[], Option::None),
         ] {
             assert_eq!(nearest(wanted, values), expected, "{wanted:?} {values:?}");

@@ -43,6 +43,8 @@ pub(super) struct Messages<'r, 'a> {
     pub(super) system: SystemPrompt<'a>,
     /// How many breakpoints are still passed over, so that the last ones are written.
     passed_over: usize,
+    /// Whether the last turn is being written.
+    pub(super) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
     attached: Vec<(String, ToolResult<'a>)>,
 }
@@ -55,7 +57,8 @@ impl<'r, 'a> Messages<'r, 'a> {
         warnings: &'r mut Warnings,
     ) -> Self {
         let ids = Outgoing::new(parts.profile.id_style, parts.profile.max_id_length);
-        Self { parts, tools, ids, warnings, system, passed_over: 0, attached: Vec::new() }
+        let (passed_over, is_last, attached) = (0, false, Vec::new());
+        Self { parts, tools, ids, warnings, system, passed_over, is_last, attached }
     }
 
     /// Writes all messages, as an array.
@@ -85,6 +88,7 @@ impl<'r, 'a> Messages<'r, 'a> {
         }
         let mut turns = turns.into_iter().peekable();
         while let Some(turn) = turns.next() {
+            self.is_last = turns.peek().is_none();
             match turn {
                 Turn::System(texts) => {
                     json.begin_object().key("role").text("system").key("content");
@@ -406,7 +410,6 @@ fn is_cached(item: &Item<'_>) -> bool {
     }
 }
 
-/// Whether a result begins with the word "error", whatever its case.
 /// The word that says that a tool failed, unless its result begins with it.
 fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     if result.is_error && !says_error(&result.content) {
@@ -414,6 +417,7 @@ fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     }
 }
 
+/// Whether a result begins with the word "error", whatever its case.
 fn says_error(content: &[Block<'_>]) -> bool {
     let Some(Block::Text(text)) = content.first() else { return false };
     let start = text.text.raw().as_bytes().first_chunk::<5>();

@@ -98,7 +98,8 @@ pub(super) fn translate(
         warnings,
     )?;
     let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-    let effective = Effective::new(&request, history.effort, profile, warnings)?;
+    let effective =
+        Effective::new(&request, history.effort, tools.forces_call(), profile, warnings)?;
     let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
     let stop_sequences: Vec<String> =
         request.stop_sequences.iter().map(|stop| stop.decode().into_owned()).collect();
@@ -339,7 +340,9 @@ fn prefill(
              with a user message.",
         ));
     }
-    warnings.add("prefill");
+    if profile.prefill == Prefill::Send {
+        warnings.add("prefill");
+    }
     if !profile.strip_prefill_echo {
         return Ok(String::new());
     }

@@ -12,6 +12,7 @@
 mod control;
 mod messages;
 mod pairing;
+mod presets;
 mod properties;
 mod system;
 mod thinking;

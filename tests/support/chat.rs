@@ -224,6 +224,7 @@ fn assistant(message: &Value, waiting: &mut BTreeSet<String>, rules: Rules) -> R
             "reasoning",
             "reasoning_text",
             "reasoning_details",
+            "prefix",
         ],
     )?;
     let calls = message.get("tool_calls");

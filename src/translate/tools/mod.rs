@@ -215,6 +215,17 @@ impl<'a> ToolSet<'a> {
         self.choice == Sent::Word("none")
     }
 
+    /// Whether the upstream must call a tool.
+    #[must_use]
+    pub fn forces_call(&self) -> bool {
+        let is_forced = match &self.choice {
+            Sent::Word(word) => !matches!(*word, "auto" | "none"),
+            Sent::Function(_) => true,
+            Sent::Absent => false,
+        };
+        is_forced && !self.is_empty()
+    }
+
     /// Whether no functions are sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {

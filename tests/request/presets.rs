@@ -1,0 +1,126 @@
+//! The presets: what the servers were seen to refuse is not sent to them (decision 0008).
+
+use super::*;
+
+fn weather(mut request: Value) -> Value {
+    let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    request["tools"] = json!([tool("w"), tool("x")]);
+    request
+}
+
+#[test]
+fn mistral_gets_no_user_id() {
+    let request = json!({"metadata": {"user_id": "u"}});
+    assert!(sent_to("mistral", json!({}), request.clone()).get("user").is_none());
+    assert!(sent_to("vllm", json!({}), request)["user"].is_string());
+}
+
+#[test]
+fn ollama_gets_an_effort_only_where_the_configuration_names_the_words() {
+    let request = json!({"output_config": {"effort": "xhigh"}, "thinking": {"type": "adaptive"}});
+    let effort = |overrides, request: &Value| {
+        let mut body = sent_to("ollama", overrides, request.clone());
+        body["reasoning_effort"].take()
+    };
+    assert_eq!(effort(json!({}), &request), json!(null));
+    let words = json!({"reasoning_effort_values": ["low", "medium", "high"]});
+    assert_eq!(effort(words, &request), "high");
+    let off = json!({"output_config": {"effort": "high"}, "thinking": {"type": "disabled"}});
+    assert_eq!(effort(json!({}), &off), "none");
+}
+
+#[test]
+fn an_effort_becomes_none_only_where_there_is_no_other_word() {
+    let with = |values: Value, request: Value| {
+        let overrides = json!({"reasoning_effort_values": values});
+        sent_to("openai", overrides, request)["reasoning_effort"].take()
+    };
+    let effort = |values: Value| with(values, json!({"output_config": {"effort": "low"}}));
+    assert_eq!(effort(json!(["none"])), "none");
+    assert_eq!(effort(json!(["none", "high"])), "high");
+    assert_eq!(effort(json!([])), json!(null));
+    // Said even where no effort is asked for.
+    assert_eq!(with(json!(["none"]), json!({})), "none");
+    assert_eq!(with(json!(["none", "high"]), json!({})), json!(null));
+}
+
+#[test]
+fn deepseek_is_asked_for_json_in_words_and_gets_no_image() {
+    let schema = json!({"type": "object", "properties": {}});
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA=="}});
+    let body = sent_to(
+        "deepseek",
+        json!({}),
+        json!({
+            "messages": [user(json!([text("q"), image]))],
+            "output_config": {"format": {"type": "json_schema", "schema": schema}},
+        }),
+    );
+    assert_eq!(body["response_format"], json!({"type": "json_object"}));
+    assert!(body["messages"][0]["content"].as_str().unwrap().contains(&schema.to_string()));
+    assert!(!body.to_string().contains("image_url"), "{body}");
+}
+
+#[test]
+fn a_forced_tool_switches_thinking_off_where_the_server_thinks_by_default() {
+    let thinking = |choice: Value, overrides: Value, profile: &str| {
+        let body = sent_to(
+            profile,
+            overrides,
+            weather(json!({
+                "tool_choice": choice,
+                "thinking": {"type": "adaptive"},
+                "output_config": {"effort": "high"},
+            })),
+        );
+        json!([body["thinking"]["type"], body["reasoning_effort"]])
+    };
+    let any = json!({"type": "any"});
+    let one = json!({"type": "tool", "name": "w"});
+    let none = json!({});
+    let auto = json!({"type": "auto"});
+    assert_eq!(thinking(any.clone(), none.clone(), "deepseek"), json!(["disabled", null]));
+    assert_eq!(thinking(one.clone(), none.clone(), "deepseek"), json!(["disabled", null]));
+    let only = json!({"tool_choice_named": "only_tool"});
+    assert_eq!(thinking(one, only, "deepseek"), json!(["disabled", null]));
+    assert_eq!(thinking(auto, none.clone(), "deepseek"), json!(["enabled", "high"]));
+    // What is sent as `auto` forces nothing.
+    let weak = json!({"tool_choice_any": "auto"});
+    assert_eq!(thinking(any.clone(), weak, "deepseek"), json!(["enabled", "high"]));
+    assert_eq!(thinking(any.clone(), none, "openai"), json!([null, "high"]));
+    let bare = weather(json!({"tool_choice": any}));
+    let body = sent_to("deepseek", json!({}), bare);
+    assert_eq!(body["thinking"], json!({"type": "disabled"}));
+}
+
+#[test]
+fn a_server_that_reads_no_object_as_tool_choice_gets_the_one_tool_and_a_word() {
+    for profile in ["llama.cpp", "ollama"] {
+        let forced = weather(json!({"tool_choice": {"type": "tool", "name": "x"}}));
+        let body = sent_to(profile, json!({}), forced);
+        assert_eq!(body["tool_choice"], "required", "{profile}");
+        assert_eq!(body["tools"].as_array().unwrap().len(), 1, "{profile}");
+        assert_eq!(body["tools"][0]["function"]["name"], "x", "{profile}");
+    }
+    let none = weather(json!({"tool_choice": {"type": "none"}}));
+    let ollama = sent_to("ollama", json!({}), none.clone());
+    assert!(ollama.get("tools").is_none() && ollama.get("tool_choice").is_none(), "{ollama}");
+    assert_eq!(sent_to("llama.cpp", json!({}), none)["tool_choice"], "none");
+}
+
+#[test]
+fn mistral_goes_on_with_the_last_words_of_the_assistant() {
+    let request = json!({"messages": [user("q"), assistant("a"), user("r"), assistant("{")]});
+    let body = sent_to("mistral", json!({}), request.clone());
+    let said = |text: &str| json!({"role": "assistant", "content": text});
+    assert_eq!(body["messages"][1], said("a"));
+    assert_eq!(body["messages"][3], json!({"role": "assistant", "content": "{", "prefix": true}));
+    assert_eq!(sent(request.clone())["messages"][3], said("{"));
+    let config = config("mistral", json!({}), json!({}));
+    let (taken, warned) = try_with(&config, &whole(request));
+    assert_eq!((taken.unwrap().1.prefill.as_str(), warned.as_str()), ("{", ""));
+    // A call at the end is none: its result was lost, and is made up.
+    let call = json!({"messages": [user("q"), assistant(json!([call("t")]))]});
+    let body = sent_to("mistral", json!({}), call);
+    assert!(!body.to_string().contains("prefix"), "{body}");
+}
