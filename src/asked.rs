@@ -14,6 +14,8 @@ pub struct Asked {
     pub model: String,
     /// The upstream knows it by another name.
     pub model_mapped: bool,
+    /// The most tokens that the upstream was asked for; 0 where that is not known.
+    pub max_tokens: u64,
     /// Whether the client wants a stream.
     pub stream: bool,
     /// The tools that were sent to the upstream.

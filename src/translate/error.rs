@@ -109,7 +109,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     }
     let (kind, client_status) = of_status(status);
     if matches!(client_status, 400 | 413)
-        && let Some(rewritten) = context::rewritten(said, &asked.model)
+        && let Some(rewritten) = context::rewritten(said, asked)
     {
         return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
     }

@@ -107,6 +107,7 @@ pub(super) fn translate(
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
         model_mapped: outgoing_model != model,
+        max_tokens: request.max_tokens.map_or(0, |wanted| limited(wanted, profile)),
         stream: request.stream,
         tools: tools.asked(keeps_schemas(config, profile)),
         stop_here: stop_sequences.get(stop_max..).unwrap_or_default().to_vec(),
@@ -379,14 +380,17 @@ fn system_prompt<'a>(
     SystemPrompt { texts, schema: request.output_schema.filter(|_| in_words) }
 }
 
+fn limited(wanted: u64, profile: &Profile) -> u64 {
+    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
+}
+
 fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
     if let Some(wanted) = request.max_tokens {
-        let most = if profile.max_tokens_max == 0 { u64::MAX } else { profile.max_tokens_max };
         json.key(match profile.max_tokens_field {
             MaxTokensField::MaxTokens => "max_tokens",
             MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
         });
-        json.u64(wanted.min(most));
+        json.u64(limited(wanted, profile));
     }
     if !request.stop_sequences.is_empty() {
         let most = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };

@@ -6,6 +6,7 @@
 //! whole sentences.
 
 use super::said::Said;
+use crate::asked::Asked;
 use crate::words;
 
 /// Codes and types that mean it, whatever the text says.
@@ -18,7 +19,7 @@ const CODES: [&str; 5] = [
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 23] = [
+const PHRASES: [&str; 25] = [
     "prompt token count",
     "`inputs` must have less than",
     "allowed token size",
@@ -34,6 +35,8 @@ const PHRASES: [&str; 23] = [
     "maximum prompt length",
     "maximum model length",
     "maximum input length",
+    "maximum allowed length",
+    "exceeds the max_model_len",
     "exceeded model token limit",
     "exceeds max length",
     "range of input length",
@@ -61,7 +64,7 @@ const TOO_MUCH: [&str; 10] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 18] = [
+const WINDOW_AFTER: [&str; 20] = [
     "context length",
     "context window",
     "available context size",
@@ -80,6 +83,8 @@ const WINDOW_AFTER: [&str; 18] = [
     "must have less than",
     "allowed token size",
     "maximum sequence length",
+    "maximum allowed length",
+    "max_model_len",
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
 
@@ -92,7 +97,7 @@ const PROMPT_BEFORE: [&str; 7] = [
     "tokens in the prompt",
     "prompt tokens",
 ];
-const PROMPT_AFTER: [&str; 15] = [
+const PROMPT_AFTER: [&str; 16] = [
     "request (",
     "input token count",
     "prompt contains",
@@ -108,6 +113,7 @@ const PROMPT_AFTER: [&str; 15] = [
     "prompt token count of",
     "given",
     "input length",
+    "prompt length",
 ];
 
 const ANSWER_BEFORE: [&str; 6] = [
@@ -124,15 +130,19 @@ const ANSWER_AFTER: [&str; 1] = ["is too large"];
 const TOTAL_AFTER: [&str; 5] =
     ["total of", "contains at least", "you requested", "requested", "sequence length of"];
 
+/// In front of the most tokens that an answer may have.
+const ANSWER_MOST_AFTER: [&str; 4] =
+    ["at most", "[1,", "less than or equal to `", "less than or equal to"];
+
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
-pub(super) fn rewritten(said: &Said, model: &str) -> Option<String> {
+pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     let text = numbers_without_commas(&said.message.to_ascii_lowercase());
     let has = |any: &[&str]| words::has_any(&text, any);
     let is_context = said.has_code(&CODES)
         || said.context_tokens.is_some() && said.prompt_tokens.is_some()
         || has(&PHRASES)
         || has(&WINDOWS) && has(&TOO_MUCH);
-    let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, model)? };
+    let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, asked)? };
     // The text of a real Anthropic endpoint, perhaps with something around it.
     if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
@@ -175,16 +185,19 @@ fn too_long(said: &Said, text: &str) -> String {
 }
 
 /// `max_tokens` alone is more than the model gives.
-fn too_much_output(text: &str, model: &str) -> Option<String> {
+fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
     if !words::has_any(text, &["max_tokens", "max_completion_tokens"]) {
         return None;
     }
-    let asked = number_after(text, "is too large")?;
-    let most = number_after(text, "at most").filter(|most| asked > *most)?;
-    Some(format!(
-        "max_tokens: {asked} > {most}, which is the maximum allowed number of output tokens for \
-         {model}"
-    ))
+    let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
+    let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))?;
+    let model = &asked.model;
+    (wanted > most).then(|| {
+        format!(
+            "max_tokens: {wanted} > {most}, which is the maximum allowed number of output tokens \
+             for {model}"
+        )
+    })
 }
 
 fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {
@@ -254,6 +267,15 @@ mod tests {
                 "prompt is too long: 9000 tokens > 8192 maximum",
             ),
             ("Maximum sequence length 8192 exceeded", "prompt is too long"),
+            (
+                "Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens). Use a shorter \
+                 input or enable --allow-auto-truncate.",
+                "prompt is too long: 40000 tokens > 32768 maximum",
+            ),
+            (
+                "The engine prompt length 227861 exceeds the max_model_len 131072. Please reduce prompt.",
+                "prompt is too long: 227861 tokens > 131072 maximum",
+            ),
             // What counts beside the messages counts too.
             (
                 "This model's maximum context length is 128000 tokens. However, your messages resulted in \
@@ -262,10 +284,37 @@ mod tests {
             ),
         ] {
             let body = serde_json::json!({"error": {"message": message}}).to_string();
-            let rewritten = rewritten(&Said::read(&body), "m");
+            let rewritten = rewritten(&Said::read(&body), &Asked::default());
             assert_eq!(rewritten, Some(format!("{expected} ({message})")));
         }
         let code = r#"{"error":{"message":"no","code":"model_max_prompt_tokens_exceeded"}}"#;
-        assert_eq!(rewritten(&Said::read(code), "m"), Some("prompt is too long (no)".to_owned()));
+        assert_eq!(
+            rewritten(&Said::read(code), &Asked::default()),
+            Some("prompt is too long (no)".to_owned())
+        );
+    }
+
+    #[test]
+    fn more_output_than_the_model_gives_is_known_by_what_was_asked_for() {
+        let asked = Asked { model: "m".to_owned(), max_tokens: 32_000, ..Asked::default() };
+        let told = |message: &str| {
+            let body = serde_json::json!({"error": {"message": message}}).to_string();
+            rewritten(&Said::read(&body), &asked)
+        };
+        for message in [
+            "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
+            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than \
+             the `context_window` for this model",
+            "max_tokens: Input should be less than or equal to 8192",
+        ] {
+            let expected = format!(
+                "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m \
+                 ({message})"
+            );
+            assert_eq!(told(message), Some(expected));
+        }
+        // Not what was asked for, whatever is wrong with it.
+        assert_eq!(told("max_tokens: Input should be less than or equal to 64000"), None);
+        assert_eq!(told("temperature must be less than or equal to 2"), None);
     }
 }
