@@ -74,7 +74,7 @@ impl<'a> Messages<'_, 'a> {
     ) -> Result<(), Error> {
         let before = json.out().len();
         json.key("content");
-        if reasoning.is_content() {
+        if reasoning.is_content(self.profile()) {
             json.begin_array();
             reasoning.write_parts(json);
             let from = json.out().len();

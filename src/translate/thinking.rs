@@ -4,6 +4,7 @@
 
 use crate::anthropic::Block;
 use crate::json::{Reader, Str, Writer, escape};
+use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::signature::{Field, Signature};
 use crate::warning::Warnings;
@@ -16,7 +17,7 @@ pub(super) struct Reasoning<'a> {
     /// JSON of the upstream's own items.
     items: Vec<String>,
     /// Call id and signature, for upstreams that sign each call.
-    call_signatures: Vec<(String, String)>,
+    call_signatures: Names<'static, String>,
 }
 
 #[derive(Debug)]
@@ -38,16 +39,11 @@ pub(super) fn returns(
     let Some(signature) = Signature::decode(&signature.decode()) else {
         return profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
     };
-    let unchanged = is_unchanged(&signature, &thinking.decode());
+    let unchanged = signature.matches(&thinking.decode());
     if !unchanged {
         warnings.add("thinking_modified");
     }
     unchanged
-}
-
-/// A block whose text was hidden or cut carries the whole text in its signature.
-fn is_unchanged(signature: &Signature, shown: &str) -> bool {
-    (shown.is_empty() && signature.full_text.is_some()) || signature.matches(shown)
 }
 
 impl<'a> Reasoning<'a> {
@@ -68,7 +64,9 @@ impl<'a> Reasoning<'a> {
             return;
         };
         self.field.get_or_insert(signature.field);
-        self.call_signatures.extend(signature.call_signatures);
+        for (id, signature) in signature.call_signatures {
+            self.call_signatures.insert(id, signature);
+        }
         match signature.full_text {
             Some(text) => self.texts.push(Shown::Decoded(text)),
             None if thinking.is_empty() => {}
@@ -78,35 +76,38 @@ impl<'a> Reasoning<'a> {
     }
 
     /// Whether it stands in the content, as parts (Mistral).
-    pub(super) fn is_content(&self) -> bool {
-        self.field == Some(Field::Parts) && !(self.texts.is_empty() && self.items.is_empty())
+    pub(super) fn is_content(&self, profile: &Profile) -> bool {
+        self.field == Some(Field::Parts)
+            && !is_required(profile)
+            && !(self.texts.is_empty() && self.items.is_empty())
     }
 
     /// The signature of the call with this id.
     pub(super) fn signature_of(&self, id: &str) -> Option<&str> {
-        let found = self.call_signatures.iter().find(|(known, _)| known == id);
-        found.map(|(_, signature)| signature.as_str())
+        self.call_signatures.get(id).map(String::as_str)
     }
 
     /// Writes its members of an assistant message.
     pub(super) fn write(&self, profile: &Profile, has_calls: bool, json: &mut Writer<'_>) {
-        let required =
-            has_calls && profile.reasoning_history == ReasoningHistory::RequiredOnToolCalls;
         let field = self.field.unwrap_or(Field::ReasoningContent);
         if field == Field::ReasoningDetails && !self.items.is_empty() {
             json.key("reasoning_details").begin_array();
             self.write_items(json);
             json.end_array();
-        } else if !matches!(field, Field::Parts | Field::Marked) && !self.texts.is_empty() {
-            self.write_text(json.key(match field {
-                Field::ReasoningText => "reasoning_text",
-                // OpenRouter takes `reasoning` where it has no items.
-                Field::Reasoning | Field::ReasoningDetails => "reasoning",
-                Field::Thinking => "thinking",
-                Field::ReasoningContent | Field::Parts | Field::Marked => "reasoning_content",
-            }));
-        } else if required {
-            json.key("reasoning_content").text("");
+            if !is_required(profile) {
+                return;
+            }
+        }
+        let name = match field {
+            // Whatever field another upstream gave it in.
+            _ if is_required(profile) => Field::ReasoningContent.name(),
+            Field::Parts | Field::Marked => return,
+            // OpenRouter takes `reasoning` where it has no items.
+            Field::ReasoningDetails => Field::Reasoning.name(),
+            field => field.name(),
+        };
+        if !self.texts.is_empty() || has_calls && is_required(profile) {
+            self.write_text(json.key(name));
         }
     }
 
@@ -147,4 +148,9 @@ impl<'a> Reasoning<'a> {
         }
         out.push(b'"');
     }
+}
+
+/// Whether the upstream refuses tool calls without `reasoning_content`.
+fn is_required(profile: &Profile) -> bool {
+    profile.reasoning_history == ReasoningHistory::RequiredOnToolCalls
 }

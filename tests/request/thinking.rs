@@ -161,6 +161,26 @@ fn own_reasoning_goes_back_where_it_came_from() {
 }
 
 #[test]
+fn reasoning_of_another_upstream_goes_back_in_the_field_that_is_required() {
+    let none = json!({});
+    for field in
+        [Field::Reasoning, Field::ReasoningText, Field::Thinking, Field::Parts, Field::Marked]
+    {
+        let message = returned(&signature(field, "a"), "a", "deepseek", none.clone());
+        let expected = json!({"reasoning_content": "a", "content": null});
+        let mut found = message.clone();
+        found.as_object_mut().unwrap().retain(|key, _| key != "role" && key != "tool_calls");
+        assert_eq!(found, expected, "{field:?}");
+    }
+    // A router that gives them may want the items too.
+    let mut details = signature(Field::ReasoningDetails, "a");
+    details.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
+    let message = returned(&details, "a", "deepseek", none);
+    assert_eq!(message["reasoning_content"], "a");
+    assert_eq!(message["reasoning_details"], json!([{"type": "reasoning.encrypted", "data": "E"}]));
+}
+
+#[test]
 fn what_the_client_was_not_shown_is_in_the_signature() {
     let mut hidden = signature(Field::ReasoningContent, "");
     hidden.full_text = Some("all of it \"".to_owned());
