@@ -95,7 +95,21 @@ impl<'a> UpstreamDocument<'a> {
 }
 
 impl KeyDocument {
+    /// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
+    /// nothing of it is quoted.
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Self::read_strictly(reader).map_err(|error| {
+            if error.is_syntax() {
+                return error;
+            }
+            Error::value(
+                "expected \"client\" or {\"secret\": NAME}, where NAME is an environment variable or \
+                 a Worker's secret; a key itself is never written here",
+            )
+        })
+    }
+
+    fn read_strictly(reader: &mut Reader<'_>) -> Result<Self, Error> {
         if reader.kind()? == Kind::String {
             setting::word(reader, &["client"])?;
             return Ok(Self::Client);
@@ -233,13 +247,21 @@ impl UpstreamDocument<'_> {
             KeyDocument::Client => Key::Client,
             KeyDocument::Secret(secret_name) => match secret(&secret_name) {
                 Some(value) if !value.is_empty() => Key::Secret(value),
-                _ => {
+                _ if is_variable(&secret_name) => {
                     return refuse(
                         path("key.secret"),
                         format!(
                             "expected a secret called {}, but found none",
                             quoted(&secret_name)
                         ),
+                    );
+                }
+                // It may be the key itself.
+                _ => {
+                    return refuse(
+                        path("key.secret"),
+                        "expected the name of a secret, but found none of that name; a key itself \
+                         is never written here",
                     );
                 }
             },
@@ -279,6 +301,11 @@ impl UpstreamDocument<'_> {
 
 fn is_visible_ascii(byte: u8) -> bool {
     byte.is_ascii_graphic()
+}
+
+/// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
+fn is_variable(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 impl ModelMap {
@@ -447,6 +474,24 @@ mod tests {
         let config = config(r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#).unwrap();
         assert_eq!(config.upstreams.get("a").unwrap().key, Key::Secret("sk-canary".to_owned()));
         assert!(!format!("{config:?}").contains("canary"));
+    }
+
+    #[test]
+    fn a_key_that_stands_in_the_document_is_never_quoted() {
+        for key in [
+            r#""sk-live-1""#,
+            r#"["sk-live-1"]"#,
+            r#"{"value":"sk-live-1"}"#,
+            r#"{"sk-live-1":true}"#,
+            r#"{"secret":"sk-live-1"}"#,
+            r#"{"secret":{"sk-live-1":1}}"#,
+            r#"{"secret":"KEY","sk-live-1":""}"#,
+        ] {
+            let error = config(&format!(r#"{{"upstreams":{{"a":{{"key":{key}}}}}}}"#)).unwrap_err();
+            assert!(error.starts_with("configuration: upstreams.a.key"), "{error}");
+            assert!(error.ends_with("a key itself is never written here"), "{error}");
+            assert!(!error.contains("live"), "{error}");
+        }
     }
 
     #[test]
