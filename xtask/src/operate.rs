@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
-use crate::hosts::{Host, gateway};
+use crate::hosts::{Host, envoy, gateway};
 use crate::http::{self, Url};
 use crate::run::{self, Serving};
 use crate::{build, setup, workspace};
@@ -51,6 +51,10 @@ pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
     command.args([gateway::binary()?, setup::envoy()?, build::ready(&build::FILTER)?]);
+    // What `run` gives Envoy for an upstream with TLS.
+    let authorities = envoy::authorities();
+    let upstream = Url::parse("https://api.openai.com/v1")?;
+    command.args([envoy::transport(&upstream, &authorities), authorities]);
     each(&mut command)
 }
 

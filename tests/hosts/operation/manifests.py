@@ -1,7 +1,10 @@
 """The deployment manifests: each is well formed, its configuration is one that Creole reads, its
-statistics have the labels of `envoy/envoy.yaml`, and Envoy takes its configuration.
+statistics have the labels of `envoy/envoy.yaml`, and Envoy takes its configuration, with and without TLS,
+as the template and the recipes of `docs/envoy.md` say it.
 
-    manifests.py ROOT CREOLE ENVOY WASM
+    manifests.py ROOT CREOLE ENVOY WASM TLS AUTHORITIES
+
+TLS is the transport socket of `cargo xtask run`, AUTHORITIES the file of roots on this machine.
 """
 
 import json
@@ -34,17 +37,31 @@ def members(value, name):
             yield from members(member, name)
 
 
-def rendered(root, wasm, config):
+def commented(template):
+    """The transport socket with TLS that the template's comment shows."""
+    comment = re.sub(r"\n# +", " ", template)
+    return re.search(r"where HOST is UPSTREAM_HOST: (\{.*?\}) \(all in one line", comment)[1]
+
+
+def recipes(page):
+    """Creole's configuration and the commands of each recipe of a page: what follows `json` is `sh`."""
+    blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
+    for (kind, document), (_, commands) in zip(blocks, blocks[1:]):
+        if kind == "json" and "envoy/envoy.yaml" in commands:
+            yield document, commands
+
+
+def rendered(root, wasm, config, transport=json.dumps(RAW)):
     values = {
         "LISTEN_ADDRESS": "127.0.0.1", "LISTEN_PORT": "0", "ADMIN_ADDRESS": "127.0.0.1", "ADMIN_PORT": "0",
-        "UPSTREAM_HOST": "localhost", "UPSTREAM_PORT": "1", "UPSTREAM_TRANSPORT": json.dumps(RAW),
+        "UPSTREAM_HOST": "localhost", "UPSTREAM_PORT": "1", "UPSTREAM_TRANSPORT": transport,
         "WASM_PATH": wasm, "SECRET_NAMES": "[]", "CREOLE_CONFIG": config,
     }
     text = (root / "envoy/envoy.yaml").read_text()
     return re.sub(r"\{\{([A-Z_]+)\}\}", lambda found: values[found[1]], text)
 
 
-def main(root, creole, envoy, wasm):
+def main(root, creole, envoy, wasm, tls, authorities):
     check, root = Checks(), pathlib.Path(root)
     folder = pathlib.Path(tempfile.mkdtemp())
 
@@ -63,6 +80,28 @@ def main(root, creole, envoy, wasm):
     done = validated("good", good)
     check("Envoy takes envoy.yaml", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
     check("Envoy refuses a wrong one", validated("wrong", good.replace("codec_type: AUTO", "codec_typo: AUTO")).returncode != 0)
+    documented = commented((root / "envoy/envoy.yaml").read_text())
+    roots = "/etc/ssl/certs/ca-certificates.crt"
+    for name, transport in {"run": tls, "envoy.yaml": documented.replace("HOST", "api.openai.com").replace(roots, authorities)}.items():
+        done = validated("tls", rendered(root, wasm, "{}", transport))
+        check(f"Envoy takes TLS as {name} says it", done.returncode == 0, done.stderr[-500:])
+        check(f"{name}: whose certificate it is is checked", "auto_sni_san_validation" in transport, transport)
+    check("the template says where roots are", roots in documented, documented)
+    found = list(recipes((root / "docs/envoy.md").read_text()))
+    check("docs/envoy.md has both recipes", len(found) == 2, str(len(found)))
+    for number, (document, commands) in enumerate(found):
+        recipe = folder / str(number)
+        recipe.mkdir()
+        (recipe / "creole.json").write_text(document)
+        (recipe / "envoy").symlink_to(root / "envoy")
+        (recipe / "dist").mkdir()
+        (recipe / "dist/creole.wasm").symlink_to(wasm)
+        (recipe / "bin").mkdir()
+        (recipe / "bin/envoy").symlink_to(envoy)
+        commands = commands.replace("envoy -c", "envoy --mode validate -c").replace(roots, authorities)
+        paths = {**os.environ, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
+        done = subprocess.run(["sh", "-ec", commands], cwd=recipe, env=paths, capture_output=True, text=True)
+        check(f"docs/envoy.md: recipe {number}", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
     tags = sorted(map(str, next(members(yaml.safe_load(good), "stats_tags"))))
     # From here on, what only a cluster could run.
     for name, kinds in {

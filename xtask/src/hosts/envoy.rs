@@ -68,15 +68,30 @@ fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Vec<(&'static str, S
         ("ADMIN_PORT", admin.port().to_string()),
         ("UPSTREAM_HOST", host.clone()),
         ("UPSTREAM_PORT", port.to_string()),
-        ("UPSTREAM_TRANSPORT", transport(&plan.upstream)),
+        ("UPSTREAM_TRANSPORT", transport(&plan.upstream, &authorities())),
         ("WASM_PATH", filter.display().to_string()),
         ("SECRET_NAMES", json!(plan.secrets).to_string()),
         ("CREOLE_CONFIG", plan.config.clone()),
     ]
 }
 
+/// The file of trusted authorities: `SSL_CERT_FILE`, as other programs read it (an authority of one's
+/// own, such as a company's proxy), else the roots of the system. Envoy's `system_root_certs` will not
+/// do: it refuses `auto_sni_san_validation` beside it.
+pub(crate) fn authorities() -> String {
+    const PLACES: [&str; 3] = [
+        "/etc/ssl/certs/ca-certificates.crt", // Debian, Ubuntu, Arch
+        "/etc/pki/tls/certs/ca-bundle.crt",   // Fedora, Red Hat
+        "/etc/ssl/cert.pem",                  // Alpine, macOS
+    ];
+    std::env::var("SSL_CERT_FILE").unwrap_or_else(|_| {
+        let found = PLACES.iter().find(|place| Path::new(place).is_file());
+        (*found.unwrap_or(&PLACES[0])).to_owned()
+    })
+}
+
 /// The transport socket: JSON, which is YAML too.
-fn transport(upstream: &Url) -> String {
+pub(crate) fn transport(upstream: &Url, authorities: &str) -> String {
     const TYPES: &str = "type.googleapis.com/envoy.extensions.transport_sockets";
     if !upstream.tls {
         let config = json!({"@type": format!("{TYPES}.raw_buffer.v3.RawBuffer")});
@@ -85,11 +100,7 @@ fn transport(upstream: &Url) -> String {
         });
         return socket.to_string();
     }
-    // As other programs read it: an authority of one's own, such as a company's proxy.
-    let trusted = match std::env::var("SSL_CERT_FILE") {
-        Ok(chosen) => json!({"trusted_ca": {"filename": chosen}}),
-        Err(_) => json!({"system_root_certs": {}}),
-    };
+    let trusted = json!({"trusted_ca": {"filename": authorities}});
     json!({
         "name": "envoy.transport_sockets.tls",
         "typed_config": {
