@@ -4,7 +4,7 @@
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
 use creole::Failure;
-use creole::config::Upstream;
+use creole::config::{Log, Upstream};
 use creole::translate::headers::own_credential;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, Headers};
@@ -40,7 +40,9 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
             response
         }
         Err(error) => {
-            worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            if live.exchange.config().settings.log >= Log::Warn {
+                worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            }
             live.fail(Failure::Unreachable(http::reason(&error).to_owned()))
         }
     }

@@ -4,6 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
+use creole::config::Log;
 use creole::error::{Error, Fault, Kind};
 use creole::ids::Ids;
 use creole::{Failure, Head, RequestHead, UpstreamRequest};
@@ -121,7 +122,9 @@ async fn exchange(
     let response = match answered {
         Ok(response) => response,
         Err(error) => {
-            worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            if live.exchange.config().settings.log >= Log::Warn {
+                worker::console_warn!("upstream {name}: {}", http::describe(&error));
+            }
             let failure = Failure::Unreachable(http::reason(&error).to_owned());
             return Answered::Response(live.fail(failure));
         }
