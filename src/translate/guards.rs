@@ -135,12 +135,16 @@ impl Guarded {
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
         for stuck in verdict.stuck.iter().filter(is_open) {
             let toolset = stuck.toolset.as_deref();
-            let outgoing = match tools.withhold(&stuck.name, toolset) {
-                Some(outgoing) => outgoing,
+            let names = match tools.withhold(&stuck.name, toolset) {
+                Some(outgoing) => vec![outgoing],
                 // For the other reason as well.
                 None if self.withholds(&stuck.name) => continue,
-                // There is no such tool, and the model calls it all the same.
-                None => tools.outgoing_name(&stuck.name, toolset).into_owned(),
+                // There is no such tool, and the model calls it all the same, by the name that it made up or
+                // by the one that it finds in the history.
+                None => vec![
+                    tools.outgoing_name(&stuck.name, toolset).into_owned(),
+                    stuck.name.clone().into_owned(),
+                ],
             };
             match breaker.action {
                 BreakerAction::Error => {
@@ -156,8 +160,8 @@ impl Guarded {
                 BreakerAction::Withhold => {
                     match &mut self.withheld {
                         Withheld::All => {}
-                        Withheld::Some(names) => names.push(outgoing),
-                        Withheld::Nothing => self.withheld = Withheld::Some(vec![outgoing]),
+                        Withheld::Some(known) => known.extend(names),
+                        Withheld::Nothing => self.withheld = Withheld::Some(names),
                     }
                     self.names.push(stuck.name.clone().into_owned());
                 }

@@ -239,6 +239,22 @@ fn a_tool_that_does_not_exist_is_stopped_as_others_are() {
 }
 
 #[test]
+fn a_tool_that_does_not_exist_is_stopped_whatever_its_name_is() {
+    for name in ["my.tool", "Bash tool", "shell()", "\u{e9}", &"x".repeat(70)] {
+        let ghosts = rounds(6, |_, id| (call(id, name, json!({})), failed(id, "No such tool")));
+        let imitates = |_: &Value| (200, calls(name, &json!({})));
+        let turn = ask(&config(json!({})), &request(&ghosts, &shell()), &imitates, false);
+        assert_eq!(turn.body["stop_reason"], "end_turn", "{name}");
+        // And by the name that it has in the history, where the upstream takes no such names.
+        let sent_as = sent(&ghosts, &shell(), json!({}));
+        let sent_as = sent_as.sent["messages"][1]["tool_calls"][0]["function"]["name"].clone();
+        let again = |_: &Value| (200, calls(sent_as.as_str().unwrap(), &json!({})));
+        let turn = ask(&config(json!({})), &request(&ghosts, &shell()), &again, false);
+        assert_eq!(turn.body["stop_reason"], "end_turn", "{name}");
+    }
+}
+
+#[test]
 fn a_withheld_tool_that_the_model_calls_all_the_same_does_not_reach_the_client() {
     let imitates = |_: &Value| (200, calls("shell", &json!({})));
     let turn = ask(&config(json!({})), &request(&shells(6), &shell()), &imitates, false);
