@@ -466,13 +466,13 @@ impl<'a> Source<'a, '_> {
             }
             Ok(true)
         })?;
-        Ok(Block::ToolUse(ToolUse {
-            at,
-            id: required(id, "id")?,
-            name: required(name, "name")?,
-            toolset,
-            input: required(input, "input")?,
-        }))
+        let (id, name) = (required(id, "id")?, required(name, "name")?);
+        if input.is_none() && !self.warnings.strict() {
+            self.warnings.add("tool_input_not_object");
+            input = Some(Raw::of("{}"));
+        }
+        let input = required(input, "input")?;
+        Ok(Block::ToolUse(ToolUse { at, id, name, toolset, input }))
     }
 
     fn tool_result(&mut self) -> Read<Block<'a>> {

@@ -64,6 +64,8 @@ pub struct Request<'a> {
     pub bill_to_user: bool,
     /// Whether there is a `thread`.
     pub thread: bool,
+    /// How many of its tools and blocks have a `cache_control`.
+    pub breakpoints: usize,
     /// Whether a text in it names half a surrogate pair.
     pub has_halves: bool,
 }
@@ -146,6 +148,8 @@ impl<'a> Request<'a> {
             Ok(true)
         })?;
         request.has_halves = source.reader.has_halves();
+        let tools = request.tools.iter().filter(|tool| tool.cached).count();
+        request.breakpoints = source.breakpoints.saturating_add(tools);
         request.model = required(model, "model")?;
         request.messages = required(messages, "messages")?;
         request.output_schema = request.output_schema.or(old_format);
@@ -203,8 +207,8 @@ impl<'a> Request<'a> {
                 })?;
             }
             "fallbacks" => {
-                source.raw()?;
-                self.fallbacks = true;
+                let is_empty = |byte: u8| matches!(byte, b'[' | b']') || byte.is_ascii_whitespace();
+                self.fallbacks = !source.raw()?.bytes().all(is_empty);
             }
             "fallback_credit_token" => {
                 source.raw()?;
@@ -219,7 +223,12 @@ impl<'a> Request<'a> {
                 Ok(true)
             })?,
             "thread" => self.thread = source.ignore(Kind::Object)?,
-            "cache_control" => return source.cache_control(),
+            "cache_control" => {
+                // That of no block.
+                let blocks = source.breakpoints;
+                source.cache_control()?;
+                source.breakpoints = blocks;
+            }
             "diagnostics" => return source.ignore(Kind::Object),
             // The SDKs turn these into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => {

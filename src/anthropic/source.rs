@@ -37,6 +37,8 @@ pub(super) struct Source<'a, 'w> {
     pub(super) warnings: &'w mut Warnings,
     /// The numbers of the message and of the block in it that are read.
     pub(super) place: (usize, usize),
+    /// How many blocks had a `cache_control`.
+    pub(super) breakpoints: usize,
 }
 
 /// Reads the whole of `body` with `read`, and gives errors their paths.
@@ -46,7 +48,8 @@ pub(super) fn read_body<'a, T>(
     warnings: &mut Warnings,
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
-    let mut source = Source { body, reader: Reader::new(body, depth_max), warnings, place: (0, 0) };
+    let reader = Reader::new(body, depth_max);
+    let mut source = Source { body, reader, warnings, place: (0, 0), breakpoints: 0 };
     let result = read(&mut source).and_then(|value| {
         source.reader.end()?;
         Ok(value)
@@ -175,6 +178,7 @@ impl<'a> Source<'a, '_> {
 
     /// `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h"}`.
     pub(super) fn cache_control(&mut self) -> Read<bool> {
+        self.breakpoints = self.breakpoints.saturating_add(1);
         self.object(|source, key| match key {
             "type" | "ttl" => source.ignore(Kind::String),
             _ => Ok(false),

@@ -25,6 +25,8 @@ pub struct ToolDefinition<'a> {
     pub description: Option<Str<'a>>,
     /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
     pub input_schema: Option<Raw<'a>>,
+    /// Whether there is a `cache_control`.
+    pub cached: bool,
     /// `input_examples`, each an object.
     pub input_examples: Vec<Raw<'a>>,
     /// `strict`
@@ -117,7 +119,8 @@ impl<'a> ToolDefinition<'a> {
                 self.read_function()?;
             }
             // What cannot be passed on, and changes nothing in what the model may answer.
-            "cache_control" | "eager_input_streaming" => drop(reader.skip()?),
+            "cache_control" => self.cached = optional(reader, Reader::skip)?.is_some(),
+            "eager_input_streaming" => drop(reader.skip()?),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
                     return Ok(false);

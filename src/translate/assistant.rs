@@ -176,7 +176,8 @@ impl<'a> Messages<'_, 'a> {
             });
         } else {
             self.bad_input(call)?;
-            json.text("{}");
+            let inside = tool_input::unwrapped(&call.input);
+            string(json, |out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
         json.end_object();
         let signature = reasoning.signature_of(&id).or_else(|| reasoning.signature_of(&client_id));

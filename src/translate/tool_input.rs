@@ -1,8 +1,20 @@
+//! Inputs in the history that are not as the model wrote them.
+//!
 //! n8n writes the id of a call into the input that it sends back: `{"query": "x", "id":
 //! "toolu_…"}`. A model that imitates its history would begin to send ids of its own.
 
 use crate::json::{Kind, Reader, Str, Writer};
 use crate::words;
+
+/// The object inside of a JSON string: some clients keep inputs as texts.
+pub(super) fn unwrapped(input: &str) -> Option<String> {
+    let inside = Reader::new(input, 1).string().ok()?.decode();
+    let mut reader = Reader::new(&inside, 128);
+    let is_object = reader.kind().ok()? == Kind::Object;
+    let object = reader.skip().ok()?;
+    reader.end().ok()?;
+    is_object.then(|| object.to_owned())
+}
 
 /// The input without a member `id` that is the id of the call, where the tool's schema has no such
 /// property; nothing where there is nothing to leave out.
@@ -59,6 +71,16 @@ fn has_property(schema: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_in_a_string_is_found_and_nothing_else() {
+        assert_eq!(unwrapped(r#"" {\"a\": \"b\\n\"}\n""#), Some(r#"{"a": "b\n"}"#.to_owned()));
+        for other in
+            [r#""{\"a\":""#, r#""{} {}""#, r#""[1]""#, r#""x""#, r#""""#, "7", "[{}]", "null"]
+        {
+            assert_eq!(unwrapped(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn only_the_echo_of_the_call_id_is_left_out() {

@@ -177,12 +177,12 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Unknown(tag) if self.warnings.strict() => return Err(Refused::Tag(shown(tag))),
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
-            Block::Image(_) => self.warnings.dropped("assistant_image")?,
+            Block::Image(_) => self.assistant_image()?,
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &document.source
                     && inner.iter().any(|block| matches!(block, Block::Image(_)))
                 {
-                    self.warnings.dropped("assistant_image")?;
+                    self.assistant_image()?;
                 }
                 self.turns.block(Block::Document(document));
             }
@@ -192,6 +192,14 @@ impl<'a> Reading<'_, '_, 'a> {
             | Block::ToolReference(_)
             | Block::BrowserState { .. } => self.turns.block(block),
         }
+        Ok(())
+    }
+
+    fn assistant_image(&mut self) -> Result<(), Refused> {
+        if self.warnings.strict() {
+            return Err(Refused::Unsupported);
+        }
+        self.warnings.add_named("dropped", "assistant_image");
         Ok(())
     }
 

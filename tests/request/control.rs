@@ -95,6 +95,8 @@ fn promises_that_cannot_be_kept_are_refused() {
 fn what_has_no_counterpart_is_dropped_with_a_warning_or_without() {
     for (field, value, warning) in [
         ("fallbacks", json!("default"), "dropped:fallbacks"),
+        ("fallbacks", json!([{"model": "m"}]), "dropped:fallbacks"),
+        ("fallbacks", json!([]), ""),
         ("fallback_credit_token", json!("t"), "dropped:fallback_credit_token"),
         ("speed", json!("fast"), "dropped:speed"),
         ("speed", json!("standard"), ""),
@@ -141,7 +143,15 @@ fn what_has_no_counterpart_is_dropped_with_a_warning_or_without() {
 
 #[test]
 fn strict_mode_refuses_what_would_be_dropped() {
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "AA=="});
+    let image = json!({"type": "image", "source": source});
+    let shown = json!([user("q"), assistant(json!([text("a"), image])), user("r")]);
+    assert_eq!(warned(json!({"messages": shown})), "dropped:assistant_image");
     for (request, message) in [
+        (
+            json!({"messages": shown}),
+            "messages[1].content[1]: this is not supported by this gateway",
+        ),
         (json!({"novel": 1}), "novel: Extra inputs are not permitted"),
         (json!({"fallbacks": "default"}), "fallbacks: this is not supported by this gateway"),
         (json!({"top_k": 4}), "top_k: this is not supported by this gateway"),

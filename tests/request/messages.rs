@@ -299,6 +299,31 @@ fn n8n_may_echo_the_id_in_the_input() {
 }
 
 #[test]
+fn an_input_that_was_lost_or_put_into_a_string_is_mended() {
+    for (input, arguments) in [
+        (Some(json!(null)), "{}"),
+        (None, "{}"),
+        (Some(json!("{\"a\": 1}")), "{\"a\":1}"),
+        (Some(json!("[1]")), "{}"),
+        (Some(json!([{}])), "{}"),
+    ] {
+        let mut call = call("toolu_1");
+        match input {
+            Some(input) => call["input"] = input,
+            None => drop(call.as_object_mut().unwrap().remove("input")),
+        }
+        let history = json!({"messages": [
+            user("q"), assistant(json!([call])), user(json!([result("toolu_1", "ok")])),
+        ]});
+        let (sent, warned) = try_with(&Config::default(), &whole(history.clone()));
+        let sent = sent.unwrap().0;
+        assert_eq!(sent["messages"][1]["tool_calls"][0]["function"]["arguments"], arguments);
+        assert_eq!(warned, "tool_input_not_object", "{call}");
+        assert!(refused_strictly(history).starts_with("messages[1].content[0].input: "));
+    }
+}
+
+#[test]
 fn an_input_that_is_not_an_object_becomes_an_empty_one() {
     let history = json!([
         user("q"),

@@ -14,7 +14,7 @@ use crate::words;
 const DEPTH_MAX: u32 = 128;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
-/// is added: several servers refuse a function without them.
+/// is added, and `null` for one of them or for `required` left out: several servers refuse that.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     if dialect == ToolSchema::Full && is_complete(schema) {
         json.raw(schema);
@@ -30,24 +30,26 @@ pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     }
 }
 
-/// Whether the schema has what every function needs.
+/// Whether the schema has what every function needs, and no `null` that would be refused.
 fn is_complete(schema: &str) -> bool {
     let mut reader = Reader::new(schema, DEPTH_MAX);
-    let (mut typed, mut properties) = (false, false);
+    let (mut typed, mut properties, mut refused) = (false, false, false);
+    let has_null = words::has(schema, "null");
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let given = reader.kind()? != Kind::Null;
             typed |= given && key == "type";
             properties |= given && key == "properties";
-            if typed && properties {
+            refused |= !given && key == "required";
+            if typed && properties && !has_null {
                 break;
             }
             reader.skip()?;
         }
         Ok::<(), json::Error>(())
     };
-    read().is_ok() && typed && properties
+    read().is_ok() && typed && properties && !refused
 }
 
 /// What the value of a keyword is made of.
@@ -172,7 +174,7 @@ impl Walk {
         while let Some(key) = reader.next_key()? {
             let keyword = key.decode();
             // A `null` here would be a second `type`.
-            let replaced = root && matches!(keyword.as_ref(), "type" | "properties");
+            let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
             if replaced && reader.null()? {
                 continue;
             }

@@ -21,6 +21,10 @@ fn what_a_function_needs_is_added() {
         (r#"{"type":null,"properties":null}"#, r#"{"type":"object","properties":{}}"#),
         (r#"{"type":"object"}"#, r#"{"type":"object","properties":{}}"#),
         (
+            r#"{"type":"object","properties":{"a":{}},"required":null}"#,
+            r#"{"type":"object","properties":{"a":{}}}"#,
+        ),
+        (
             r#"{"properties":{"a":{}},"required":["a"]}"#,
             r#"{"type":"object","properties":{"a":{}},"required":["a"]}"#,
         ),
