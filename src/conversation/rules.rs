@@ -8,6 +8,9 @@ use crate::error::Error;
 /// Most messages in a request.
 const MESSAGES_MAX: usize = 100_000;
 
+/// Most blocks with `cache_control`.
+const BREAKPOINTS_MAX: usize = 4;
+
 /// What no upstream can answer, strict or not.
 ///
 /// # Errors
@@ -49,6 +52,12 @@ pub fn check_strictly(request: &Request<'_>) -> Result<(), Error> {
     for (at, message) in messages.iter().enumerate() {
         check_texts(at, message, at == last)?;
         check_ids(at, message)?;
+    }
+    if request.breakpoints > BREAKPOINTS_MAX {
+        return Err(Error::invalid(format!(
+            "A maximum of {BREAKPOINTS_MAX} blocks with cache_control may be provided. Found {}.",
+            request.breakpoints
+        )));
     }
     check_thinking(request)
 }
@@ -127,5 +136,37 @@ fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
             "Thinking may not be enabled when tool_choice forces tool use.",
         ));
     }
-    Ok(())
+    check_tool_loop(&request.messages)
+}
+
+/// While tools run, the thinking that led to their calls must still be there: that of any message
+/// since a person wrote, because one that goes on after a result need not think again.
+fn check_tool_loop(messages: &[Message<'_>]) -> Result<(), Error> {
+    let has_results = |message: &Message<'_>| {
+        message.content.iter().any(|block| matches!(block, Block::ToolResult(_)))
+    };
+    if !messages.last().is_some_and(has_results) {
+        return Ok(());
+    }
+    let mut found = None;
+    for (at, message) in messages.iter().enumerate().rev() {
+        match (message.role, message.content.first()) {
+            (Role::User, _) if !has_results(message) => break,
+            (Role::Assistant, Some(Block::Text(_))) => {
+                found.get_or_insert((at, "text"));
+            }
+            (Role::Assistant, Some(Block::ToolUse(_))) => {
+                found.get_or_insert((at, "tool_use"));
+            }
+            (Role::Assistant, _) => return Ok(()),
+            _ => {}
+        }
+    }
+    let Some((at, kind)) = found else { return Ok(()) };
+    Err(Error::invalid(format!(
+        "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
+         `{kind}`. When `thinking` is enabled, a final `assistant` message must start with a \
+         thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). To \
+         avoid this requirement, disable `thinking`."
+    )))
 }

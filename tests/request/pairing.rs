@@ -154,6 +154,81 @@ fn a_call_is_answered_in_the_message_after_it_and_no_later() {
     assert_eq!(refused_strictly(late), error.message);
 }
 
+/// A tool loop whose messages of the assistant begin with these blocks.
+fn tool_loop(first: &[Option<Value>]) -> Value {
+    let mut messages = vec![user("q")];
+    for (at, first) in first.iter().enumerate() {
+        let id = format!("t{at}");
+        let blocks: Vec<Value> = first.iter().cloned().chain([call(&id)]).collect();
+        messages.extend([assistant(blocks), user(json!([result(&id, "r")]))]);
+    }
+    json!({
+        "max_tokens": 4096,
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "messages": messages,
+    })
+}
+
+fn loops_need_thinking() {
+    let thinking = json!({"type": "thinking", "thinking": "t", "signature": "s"});
+    let message = |at: usize, kind: &str| {
+        format!(
+            "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{kind}`. When \
+             `thinking` is enabled, a final `assistant` message must start with a thinking block (preceeding \
+             the lastmost set of `tool_use` and `tool_result` blocks). To avoid this requirement, disable \
+             `thinking`."
+        )
+    };
+    assert_eq!(refused_strictly(tool_loop(&[Some(text("a"))])), message(1, "text"));
+    assert_eq!(refused_strictly(tool_loop(&[None, None])), message(3, "tool_use"));
+    let strict = config("default", json!({}), json!({"strict": true}));
+    let mut over = tool_loop(&[None]);
+    over["messages"].as_array_mut().unwrap().push(assistant("a"));
+    over["messages"].as_array_mut().unwrap().push(user("r"));
+    let mut adaptive = tool_loop(&[None]);
+    adaptive["thinking"] = json!({"type": "adaptive"});
+    for good in [
+        tool_loop(&[Some(thinking.clone())]),
+        tool_loop(&[Some(thinking), None]),
+        tool_loop(&[Some(json!({"type": "redacted_thinking", "data": "d"}))]),
+        over,
+        adaptive,
+    ] {
+        assert_eq!(try_with(&strict, &whole(good)).0.map(drop), Ok(()));
+    }
+}
+
+#[test]
+fn strict_mode_allows_four_blocks_with_cache_control() {
+    let cached = |mut block: Value| {
+        block["cache_control"] = json!({"type": "ephemeral"});
+        block
+    };
+    let request = |system: usize| {
+        let tool = json!({"name": "w", "input_schema": {"type": "object", "properties": {}}});
+        let mut plain = tool.clone();
+        plain["name"] = json!("x");
+        plain["cache_control"] = json!(null);
+        json!({
+            "cache_control": {"type": "ephemeral"},
+            "tools": [cached(tool), plain],
+            "system": vec![cached(text("s")); system],
+            "messages": [
+                user(json!([cached(text("q"))])),
+                assistant(json!([call("t")])),
+                user(json!([cached(result("t", "r"))])),
+            ],
+        })
+    };
+    assert_eq!(
+        refused_strictly(request(2)),
+        "A maximum of 4 blocks with cache_control may be provided. Found 5."
+    );
+    let strict = config("default", json!({}), json!({"strict": true}));
+    assert_eq!(try_with(&strict, &whole(request(1))).0.map(drop), Ok(()));
+    assert_eq!(warned(request(2)), "");
+}
+
 #[test]
 fn strict_mode_enforces_the_rules_of_the_conversation() {
     for (request, message) in [
@@ -191,6 +266,7 @@ fn strict_mode_enforces_the_rules_of_the_conversation() {
     ] {
         assert_eq!(refused_strictly(request), message);
     }
+    loops_need_thinking();
     let compaction = json!({"type": "compaction", "content": "S"});
     let config = config("default", json!({}), json!({"strict": true}));
     let compacted = whole(json!({"messages": [assistant(json!([compaction])), user("b")]}));
