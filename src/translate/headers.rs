@@ -59,7 +59,7 @@ const OLDEST_VERSION: &str = "2023-06-01";
 pub fn kept(headers: &[Header]) -> Vec<Header> {
     let mut kept = Vec::new();
     for name in TRACE.into_iter().chain(NEEDED) {
-        pass(headers, name, name, &mut kept);
+        pass(headers, name, &mut kept);
     }
     kept
 }
@@ -93,21 +93,19 @@ pub fn to_messages_upstream(
     key: &Key,
     stream: bool,
 ) -> Result<Vec<Header>, Error> {
-    let bearer = authorization(client, key)?;
+    authorization(client, key)?;
     let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));
     let credentials = match own_credential(key, Protocol::Anthropic) {
         Some(own) => vec![own],
         None => {
             let given = |name| sent(name).map(|value| (name, value.to_owned()));
-            let both = [given("x-api-key"), given("authorization")];
-            let both: Vec<_> = both.into_iter().flatten().collect();
-            if both.is_empty() { vec![("authorization", bearer)] } else { both }
+            [given("x-api-key"), given("authorization")].into_iter().flatten().collect()
         }
     };
     let mut headers = with_credentials(client, stream, credentials);
     let version = sent("anthropic-version").unwrap_or(OLDEST_VERSION);
     headers.push(("anthropic-version".to_owned(), version.to_owned()));
-    pass(client, "anthropic-beta", "anthropic-beta", &mut headers);
+    pass(client, "anthropic-beta", &mut headers);
     Ok(headers)
 }
 
@@ -153,7 +151,7 @@ fn with_credentials(
     .collect();
     headers.extend(credentials.into_iter().map(|(name, value)| (name.to_owned(), value)));
     for name in TRACE {
-        pass(client, name, name, &mut headers);
+        pass(client, name, &mut headers);
     }
     headers
 }
@@ -222,11 +220,11 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     headers
 }
 
-/// Appends the values of `from` under the name `to`.
-fn pass(headers: &[Header], from: &str, to: &str, out: &mut Vec<Header>) {
-    let values = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(from));
+/// Appends the values of `name`.
+fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
+    let values = headers.iter().filter(|(sent, _)| sent.eq_ignore_ascii_case(name));
     for (_, value) in values.filter(|(_, value)| is_value(value.trim())).take(VALUES_MAX) {
-        out.push((to.to_owned(), value.trim().to_owned()));
+        out.push((name.to_owned(), value.trim().to_owned()));
     }
 }
 
