@@ -100,7 +100,7 @@ pub fn errors(data: &[u8]) {
         if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked) {
             told(&error);
         }
-        told(&error::from_object(None, &String::from_utf8_lossy(body), &asked));
+        told(&error::from_object(&String::from_utf8_lossy(body), &asked));
     }
 }
 

@@ -319,7 +319,7 @@ impl Machine {
         }
         // A call of which the client has seen a part must not look complete.
         if !error::is_content_filter(raw, &self.asked) || self.is_in_call() {
-            return Err(error::from_object(None, raw, &self.asked));
+            return Err(error::from_object(raw, &self.asked));
         }
         self.start(out);
         self.finish = Some("content_filter".to_owned());

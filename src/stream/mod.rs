@@ -301,7 +301,7 @@ fn handle_event(
             }
             _ if event.is_error => {
                 return match messages {
-                    Some(_) => Err(error::from_object(None, data, &machine.asked)),
+                    Some(_) => Err(error::from_object(data, &machine.asked)),
                     None => machine.fail(data, out),
                 };
             }

@@ -68,12 +68,10 @@ pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
 /// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
-/// `status_hint` is the status that counts when the object names none.
 #[must_use]
-pub fn from_object(status_hint: Option<u16>, object: &str, asked: &Asked) -> Error {
+pub fn from_object(object: &str, asked: &Asked) -> Error {
     let said = Said::read(object);
-    let hint = status_hint.filter(|status| (400..600).contains(status));
-    let status = said.status.or(hint).or_else(|| said.status_of_codes()).unwrap_or(502);
+    let status = said.status.or_else(|| said.status_of_codes()).unwrap_or(502);
     let mut error = error(status, &said, asked);
     if said.message.is_empty() && error.status == 502 {
         "Upstream reported an error".clone_into(&mut error.message);

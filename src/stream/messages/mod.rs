@@ -123,7 +123,7 @@ impl Messages {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if name == "error" {
-            return Err(error::from_object(None, data, &machine.asked));
+            return Err(error::from_object(data, &machine.asked));
         }
         let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
             repaired(machine, "unknown_event");
