@@ -21,12 +21,13 @@ use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
 use super::reasoning;
+use super::rules::Rules;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::text_filter::{Piece, TextFilter};
 use super::thinking::Thinking;
-use crate::asked::{self, Asked};
-use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
+use crate::asked::Asked;
+use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, Str};
@@ -154,45 +155,6 @@ impl Block {
             Self::Text { has_text, .. } => *has_text,
             Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
             Self::Tool(_) => true,
-        }
-    }
-}
-
-/// What of the configuration concerns answers.
-#[derive(Clone, Debug)]
-pub(super) struct Rules {
-    /// Calls are sent when they are complete.
-    pub(super) buffered: bool,
-    pub(super) invalid: InvalidToolCall,
-    /// Inputs are checked against the schemas of their tools.
-    pub(super) checks_schema: bool,
-    pub(super) thinking: asked::Thinking,
-    pub(super) depth_max: u32,
-    pub(super) waiting_bytes_max: usize,
-    pub(super) response_bytes_max: usize,
-}
-
-impl Rules {
-    fn of(settings: &Settings, asked: &Asked) -> Self {
-        let thinking = match settings.reasoning {
-            Reasoning::OnRequest => asked.thinking,
-            Reasoning::Never => asked::Thinking::Hidden,
-            Reasoning::Always => match asked.thinking {
-                asked::Thinking::Hidden => asked::Thinking::Shown,
-                chosen => chosen,
-            },
-        };
-        // A call can be withheld only while nothing of it has been sent.
-        let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
-        Self {
-            buffered: !asked.stream || withholds || settings.tool_stream == ToolStream::Buffered,
-            invalid: settings.invalid_tool_call,
-            checks_schema: settings.invalid_tool_call != InvalidToolCall::Pass
-                || settings.tool_stream == ToolStream::Buffered,
-            thinking,
-            depth_max: settings.depth_max,
-            waiting_bytes_max: settings.waiting_bytes_max,
-            response_bytes_max: settings.response_bytes_max,
         }
     }
 }

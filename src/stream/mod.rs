@@ -21,6 +21,7 @@ mod machine;
 mod messages;
 mod pump;
 mod reasoning;
+mod rules;
 mod scan;
 mod sink;
 mod snapshots;
@@ -162,13 +163,14 @@ impl Answer {
             Some(Item::Object(text) | Item::Unreadable(text))
                 if !alone && text.starts_with('{') =>
             {
-                let event = Event { data: body.into(), is_error: false, name: None };
+                let event = Event { data: body.into(), ..Event::default() };
                 let result = handle_event(&mut self.machine, &mut self.messages, &event, out);
                 self.settle(result)?;
                 self.handle_end(true, out)
             }
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
                 Some(text) if Reader::new(&text, 128).skip().is_ok() => {
+                    self.machine.warnings.add("upstream_json_repaired");
                     self.handle_whole(text.as_bytes(), out)
                 }
                 _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
@@ -315,6 +317,10 @@ fn handle_event(
                 Err(_) => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
             Item::Unreadable(_) if event.name == Some("ping") => {}
+            // A note to people, of a kind that clients do not know.
+            Item::Unreadable(text) if event.is_other && !text.starts_with('{') => {
+                machine.warnings.add("upstream_event_dropped");
+            }
             Item::Unreadable(text) if !text.starts_with('{') => has_more = true,
             Item::Unreadable(text) => {
                 let repaired = framing::repaired(text).unwrap_or_default();

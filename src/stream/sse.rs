@@ -4,9 +4,9 @@
 //! line end or of a character: only whole lines are looked at. Each byte is searched once and
 //! copied at most twice, however small the pieces are; once, in an event of one line.
 //!
-//! More is accepted than the standard allows: field names in capitals and behind padding, a last event without its blank line, events with no
-//! blank line between them, a line that is a bare JSON object (which some proxies put into the
-//! middle of a stream) or the bare end mark, and a field called `error`.
+//! More is accepted than the standard allows: field names in capitals and behind padding, a last event
+//! without its blank line, events with no blank line between them, a line that is a bare JSON object
+//! (which some proxies put into the middle of a stream) or the bare end mark, and a field called `error`.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub(super) struct Decoder {
 }
 
 /// One event.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event<'a> {
     /// Its data, never empty. What is not UTF-8 is replaced.
     pub(super) data: Cow<'a, str>,
@@ -47,6 +47,8 @@ pub(super) struct Event<'a> {
     pub(super) is_error: bool,
     /// What it is called, where that is an event of the Messages API.
     pub(super) name: Option<&'static str>,
+    /// It is called something else, which is not `message` either.
+    pub(super) is_other: bool,
 }
 
 /// What an event is called.
@@ -54,6 +56,7 @@ pub(super) struct Event<'a> {
 struct Called {
     is_error: bool,
     name: Option<&'static str>,
+    is_other: bool,
 }
 
 impl Called {
@@ -65,7 +68,9 @@ impl Called {
         } else {
             NAMES.into_iter().find(|name| name.as_bytes() == value)
         };
-        Self { is_error: value == b"error", name }
+        let is_error = value == b"error";
+        let is_other = !(is_error || name.is_some() || value.is_empty() || value == b"message");
+        Self { is_error, name, is_other }
     }
 }
 
@@ -256,8 +261,8 @@ impl Decoder {
         // or what follows it in the piece would be lost.
         let is_blank = self.data().trim_ascii().is_empty();
         let data = super::text_of(self.data());
-        let Called { is_error, name } = self.called;
-        (!is_blank).then_some(Event { data, is_error, name })
+        let Called { is_error, name, is_other } = self.called;
+        (!is_blank).then_some(Event { data, is_error, name, is_other })
     }
 
     fn reuse(&mut self) {

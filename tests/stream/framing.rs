@@ -229,3 +229,30 @@ fn what_cannot_be_read_is_an_error_and_not_silence() {
         case().stream("data: Error: {\"error\":{\"message\":\"it broke\",\"code\":500}}\n\n");
     assert!(said.error.unwrap().message.contains("it broke"));
 }
+
+#[test]
+fn plain_text_in_an_event_of_another_name_is_dropped() {
+    let (a, end) = (sse(&[text("a")], ""), done(&[]));
+    for name in ["status", "info", "metadata", "done", "end", "close"] {
+        let note = format!("event: {name}\ndata: thinking...\n\n");
+        let expected = "text \"a\"; end_turn !upstream_event_dropped";
+        case().gives(&format!("{a}{note}{end}"), expected);
+        case().gives(&format!("{note}{a}{end}"), expected);
+        case().gives(&format!("data: thinking...\nevent: {name}\n\n{a}{end}"), expected);
+    }
+    for name in ["message", "error", ""] {
+        let note = format!("event: {name}\ndata: thinking...\n\n");
+        assert!(case().stream(&format!("{a}{note}{end}")).error.is_some(), "{name}");
+    }
+    // JSON counts under any name, and what is cut off is missed.
+    case().gives(&format!("event: chunk\n{a}{end}"), "text \"a\"; end_turn");
+    assert!(case().stream(&format!("event: chunk\ndata: {{\"cho\n\n{end}")).error.is_some());
+}
+
+#[test]
+fn json_that_was_repaired_is_counted_in_a_whole_body_as_in_an_event() {
+    let body = "{\"choices\":[{\"message\":{\"content\":\"a\"},\"logprobs\":NaN}]}";
+    let expected = "text \"a\"; end_turn !upstream_json_repaired";
+    assert_eq!(show(&case().whole(false, body)), expected);
+    assert_eq!(show(&case().whole(true, body)), expected);
+}

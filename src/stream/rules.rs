@@ -1,0 +1,43 @@
+//! What of the configuration concerns answers.
+
+use crate::asked::{self, Asked};
+use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
+
+/// See the module's documentation.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// Calls are sent when they are complete.
+    pub(super) buffered: bool,
+    pub(super) invalid: InvalidToolCall,
+    /// Inputs are checked against the schemas of their tools.
+    pub(super) checks_schema: bool,
+    pub(super) thinking: asked::Thinking,
+    pub(super) depth_max: u32,
+    pub(super) waiting_bytes_max: usize,
+    pub(super) response_bytes_max: usize,
+}
+
+impl Rules {
+    pub(super) fn of(settings: &Settings, asked: &Asked) -> Self {
+        let thinking = match settings.reasoning {
+            Reasoning::OnRequest => asked.thinking,
+            Reasoning::Never => asked::Thinking::Hidden,
+            Reasoning::Always => match asked.thinking {
+                asked::Thinking::Hidden => asked::Thinking::Shown,
+                chosen => chosen,
+            },
+        };
+        // A call can be withheld only while nothing of it has been sent.
+        let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
+        Self {
+            buffered: !asked.stream || withholds || settings.tool_stream == ToolStream::Buffered,
+            invalid: settings.invalid_tool_call,
+            checks_schema: settings.invalid_tool_call != InvalidToolCall::Pass
+                || settings.tool_stream == ToolStream::Buffered,
+            thinking,
+            depth_max: settings.depth_max,
+            waiting_bytes_max: settings.waiting_bytes_max,
+            response_bytes_max: settings.response_bytes_max,
+        }
+    }
+}
