@@ -95,13 +95,20 @@ impl Usage {
         if self.prompt == Some(0) && matches!(self.completion, None | Some(0)) {
             return earlier;
         }
-        let has_input = self.prompt.is_some() || self.input.is_some();
+        // Nor does a zero alone replace a count that is known.
+        let is_known = |it: &Self| it.prompt.or(it.input).is_some_and(|tokens| tokens > 0);
+        let cached = self.cache_read.or(self.cache_written).is_some_and(|tokens| tokens > 0);
+        let has_input = is_known(&self)
+            || (self.prompt.or(self.input).is_some() && (cached || !is_known(&earlier)));
         Self {
             prompt: if has_input { self.prompt } else { earlier.prompt },
             input: if has_input { self.input } else { earlier.input },
             cache_read: if has_input { self.cache_read } else { earlier.cache_read },
             cache_written: if has_input { self.cache_written } else { earlier.cache_written },
-            completion: self.completion.or(earlier.completion),
+            completion: match self.completion {
+                None | Some(0) => earlier.completion.or(self.completion),
+                some => some,
+            },
             reasoning: self.reasoning.or(earlier.reasoning),
             total: self.total,
         }
@@ -164,6 +171,30 @@ mod tests {
         assert_eq!((second.completion, second.cache_read), (Some(5), None));
         let third = read(r#"{"completion_tokens":6}"#).unwrap().after(Some(second));
         assert_eq!((third.prompt, third.completion), (Some(10), Some(6)));
+    }
+
+    #[test]
+    fn a_zero_replaces_no_count_that_is_known() {
+        let after = |later: &str, earlier: &str| {
+            let usage = read(later).unwrap().after(read(earlier));
+            (usage.prompt.or(usage.input), usage.completion)
+        };
+        let tokens = |prompt: u64, completion: u64| {
+            format!(r#"{{"prompt_tokens":{prompt},"completion_tokens":{completion}}}"#)
+        };
+        for (earlier, later, expected) in [
+            ((10, 1), (0, 5), (10, 5)),
+            ((10, 5), (10, 0), (10, 5)),
+            ((10, 5), (0, 0), (10, 5)),
+            ((0, 0), (10, 5), (10, 5)),
+            ((0, 0), (0, 5), (0, 5)),
+        ] {
+            let found = after(&tokens(later.0, later.1), &tokens(earlier.0, earlier.1));
+            assert_eq!(found, (Some(expected.0), Some(expected.1)), "{earlier:?} {later:?}");
+        }
+        // All of the prompt was in the cache.
+        let cached = r#"{"input_tokens":0,"cache_read_input_tokens":9,"output_tokens":5}"#;
+        assert_eq!(after(cached, r#"{"input_tokens":9,"output_tokens":1}"#), (Some(0), Some(5)));
     }
 
     #[test]

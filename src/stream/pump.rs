@@ -36,7 +36,8 @@ impl Machine {
         }
         self.phase = Phase::Open;
         let prompt = self.usage.and_then(|usage| usage.prompt.or(usage.input));
-        let input_tokens = prompt.unwrap_or(self.asked.input_tokens);
+        // A zero stands for a count that the server does not have yet.
+        let input_tokens = prompt.filter(|tokens| *tokens > 0).unwrap_or(self.asked.input_tokens);
         let model = self.model.as_deref().unwrap_or(&self.asked.model);
         self.sink.start(&self.ids.message(), model, input_tokens, out);
     }

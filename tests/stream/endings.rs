@@ -299,3 +299,17 @@ fn an_error_that_says_success_is_none() {
         assert!(case().stream(&done(&[chunk])).error.is_some(), "{error}");
     }
 }
+
+#[test]
+fn a_stream_does_not_begin_with_a_count_of_zero() {
+    let usage = |prompt: u64, completion: u64| {
+        json!({"choices": [{"delta": {"content": "a"}}],
+               "usage": {"prompt_tokens": prompt, "completion_tokens": completion}})
+    };
+    let outcome = case().stream(&done(&[usage(0, 0), usage(10, 5)]));
+    let start = outcome.out.split_once("\n\n").unwrap().0;
+    assert!(start.contains("\"input_tokens\":7,"), "{start}");
+    let message = message(&outcome);
+    assert_eq!(message["usage"]["input_tokens"], 10);
+    assert_eq!(message["usage"]["output_tokens"], 5);
+}
