@@ -192,3 +192,33 @@ fn an_error_around_an_empty_answer_is_an_error() {
         assert_eq!(show(&outcome), "text \"Hi\"; end_turn");
     }
 }
+
+#[test]
+fn a_call_that_a_messages_upstream_did_not_end_is_told_of_in_one_message() {
+    let events = |input: &str, reason: &str| {
+        [
+            json!({"type": "message_start", "message": {"id": "m", "type": "message",
+                "role": "assistant", "model": "k", "content": [], "stop_reason": null,
+                "usage": {"input_tokens": 1, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block":
+                {"type": "tool_use", "id": "toolu_a", "name": "w", "input": {}}}),
+            json!({"type": "content_block_delta", "index": 0, "delta":
+                {"type": "input_json_delta", "partial_json": input}}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": reason},
+                "usage": {"output_tokens": 1}}),
+            json!({"type": "message_stop"}),
+        ]
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+        .concat()
+    };
+    for (input, reason, code) in [
+        ("{\"a\":", "max_tokens", Some("tool_call_cut_off")),
+        ("{\"a\":", "tool_use", Some("tool_input_invalid")),
+        ("{\"a\":1}", "tool_use", None),
+    ] {
+        let outcome = case().run(false, [events(input, reason).as_bytes()]);
+        let codes: Vec<&str> = outcome.warnings.iter().map(String::as_str).collect();
+        assert_eq!(codes, code.into_iter().collect::<Vec<_>>(), "{input} {reason}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use super::member::{copy, elements, has, member, string, text};
 use crate::json::{self, Kind, Reader, Writer};
+use crate::warning::Warnings;
 
 /// The message as far as it came.
 #[derive(Debug, Default)]
@@ -58,7 +59,7 @@ impl Fold {
     }
 
     /// The message that the events add up to.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, warnings: &mut Warnings, out: &mut Vec<u8>) {
         let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
         json.begin_object();
@@ -67,7 +68,7 @@ impl Fold {
         });
         json.key("content").begin_array();
         for block in &self.blocks {
-            block.write(cut_off, &mut json);
+            block.write(cut_off, warnings, &mut json);
         }
         json.end_array();
         copy(&self.delta, &mut json, |_| true);
@@ -96,13 +97,13 @@ impl Block {
         }
     }
 
-    fn write(&self, cut_off: bool, json: &mut Writer<'_>) {
+    fn write(&self, cut_off: bool, warnings: &mut Warnings, json: &mut Writer<'_>) {
         let mut reader = Reader::new(&self.input, 128);
         let is_object = reader.kind() == Ok(Kind::Object);
         let valid = is_object && reader.skip().is_ok() && reader.end().is_ok();
         if !self.input.is_empty() && !valid && cut_off {
             // A call that nobody can run.
-            return;
+            return warnings.add("tool_call_cut_off");
         }
         let thinks = text(&self.start, "type").is_some_and(|kind| kind == "thinking");
         let field = if thinks { "thinking" } else { "text" };
@@ -127,6 +128,7 @@ impl Block {
             json.key("input").value();
             json::compact(json.out(), self.input.trim());
         } else if !self.input.is_empty() {
+            warnings.add("tool_input_invalid");
             json.key("input").begin_object().key("INVALID_JSON").text(&self.input).end_object();
         }
         if !self.citations.is_empty() {

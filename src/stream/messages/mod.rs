@@ -187,7 +187,7 @@ impl Messages {
         to.event("message_delta", &ending);
         to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
         if let Some(fold) = self.fold.take() {
-            fold.write(out);
+            fold.write(&mut machine.warnings, out);
         }
         machine.phase = Phase::Ended;
         Ok(())
