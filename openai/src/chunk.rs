@@ -1,7 +1,8 @@
 //! A chunk of a stream, or a whole answer.
 
 use crate::call::read_google;
-use crate::{Few, ToolCall, Usage, filled, number, text};
+use crate::content::{read_content, read_thinking};
+use crate::{Few, Part, ToolCall, Usage, filled, number, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
@@ -65,25 +66,14 @@ pub struct Delta<'a> {
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
     pub content: Few<Part<'a>>,
+    /// Some of the content is of a kind that nobody knows.
+    pub content_dropped: bool,
     /// `refusal`
     pub refusal: Option<Str<'a>>,
     /// `tool_calls`
     pub tool_calls: Few<ToolCall<'a>>,
     /// `function_call`, the old form of one call.
     pub function_call: Option<ToolCall<'a>>,
-}
-
-/// A part of the content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
-    /// Text.
-    Text(Str<'a>),
-    /// Reasoning, of the kind `thinking` (Mistral).
-    Thinking(Str<'a>),
-    /// Reasoning, of the kind `reasoning` (Databricks).
-    Reasoning(Str<'a>),
-    /// A refusal.
-    Refusal(Str<'a>),
 }
 
 /// An item of `reasoning_details`.
@@ -315,17 +305,29 @@ impl<'a> Delta<'a> {
             return Ok(());
         }
         let delta = slot.insert(Self::default());
+        let mut plain = None;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                "reasoning_content" => delta.reasoning_content = text(reader)?,
+                "reasoning_content" => {
+                    let mut texts = Few::default();
+                    read_thinking(reader, &mut texts)?;
+                    delta.reasoning_content = texts.iter().copied().next();
+                    delta.content_dropped |= texts.iter().nth(1).is_some();
+                }
                 "reasoning" => delta.reasoning = text(reader)?,
                 "reasoning_text" => delta.reasoning_text = text(reader)?,
                 "reasoning_details" => {
-                    if reader.array_or_skip()? {
-                        while reader.next_element()? {
-                            if let Some(detail) = Detail::read(reader)? {
-                                delta.reasoning_details.push(detail);
-                            }
+                    // Some send a single one without the list around it.
+                    let is_list = reader.kind()? == Kind::Array;
+                    if is_list {
+                        reader.begin_array()?;
+                    }
+                    while !is_list || reader.next_element()? {
+                        if let Some(detail) = Detail::read(reader)? {
+                            delta.reasoning_details.push(detail);
+                        }
+                        if !is_list {
+                            break;
                         }
                     }
                 }
@@ -335,8 +337,9 @@ impl<'a> Delta<'a> {
                 "content" => {
                     // Of equal names the last one counts, here as in any list.
                     delta.content = Few::default();
-                    read_content(reader, &mut delta.content)?;
+                    delta.content_dropped |= read_content(reader, &mut delta.content)?;
                 }
+                "text" => plain = text(reader)?,
                 "refusal" => delta.refusal = text(reader)?,
                 "tool_calls" => {
                     delta.tool_calls = Few::default();
@@ -362,6 +365,9 @@ impl<'a> Delta<'a> {
                 }
                 _ => drop(reader.skip()?),
             }
+        }
+        if let Some(text) = plain.filter(|_| delta.content.is_empty()) {
+            delta.content.push(Part::Text(text));
         }
         Ok(())
     }
@@ -390,101 +396,6 @@ fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
         filled(reader)?
     };
     Ok(word.filter(|word| word.raw() != "null"))
-}
-
-fn read_content<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {
-    match reader.kind()? {
-        Kind::String => {
-            if let Some(text) = text(reader)? {
-                parts.push(Part::Text(text));
-            }
-        }
-        Kind::Object => read_part(reader, parts)?,
-        Kind::Array => {
-            reader.begin_array()?;
-            while reader.next_element()? {
-                match reader.kind()? {
-                    Kind::Object => read_part(reader, parts)?,
-                    Kind::String => {
-                        if let Some(text) = text(reader)? {
-                            parts.push(Part::Text(text));
-                        }
-                    }
-                    _ => drop(reader.skip()?),
-                }
-            }
-        }
-        _ => drop(reader.skip()?),
-    }
-    Ok(())
-}
-
-fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<(), Error> {
-    let (mut kind, mut plain, mut refusal) = (None, None, None);
-    let mut thinking = Few::default();
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        match key.raw() {
-            "type" => kind = reader.string_or_skip()?,
-            "text" => plain = text(reader)?,
-            "refusal" => refusal = text(reader)?,
-            // Texts again; nothing else can be inside.
-            "thinking" | "summary" => read_thinking(reader, &mut thinking)?,
-            _ => drop(reader.skip()?),
-        }
-    }
-    match kind.map(|kind| kind.raw()) {
-        None | Some("text" | "output_text") => {
-            if let Some(text) = plain {
-                parts.push(Part::Text(text));
-            }
-        }
-        Some("thinking") => {
-            for text in thinking.iter() {
-                parts.push(Part::Thinking(*text));
-            }
-        }
-        Some("reasoning") => {
-            for text in thinking.iter().copied().chain(plain) {
-                parts.push(Part::Reasoning(text));
-            }
-        }
-        Some("refusal") => {
-            if let Some(text) = refusal {
-                parts.push(Part::Refusal(text));
-            }
-        }
-        Some(_) => {}
-    }
-    Ok(())
-}
-
-fn read_thinking<'a>(reader: &mut Reader<'a>, texts: &mut Few<Str<'a>>) -> Result<(), Error> {
-    if reader.kind()? == Kind::String {
-        if let Some(text) = text(reader)? {
-            texts.push(text);
-        }
-        return Ok(());
-    }
-    if !reader.array_or_skip()? {
-        return Ok(());
-    }
-    while reader.next_element()? {
-        if reader.kind()? == Kind::String {
-            if let Some(text) = text(reader)? {
-                texts.push(text);
-            }
-        } else if reader.object_or_skip()? {
-            while let Some(key) = reader.next_key()? {
-                if key.raw() != "text" {
-                    reader.skip()?;
-                } else if let Some(text) = text(reader)? {
-                    texts.push(text);
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 impl<'a> Detail<'a> {
@@ -556,25 +467,5 @@ mod tests {
         for refused in [r#""message":"no","code":"429""#, r#""code":503,"msg":"Overloaded""#] {
             assert_eq!(read(refused), (true, true), "{refused}");
         }
-    }
-
-    #[test]
-    fn content_is_a_string_or_parts() {
-        let read = |content: &str| {
-            let text = format!(r#"{{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
-            let chunk = Chunk::read(&text, 128).unwrap();
-            let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
-            let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
-            parts.join(" ")
-        };
-        assert_eq!(read(r#""a""#), r#"Text("a")"#);
-        assert_eq!(read(r#""""#), "");
-        assert_eq!(
-            read(
-                r#"[{"type":"thinking","thinking":[{"type":"text","text":"h"},{"text":"m"}]},
-                {"type":"text","text":"a"},{"type":"reference","ids":[1]},"b"]"#
-            ),
-            r#"Thinking("h") Thinking("m") Text("a") Text("b")"#
-        );
     }
 }

@@ -11,12 +11,14 @@
 
 mod call;
 mod chunk;
+mod content;
 mod few;
 mod pattern;
 mod usage;
 
 pub use call::{Arguments, ToolCall};
-pub use chunk::{Choice, Chunk, Delta, Detail, Part};
+pub use chunk::{Choice, Chunk, Delta, Detail};
+pub use content::Part;
 pub use few::Few;
 pub use pattern::Pattern;
 pub use usage::Usage;

@@ -108,6 +108,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         || choice.stop_sequence.is_some()
         || choice.error.is_some()
         || delta.is_thought
+        || delta.content_dropped
         || delta.reasoning_text.is_some()
         || delta.thinking.is_some()
         || delta.refusal.is_some()
@@ -209,7 +210,8 @@ mod tests {
         true
     }
 
-    const DELTAS: [&str; 6] = [
+    const DELTAS: [&str; 7] = [
+        r#"{"text":TEXT,"content":null}"#,
         r#"{"content":TEXT}"#,
         r#"{"role":"assistant","content":TEXT,"refusal":null}"#,
         r#"{"content":[{"type":"text","text":TEXT}]}"#,
@@ -288,6 +290,7 @@ mod tests {
             chunk(r#"{"content":"a","refusal":"b"}"#),
             chunk(r#"{"content":"a","extra_content":{"google":{"thought":true}}}"#),
             chunk(r#"{"content":[{"type":"refusal","refusal":"a"}]}"#),
+            chunk(r#"{"content":["a",7]}"#),
             chunk(r#"{"content":""}"#),
             chunk(calls),
             chunk(two),

@@ -386,6 +386,9 @@ impl Machine {
         if self.cut_at.is_some() {
             return Ok(());
         }
+        if delta.content_dropped {
+            self.warnings.add("content_dropped");
+        }
         self.take_reasoning(delta, out);
         for part in delta.content.iter() {
             if self.cut_at.is_some() {

@@ -181,3 +181,18 @@ fn a_signature_is_the_same_however_the_reasoning_was_cut() {
     assert_eq!(signature(&["Hm", ", let me", " see."]), whole);
     assert_ne!(signature(&["Hm", ", let us", " see."]), whole);
 }
+
+#[test]
+fn content_of_an_unknown_kind_is_told_of() {
+    let odd =
+        json!({"content": [{"type": "chart", "points": [1]}, {"type": "text", "text": "Hi"}]});
+    let expected = "text \"Hi\"; end_turn !content_dropped";
+    case().gives(&done(std::slice::from_ref(&odd)), expected);
+    let body = json!({"choices": [{"message": odd, "finish_reason": "stop"}]}).to_string();
+    assert_eq!(show(&case().whole(false, &body)), expected);
+    case().gives(&done(&[json!({"text": "Hi"})]), "text \"Hi\"; end_turn");
+    let parts = json!({"reasoning_content": [{"type": "text", "text": "Hmm."}]});
+    case().gives(&done(&[parts, text("Hi")]), "thinking \"Hmm.\", text \"Hi\"; end_turn");
+    let detail = json!({"reasoning_details": {"type": "reasoning.text", "text": "Hmm."}});
+    case().gives(&done(&[detail, text("Hi")]), "thinking \"Hmm.\", text \"Hi\"; end_turn");
+}

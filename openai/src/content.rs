@@ -1,0 +1,190 @@
+//! The content of a message: a string, or parts.
+
+use crate::{Few, text};
+use creole_json::{self as json, Error, Kind, Reader, Str};
+
+/// A part of the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Text.
+    Text(Str<'a>),
+    /// Reasoning, of the kind `thinking` (Mistral).
+    Thinking(Str<'a>),
+    /// Reasoning, of the kind `reasoning` (Databricks).
+    Reasoning(Str<'a>),
+    /// A refusal.
+    Refusal(Str<'a>),
+}
+
+/// Reads a `content`; says whether some of it is of a kind that nobody knows.
+pub(crate) fn read_content<'a>(
+    reader: &mut Reader<'a>,
+    parts: &mut Few<Part<'a>>,
+) -> Result<bool, Error> {
+    let mut dropped = false;
+    match reader.kind()? {
+        Kind::String => {
+            if let Some(text) = text(reader)? {
+                parts.push(Part::Text(text));
+            }
+        }
+        Kind::Object => dropped = read_part(reader, parts)?,
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                match reader.kind()? {
+                    Kind::Object => dropped |= read_part(reader, parts)?,
+                    Kind::String => {
+                        if let Some(text) = text(reader)? {
+                            parts.push(Part::Text(text));
+                        }
+                    }
+                    _ => dropped |= says(reader.skip()?),
+                }
+            }
+        }
+        _ => dropped = says(reader.skip()?),
+    }
+    Ok(dropped)
+}
+
+/// Whether a value is more than `null`.
+fn says(raw: &str) -> bool {
+    !matches!(raw, "null" | "false" | "[]" | "{}")
+}
+
+fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
+    let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
+    let mut others = false;
+    let mut thinking = Few::default();
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        match key.raw() {
+            "type" => kind = reader.string_or_skip()?,
+            "text" if reader.kind()? == Kind::Object => {
+                let value = json::member(reader.skip()?, "value");
+                plain = value.and_then(|value| Reader::new(value, 1).string().ok());
+            }
+            "text" => plain = text(reader)?,
+            "content" if reader.kind()? == Kind::String => content = text(reader)?,
+            "refusal" => refusal = text(reader)?,
+            // Texts again; nothing else can be inside.
+            "thinking" | "summary" => read_thinking(reader, &mut thinking)?,
+            _ => others |= says(reader.skip()?),
+        }
+    }
+    let plain = plain.or(content).filter(|text| !text.is_empty());
+    match kind.map(|kind| kind.raw()) {
+        None | Some("text" | "output_text" | "input_text" | "markdown") => {
+            if let Some(text) = plain {
+                parts.push(Part::Text(text));
+            }
+            return Ok(kind.is_none() && plain.is_none() && others);
+        }
+        Some("thinking") => {
+            for text in thinking.iter() {
+                parts.push(Part::Thinking(*text));
+            }
+        }
+        Some("reasoning") => {
+            for text in thinking.iter().copied().chain(plain) {
+                parts.push(Part::Reasoning(text));
+            }
+        }
+        Some("refusal") => {
+            if let Some(text) = refusal {
+                parts.push(Part::Refusal(text));
+            }
+        }
+        Some(_) => return Ok(true),
+    }
+    Ok(false)
+}
+
+/// Reads texts: a string, or a list of strings and of parts with a `text`.
+pub(crate) fn read_thinking<'a>(
+    reader: &mut Reader<'a>,
+    texts: &mut Few<Str<'a>>,
+) -> Result<(), Error> {
+    if reader.kind()? == Kind::String {
+        if let Some(text) = text(reader)? {
+            texts.push(text);
+        }
+        return Ok(());
+    }
+    if !reader.array_or_skip()? {
+        return Ok(());
+    }
+    while reader.next_element()? {
+        if reader.kind()? == Kind::String {
+            if let Some(text) = text(reader)? {
+                texts.push(text);
+            }
+        } else if reader.object_or_skip()? {
+            while let Some(key) = reader.next_key()? {
+                if key.raw() != "text" {
+                    reader.skip()?;
+                } else if let Some(text) = text(reader)? {
+                    texts.push(text);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Chunk;
+
+    #[test]
+    fn content_is_a_string_or_parts() {
+        let read = |content: &str| {
+            let text = format!(r#"{{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
+            let chunk = Chunk::read(&text, 128).unwrap();
+            let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
+            let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
+            parts.join(" ")
+        };
+        assert_eq!(read(r#""a""#), r#"Text("a")"#);
+        assert_eq!(read(r#""""#), "");
+        assert_eq!(
+            read(
+                r#"[{"type":"thinking","thinking":[{"type":"text","text":"h"},{"text":"m"}]},
+                {"type":"text","text":"a"},{"type":"reference","ids":[1]},"b"]"#
+            ),
+            r#"Thinking("h") Thinking("m") Text("a") Text("b")"#
+        );
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told_of() {
+        let read = |delta: &str| {
+            let text = format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#);
+            let chunk = Chunk::read(&text, 128).unwrap();
+            let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
+            let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
+            (parts.join(" "), delta.content_dropped)
+        };
+        for hi in [
+            r#"{"content":[{"type":"text","text":{"value":"Hi","annotations":[]}}]}"#,
+            r#"{"content":[{"type":"input_text","text":"Hi"}]}"#,
+            r#"{"content":{"type":"markdown","text":"Hi"}}"#,
+            r#"{"content":[{"type":"text","content":"Hi"}]}"#,
+            r#"{"text":"Hi"}"#,
+            r#"{"text":"Hi","content":null}"#,
+            r#"{"text":"Ho","content":"Hi"}"#,
+            r#"{"content":"Hi","text":"Ho"}"#,
+        ] {
+            assert_eq!(read(hi), ("Text(\"Hi\")".to_owned(), false), "{hi}");
+        }
+        for nothing in ["null", "[]", "{}", "[{}]", "[null]", r#"[{"type":"text","text":""}]"#] {
+            let delta = format!(r#"{{"content":{nothing}}}"#);
+            assert_eq!(read(&delta), (String::new(), false), "{delta}");
+        }
+        for lost in ["7", r#"{"answer":"Hi"}"#, r#"[{"type":"chart","text":"Hi"}]"#, "[7]"] {
+            let delta = format!(r#"{{"content":{lost}}}"#);
+            assert_eq!(read(&delta), (String::new(), true), "{delta}");
+        }
+    }
+}
