@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn schemas_that_lead_back_to_each_other_are_not_followed_for_ever() {
-        let back = vec![r##"{"$ref":"#/properties/a"}"##; 6].join(",");
+        let back = [r##"{"$ref":"#/properties/a"}"##; 6].join(",");
         let root = format!(
             r##"{{"properties":{{"a":{{"anyOf":[{back}],"oneOf":[{back}],"allOf":[{back}]}}}}}}"##
         );
