@@ -101,9 +101,9 @@ pub(super) struct Machine {
     pub(super) output_bytes: u64,
     pub(super) has_tool_use: bool,
     /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
-    pub(super) call_withheld: bool,
+    pub(super) held_invalid: bool,
     /// A call was left out because a guard withheld its tool.
-    pub(super) withheld_call: bool,
+    pub(super) held_by_guard: bool,
     pub(super) scratch: String,
     /// For comparing inputs with the schemas of their tools.
     pub(super) schema_budget: Budget,
@@ -195,8 +195,8 @@ impl Machine {
             kept_bytes: 0,
             output_bytes: 0,
             has_tool_use: false,
-            call_withheld: false,
-            withheld_call: false,
+            held_invalid: false,
+            held_by_guard: false,
             scratch: String::new(),
             schema_budget: Budget::default(),
             pattern: Pattern::default(),

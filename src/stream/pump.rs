@@ -148,7 +148,7 @@ impl Machine {
             // Without a name there is nothing that a client could run.
             if flushing {
                 call.state = CallState::LeftOut;
-                self.call_withheld = true;
+                self.held_invalid = true;
                 self.warnings.add("tool_unknown");
             }
             return flushing;
@@ -161,7 +161,7 @@ impl Machine {
         // The model can know a withheld tool from the history, and the client still has it.
         if settled && self.asked.withheld.holds(&call.name, &self.asked.tools) {
             call.state = CallState::LeftOut;
-            self.withheld_call = true;
+            self.held_by_guard = true;
             self.warnings.add("withheld_tool_called");
         }
         if call.state == CallState::LeftOut {
@@ -260,7 +260,7 @@ impl Machine {
         let cut = unseen && input == Input::CutOff;
         if withheld || cut {
             call.state = CallState::LeftOut;
-            self.call_withheld |= withheld;
+            self.held_invalid |= withheld;
             self.warnings.add(if cut {
                 "tool_call_cut_off"
             } else if unknown {
@@ -320,14 +320,14 @@ impl Machine {
                 self.warnings.add("late_tool_fragment");
             }
         }
-        if self.blocks == 0 && self.withheld_call {
+        if self.blocks == 0 && self.held_by_guard {
             // The model must not call, and says nothing else: the client needs an end.
             self.blocks = 1;
             self.sink.open_text(out);
             self.sink.text(WITHHELD, out);
             self.sink.close_text(out);
         }
-        if self.blocks == 0 && self.call_withheld {
+        if self.blocks == 0 && self.held_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequences = &self.asked.stop_sequences;
