@@ -1,5 +1,6 @@
 //! Members of JSON objects by name, and objects with some of them replaced.
 
+pub(super) use crate::json::quoted;
 use crate::json::{self, Kind, Reader, Str, Writer};
 
 /// Events are read up to this depth; the limit of the configuration was checked before.
@@ -104,11 +105,4 @@ pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: impl Fn(&str) -> b
             json::compact(json.out(), value);
         }
     });
-}
-
-/// A JSON string.
-pub(super) fn quoted(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len().saturating_add(2));
-    json::quote(&mut out, text);
-    String::from_utf8(out).unwrap_or_default()
 }
