@@ -11,6 +11,7 @@
 //! {"logprob": NaN}               JSON as some libraries write it
 //! ```
 
+use super::sse::DONE;
 use crate::json::{self, Reader};
 use crate::words;
 
@@ -27,8 +28,6 @@ pub(super) enum Item<'a> {
     /// next object.
     Unreadable(&'a str),
 }
-
-const DONE: &str = "[DONE]";
 
 /// Words that servers send to keep a connection alive, in whatever brackets.
 const SIGNS_OF_LIFE: [&str; 6] =

@@ -14,7 +14,8 @@ use crate::error::Error;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-const DONE: &[u8] = b"[DONE]";
+/// The end mark.
+pub(super) const DONE: &str = "[DONE]";
 
 /// Splits a body into events.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Called {
         let name = if value.to_ascii_lowercase().starts_with(b"keep") || value == b"heartbeat" {
             Some("ping")
         } else {
-            NAMES.into_iter().find(|name| name.as_bytes() == value)
+            EVENTS.into_iter().find(|name| name.as_bytes() == value)
         };
         let is_error = value == b"error";
         let is_other = !(is_error || name.is_some() || value.is_empty() || value == b"message");
@@ -74,8 +75,8 @@ impl Called {
     }
 }
 
-/// The names of events that are looked at, beside `error`.
-const NAMES: [&str; 7] = [
+/// The events of the Messages API: the names that are looked at, beside `error`.
+pub(super) const EVENTS: [&str; 7] = [
     "content_block_delta",
     "content_block_start",
     "content_block_stop",
@@ -195,7 +196,7 @@ impl Decoder {
         }
         let line = without_padding(line);
         let bare = line;
-        if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE {
+        if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE.as_bytes() {
             if self.data().trim_ascii().is_empty() {
                 self.data.extend_from_slice(bare);
                 self.has_data = true;
@@ -297,7 +298,7 @@ fn without_padding(mut line: &[u8]) -> &[u8] {
 /// ends a line with `}` and begins the next with `{`.
 fn starts_anew(data: &[u8], value: &[u8]) -> bool {
     // `value` first: it is one line, and `data` is all lines so far.
-    (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE)
+    (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE.as_bytes())
         && data.trim_ascii_end().last() == Some(&b'}')
 }
 

@@ -25,6 +25,7 @@ mod whole;
 use std::collections::VecDeque;
 
 use super::machine::{INVALID_RESPONSE, Machine, Phase};
+use super::sse::EVENTS;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json;
@@ -40,17 +41,6 @@ const BLOCK_BYTES: usize = 128;
 
 /// What is said of more than fits.
 const TOO_LARGE: &str = "Upstream sent an answer that is too large";
-
-/// The events that clients know.
-const EVENTS: [&str; 7] = [
-    "message_start",
-    "content_block_start",
-    "content_block_delta",
-    "content_block_stop",
-    "message_delta",
-    "message_stop",
-    "ping",
-];
 
 /// Whether an event of this name begins an answer in the form of the Messages API. A ping does not:
 /// proxies put them into any stream.
