@@ -47,15 +47,15 @@ impl TextFilter {
     /// `None` where the text needs nothing.
     pub(super) fn new(asked: &Asked) -> Option<Self> {
         let profile = &asked.profile;
-        let stops: Vec<String> =
-            asked.stop_here.iter().filter(|stop| !stop.is_empty()).cloned().collect();
+        // With their places in the list, which is what the end of the answer knows them by.
+        let stops = asked.stop_here.iter().cloned().enumerate();
+        let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
             half: String::new(),
             echo: (profile.strip_prefill_echo && !asked.prefill.is_empty())
                 .then(|| Echo { prefill: asked.prefill.clone(), matched: 0 }),
             think: profile.inline_think.then(InlineThink::new),
-            stop: (!stops.is_empty())
-                .then(|| Stop { sequences: asked.stop_here.clone(), held: String::new() }),
+            stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
             markup: (profile.text_tool_calls != TextToolCalls::Off && !asked.tools.is_empty())
                 .then(|| Markup::new(profile.text_tool_calls)),
         };
@@ -204,7 +204,7 @@ struct Echo {
 /// The stop sequences that the upstream does not know.
 #[derive(Debug)]
 struct Stop {
-    sequences: Vec<String>,
+    sequences: Vec<(usize, String)>,
     /// The end of the text, which may be the start of one.
     held: String,
 }
@@ -213,15 +213,16 @@ impl Stop {
     /// Gives the text that is certain, and the sequence that ends it.
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
-        let sequences = || self.sequences.iter().enumerate().filter(|(_, stop)| !stop.is_empty());
-        let found = sequences()
-            .filter_map(|(index, stop)| words::find(&self.held, stop).map(|at| (at, index)))
+        let sequences = self.sequences.iter();
+        let found = sequences
+            .clone()
+            .filter_map(|(index, stop)| words::find(&self.held, stop).map(|at| (at, *index)))
             .min();
         if let Some((at, index)) = found {
             self.held.truncate(at);
             return (std::mem::take(&mut self.held), Some(index));
         }
-        let open = sequences().map(|(_, stop)| overlap(&self.held, stop)).max().unwrap_or(0);
+        let open = sequences.map(|(_, stop)| overlap(&self.held, stop)).max().unwrap_or(0);
         let tail = self.held.split_off(self.held.len().saturating_sub(open));
         (std::mem::replace(&mut self.held, tail), None)
     }
