@@ -90,7 +90,7 @@ fn cost(stream: &str, profile: &Profile) -> f64 {
             answer.handle_piece(piece, &mut out).expect("it is a right answer");
             out.clear();
         }
-        answer.handle_end(true, &mut out).expect("it is complete");
+        answer.handle_end(&mut out).expect("it is complete");
     }
     (processor_time(start) - before) as f64 / (runs * stream.len()) as f64
 }

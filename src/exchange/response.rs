@@ -214,7 +214,7 @@ impl Exchange {
                     End::Complete if first_of_body(&seen).is_none() => {
                         Err(Error::misbehaved("Upstream sent an empty response"))
                     }
-                    _ => answer.handle_end(end == End::Complete, out),
+                    _ => answer.handle_end(out),
                 };
                 self.state = State::Events { answer };
                 result
@@ -223,14 +223,14 @@ impl Exchange {
                 cause = (end == End::Aborted).then_some("upstream_broke_off");
                 let result = match end {
                     End::Complete => answer.handle_whole(&body, out),
-                    End::Aborted => answer.handle_end(false, out),
+                    End::Aborted => answer.handle_end(out),
                 };
                 self.state = State::Events { answer };
                 result
             }
             State::Events { mut answer } => {
                 cause = Some("upstream_broke_off");
-                let result = answer.handle_end(end == End::Complete, out);
+                let result = answer.handle_end(out);
                 self.state = State::Events { answer };
                 result
             }

@@ -64,7 +64,7 @@ fn run(options: u8, body: &[u8], size: usize) -> (Vec<u8>, Result<(), Error>) {
             break;
         }
     }
-    let result = result.and_then(|()| answer.handle_end(true, &mut out));
+    let result = result.and_then(|()| answer.handle_end(&mut out));
     let length = out.len();
     assert_eq!(answer.handle_piece(b"data: {}\n\n", &mut out), Ok(()));
     assert_eq!(out.len(), length, "something comes after the end");

@@ -166,7 +166,7 @@ impl Answer {
                 let event = Event { data: body.into(), ..Event::default() };
                 let result = handle_event(&mut self.machine, &mut self.messages, &event, out);
                 self.settle(result)?;
-                self.handle_end(true, out)
+                self.handle_end(out)
             }
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
                 Some(text) if Reader::new(&text, 128).skip().is_ok() => {
@@ -179,11 +179,12 @@ impl Answer {
         }
     }
 
-    /// The body is over; `complete`: as HTTP says it should.
+    /// The body is over. How the connection ended does not matter: with a finish reason the answer is
+    /// complete, and without one it is not.
     ///
     /// # Errors
     /// It ended before the answer did.
-    pub fn handle_end(&mut self, _complete: bool, out: &mut Vec<u8>) -> Result<(), Error> {
+    pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.machine.phase.is_final() {
             return Ok(());
         }
@@ -195,8 +196,6 @@ impl Answer {
             };
         }
         if result.is_ok() && !self.machine.phase.is_final() {
-            // How the connection ended does not matter: with a finish reason the answer is
-            // complete, and without one it is not.
             let is_complete = self.is_complete();
             result = match &mut self.messages {
                 Some(messages) if is_complete => {

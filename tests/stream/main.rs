@@ -71,7 +71,7 @@ impl Case {
                 result = answer.handle_piece(piece, &mut out);
             }
         }
-        let result = result.and_then(|()| answer.handle_end(true, &mut out));
+        let result = result.and_then(|()| answer.handle_end(&mut out));
         outcome(&mut answer, out, result)
     }
 
@@ -119,7 +119,7 @@ fn outcome(answer: &mut Answer, mut out: Vec<u8>, result: Result<(), Error>) -> 
     let length = out.len();
     assert_eq!(answer.handle_piece(b"data: [DONE]\n\n", &mut out), Ok(()));
     assert_eq!(answer.handle_whole(b"{}", &mut out), Ok(()));
-    assert_eq!(answer.handle_end(true, &mut out), Ok(()));
+    assert_eq!(answer.handle_end(&mut out), Ok(()));
     answer.write_own("x", "end_turn", &mut out);
     assert_eq!(out.len(), length);
     let warnings = answer
