@@ -179,29 +179,16 @@ impl Config {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
-        let mut upstreams = Vec::new();
-        let mut models = Vec::new();
-        let mut settings = Settings::default();
         let mut reader = Reader::new(text, 64);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let key = key.decode();
-            let read = match &*key {
-                // Editors find the schema by it.
-                "$schema" => reader.skip().map(|_| ()),
-                "upstreams" => {
-                    named(&mut reader, UpstreamDocument::read).map(|found| upstreams = found)
-                }
-                "models" => named(&mut reader, Target::read).map(|found| models = found),
-                _ => settings.read_key(&key, &mut reader).and_then(|known| {
-                    let keys = Settings::KEYS.join(", ");
-                    let unknown = format!("unknown key, expected one of upstreams, models, {keys}");
-                    if known { Ok(()) } else { Err(Error::value(unknown)) }
-                }),
-            };
-            read.map_err(|error| error.in_key(&key))?;
-        }
-        reader.end()?;
+        let read = read_document(&mut reader);
+        let (upstreams, models, settings) = read.map_err(|error| {
+            let is_syntax = error.is_syntax();
+            let mut error = ConfigError::from(error);
+            if is_syntax {
+                error.reason.push_str(&place(text, reader.offset()));
+            }
+            error
+        })?;
         let mut config = Self { settings, ..Self::default() };
         if !upstreams.is_empty() {
             config.upstreams.clear();
@@ -214,6 +201,45 @@ impl Config {
         config.settings.check()?;
         Ok(config)
     }
+}
+
+/// Upstreams, models and settings as they stand in the document.
+type Document<'a> = (Vec<(String, UpstreamDocument<'a>)>, Vec<(String, Target)>, Settings);
+
+fn read_document<'a>(reader: &mut Reader<'a>) -> Result<Document<'a>, Error> {
+    let (mut upstreams, mut models) = (Vec::new(), Vec::new());
+    let mut settings = Settings::default();
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let key = key.decode();
+        let read = match &*key {
+            // Editors find the schema by it.
+            "$schema" => reader.skip().map(|_| ()),
+            "upstreams" => named(reader, UpstreamDocument::read).map(|found| upstreams = found),
+            "models" => named(reader, Target::read).map(|found| models = found),
+            _ => settings.read_key(&key, reader).and_then(|known| {
+                let keys = Settings::KEYS.join(", ");
+                let unknown = format!("unknown key, expected one of upstreams, models, {keys}");
+                if known { Ok(()) } else { Err(Error::value(unknown)) }
+            }),
+        };
+        read.map_err(|error| error.in_key(&key))?;
+    }
+    reader.end()?;
+    Ok((upstreams, models, settings))
+}
+
+/// Where in the text a byte is, as editors count.
+fn place(text: &str, offset: usize) -> String {
+    let (mut line, mut column) = (1_usize, 1_usize);
+    for byte in text.bytes().take(offset) {
+        if byte == b'\n' {
+            (line, column) = (line.saturating_add(1), 1);
+        } else if byte & 0xc0 != 0x80 {
+            column = column.saturating_add(1);
+        }
+    }
+    format!(" (line {line}, column {column})")
 }
 
 impl UpstreamDocument<'_> {
@@ -466,6 +492,19 @@ mod tests {
         ] {
             let error = config(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_named_by_line_and_column() {
+        for (text, place) in [
+            ("", "at byte 0 (line 1, column 1)"),
+            ("{\n  \"strict\": true,\n}", "a key at byte 20 (line 3, column 1)"),
+            ("{\"models\": {\"ä\": x}}", "at byte 18 (line 1, column 18)"),
+            ("{\"upstreams\": {\"a\":\n {\"guards\": [}}}", "at byte 33 (line 2, column 14)"),
+        ] {
+            let error = config(text).unwrap_err();
+            assert!(error.ends_with(place), "{text}: {error}");
         }
     }
 

@@ -19,7 +19,7 @@ const OVERRIDES: &str = "Flags of the profile that are different here.";
 const GUARDS: &str =
     "Guards of requests that go there, where they are different from those of all.";
 const UPSTREAMS: &str = "Where requests can go, by name. Absent: one, called `default`.";
-const MODELS: &str = "Which model of which upstream serves which model of the client: an exact name, then the longest prefix such as `claude-*`, then `*`. Absent: every name goes to the first upstream as it is.";
+const MODELS: &str = "Which model of which upstream serves which model of the client: an exact name, then the longest prefix such as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).";
 const TARGET_UPSTREAM: &str = "A name in `upstreams`; may be absent where there is only one.";
 const TARGET_MODEL: &str = "The model's name there. Absent: the name that the client sent.";
 
