@@ -4,11 +4,12 @@
 """
 
 import json
-import secrets
 import sys
-import time
 
 # docs: begin
+import secrets
+import time
+
 from wasmtime import Engine, Store
 from wasmtime.component import Component, Linker
 

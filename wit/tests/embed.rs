@@ -18,9 +18,6 @@ use bindings::exports::creole::translate::exchanges::{End, RequestHead};
 const REQUEST: &str = r#"{"model": "m", "max_tokens": 9, "stream": true,
     "messages": [{"role": "user", "content": "Hi"}]}"#;
 
-const CONFIG: &str =
-    r#"{"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}"#;
-
 fn file_of(variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
     assert!(
@@ -30,9 +27,12 @@ fn file_of(variable: &str) -> PathBuf {
     path
 }
 
+// docs: begin
+const CONFIG: &str =
+    r#"{"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}"#;
+
 /// One request, and an upstream that answers with `pieces`: what goes to the upstream, and what the
 /// client gets.
-// docs: begin
 fn exchange(
     component: &Component,
     body: &[u8],
