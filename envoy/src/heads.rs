@@ -1,6 +1,6 @@
 //! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
 
-use creole::config::{Config, Upstream};
+use creole::config::{Address, Config, Upstream};
 use creole::translate::headers::Headers;
 use creole::{Exchange, Head, Header};
 
@@ -26,12 +26,13 @@ pub fn for_upstream(
     ours: Vec<Header>,
     content_length: Option<usize>,
 ) -> Vec<Header> {
-    let (authority, prefix) = place(&upstream.url);
+    let address = Address::parse(&upstream.url);
+    let authority = address.map(|address| address.authority).unwrap_or_default();
     let mut head: Vec<Header> = Vec::with_capacity(client.len());
     // Pseudo-headers go first.
     for (name, value) in client.iter().filter(|(name, _)| name.starts_with(':')) {
         let value = match name.as_str() {
-            ":path" => format!("{prefix}{path}"),
+            ":path" => path.to_owned(),
             ":authority" if !authority.is_empty() => authority.to_owned(),
             _ => value.clone(),
         };
@@ -86,16 +87,6 @@ fn is_envoys(name: &str) -> bool {
         || name.starts_with("x-b3-")
 }
 
-/// Authority and path of a URL.
-fn place(url: &str) -> (&str, &str) {
-    let rest =
-        url.split_once(':').and_then(|(_, rest)| rest.strip_prefix("//")).unwrap_or_default();
-    match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
-        Some(parts) => parts,
-        None => (rest, ""),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,13 +127,13 @@ mod tests {
     }
 
     #[test]
-    fn the_url_gives_authority_and_prefix_and_the_cluster_gives_the_route() {
+    fn the_url_gives_the_authority_and_the_cluster_gives_the_route() {
         let mut upstream = Upstream::named("big");
-        upstream.url = "https://models.example:8443/api".to_owned();
+        upstream.url = "https://models.example:8443".to_owned();
         upstream.cluster = "blue".to_owned();
         let head = for_upstream(&client(), &upstream, "/v1/chat/completions", Vec::new(), None);
         assert_eq!(head.value(":authority"), Some("models.example:8443"));
-        assert_eq!(head.value(":path"), Some("/api/v1/chat/completions"));
+        assert_eq!(head.value(":path"), Some("/v1/chat/completions"));
         assert_eq!(head.value(ROUTING_HEADER), Some("blue"));
         assert_eq!(head.value("content-length"), None);
     }

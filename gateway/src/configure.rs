@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use creole::Config;
-use creole::config::{Address, Key};
+use creole::config::Key;
 
 use crate::Failed;
 use crate::cli::{Chosen, Serve};
@@ -65,7 +65,7 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
         }
         Some("unused".to_owned())
     });
-    match checked.and_then(|config| check_urls(&config).map(|()| config)) {
+    match checked {
         Ok(config) => {
             let mut notes = notes.into_inner();
             for upstream in config.upstreams.values().filter(|upstream| upstream.url.is_empty()) {
@@ -114,15 +114,4 @@ fn document(file: Option<&Path>, secret: impl Fn(&str) -> Option<String>) -> Res
         Wrong::Unreadable(Failed::Usage(format!("{}: {error}", file.display())))
     })?;
     Config::from_json(&text, secret).map_err(|error| Wrong::Document(error.to_string()))
-}
-
-/// The document may leave it to the flags where an upstream is.
-fn check_urls(config: &Config) -> Result<(), Wrong> {
-    for upstream in config.upstreams.values().filter(|upstream| !upstream.url.is_empty()) {
-        if let Err(reason) = Address::parse(&upstream.url) {
-            let name = &upstream.name;
-            return Err(Wrong::Document(format!("configuration: upstreams.{name}.url: {reason}")));
-        }
-    }
-    Ok(())
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target, ToolStream,
-    Upstream,
+    Address, Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target,
+    ToolStream, Upstream,
 };
 use crate::json::{Error, Kind, Reader, quoted};
 use crate::names::{NameSet, Names};
@@ -304,17 +304,16 @@ impl UpstreamDocument<'_> {
         if !self.cluster.bytes().all(is_visible_ascii) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        let web = self.url.starts_with("http://") || self.url.starts_with("https://");
-        let usable = web && self.url.bytes().all(is_visible_ascii);
-        if !(usable || self.url.is_empty()) {
-            return refuse(
-                path("url"),
-                format!("expected an http or https URL, but found {}", quoted(&self.url)),
-            );
+        let url = self.url.trim_end_matches('/');
+        // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream is.
+        if !url.is_empty()
+            && let Err(reason) = Address::parse(url)
+        {
+            return refuse(path("url"), reason);
         }
         Ok(Upstream {
             name: name.to_owned(),
-            url: self.url.trim_end_matches('/').to_owned(),
+            url: url.to_owned(),
             cluster: self.cluster,
             base_path: base_path.trim_end_matches('/').to_owned(),
             protocol: self.protocol.unwrap_or(Protocol::Openai),
@@ -462,7 +461,7 @@ mod tests {
             ),
             (
                 r#"{"upstreams":{"a":{"url":"ftp://x"}}}"#,
-                "configuration: upstreams.a.url: expected an http or https URL",
+                "configuration: upstreams.a.url: expected a URL such as",
             ),
             (
                 r#"{"upstreams":{"a":{"base_path":"v1"}}}"#,
