@@ -24,13 +24,13 @@ use super::reasoning;
 use super::rules::Rules;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
-use super::text_filter::{Piece, TextFilter};
+use super::text_filter::TextFilter;
 use super::thinking::Thinking;
 use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::json::{self, Str};
+use crate::json::Str;
 use crate::names::NameSet;
 use crate::openai::{Chunk, Delta, Part, Pattern, Usage};
 use crate::profile::ResponseModel;
@@ -62,6 +62,8 @@ pub(super) struct Machine {
     pub(super) head_open: bool,
     /// Blocks that have been started.
     pub(super) blocks: u64,
+    /// One of them is a text or a call: the client has something to go on with.
+    pub(super) has_said: bool,
     pub(super) calls: Vec<Call>,
     /// The calls that the list of calls now read has named so far.
     pub(super) named_in_list: Vec<usize>,
@@ -85,7 +87,7 @@ pub(super) struct Machine {
     pub(super) native_stop: Option<String>,
     pub(super) usage: Option<Usage>,
     pub(super) service_tier: Option<&'static str>,
-    /// What the model said as it refused, at most [`REFUSAL_BYTES_MAX`] bytes.
+    /// What the model said as it refused, the first kilobyte.
     pub(super) refusal: String,
     /// The upstream's name of the model.
     pub(super) model: Option<String>,
@@ -110,9 +112,6 @@ pub(super) struct Machine {
     /// The last chunk, which the next one is likely to repeat.
     pub(super) pattern: Pattern,
 }
-
-/// The first so many bytes of a refusal become its explanation.
-const REFUSAL_BYTES_MAX: usize = 1024;
 
 /// What the client has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,6 +173,7 @@ impl Machine {
             queue: VecDeque::new(),
             head_open: false,
             blocks: 0,
+            has_said: false,
             calls: Vec::new(),
             named_in_list: Vec::new(),
             hidden: None,
@@ -429,116 +429,6 @@ impl Machine {
             self.take_call(choice, call, whole, true, out)?;
         }
         Ok(())
-    }
-
-    fn take_refusal(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        let mut room = REFUSAL_BYTES_MAX.saturating_sub(self.refusal.len());
-        let decoded = text.decode();
-        for letter in decoded.chars() {
-            if room < letter.len_utf8() {
-                break;
-            }
-            room = room.saturating_sub(letter.len_utf8());
-            self.refusal.push(letter);
-        }
-        self.take_text(text, out)
-    }
-
-    /// Text of which the inside of a JSON string is known.
-    pub(super) fn take_raw_text(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
-        let quoted = ["\"", raw, "\""].concat();
-        match json::Reader::new(&quoted, 1).string() {
-            Ok(text) if !raw.is_empty() => self.take_text(text, out),
-            _ => Ok(()),
-        }
-    }
-
-    fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.count(text.raw());
-        self.has_text = true;
-        let Some(filter) = &mut self.filter else {
-            self.push_text(text.raw(), || text.is_blank(), out);
-            return Ok(());
-        };
-        let pieces = filter.push(text.raw());
-        self.take_pieces(pieces, out)
-    }
-
-    /// What a filter made of the text.
-    pub(super) fn take_pieces(
-        &mut self,
-        pieces: Vec<Piece>,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
-        let mut raw = Vec::new();
-        for piece in pieces {
-            raw.clear();
-            match piece {
-                Piece::Text(text) => {
-                    json::escape(&mut raw, &text);
-                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
-                    self.push_text(raw, || text.trim().is_empty(), out);
-                }
-                // What came in a field of its own already is the same.
-                Piece::Thinking(_) if self.reasoning_field.is_some() => {}
-                Piece::Thinking(text) => {
-                    json::escape(&mut raw, &text);
-                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
-                    self.push_raw_reasoning(raw, Field::ReasoningContent, out);
-                }
-                Piece::Stop(sequence) => {
-                    self.cut_at = Some(sequence);
-                    return Ok(());
-                }
-                Piece::Call { id, name, input } => {
-                    let index = self.add_call(Call { id, name, ..Call::default() })?;
-                    self.count(&input);
-                    if let Some(call) = self.calls.get_mut(index) {
-                        call.input.receive_json(&input);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// More text, escaped.
-    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, out: &mut Vec<u8>) {
-        if raw.is_empty() {
-            return;
-        }
-        if self.queue.len() == 1
-            && self.head_open
-            && let Some(Block::Text { pending, .. }) = self.queue.front()
-            && pending.is_empty()
-            && json::hold_back(raw) == 0
-        {
-            return self.sink.text(raw, out);
-        }
-        if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
-            // The first text of a block is sent without waiting in the queue: it can be large.
-            self.queue.push_back(Block::Text { pending: String::new(), has_text: true });
-            self.open_text(out);
-            return self.sink.text(raw, out);
-        }
-        if !matches!(self.queue.back(), Some(Block::Text { .. })) {
-            self.queue.push_back(Block::Text { pending: String::new(), has_text: false });
-        }
-        if let Some(Block::Text { pending, has_text }) = self.queue.back_mut() {
-            *has_text = *has_text || !is_blank();
-            pending.push_str(raw);
-            self.text_bytes = self.text_bytes.saturating_add(raw.len());
-        }
-    }
-
-    /// The text of the answer is over: whatever was held back is decided.
-    pub(super) fn finish_text(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let Some(mut filter) = self.filter.take() else { return Ok(()) };
-        if self.cut_at.is_some() {
-            return Ok(());
-        }
-        let pieces = filter.finish(&self.asked.tools, self.calls.is_empty());
-        self.take_pieces(pieces, out)
     }
 
     pub(super) fn count(&mut self, raw: &str) {

@@ -26,6 +26,7 @@ mod scan;
 mod sink;
 mod snapshots;
 mod sse;
+mod text;
 mod text_filter;
 mod text_tool_calls;
 mod thinking;

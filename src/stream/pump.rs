@@ -90,6 +90,7 @@ impl Machine {
     /// The text at the head begins.
     pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
         self.head_open = true;
+        self.has_said = true;
         self.blocks = self.blocks.saturating_add(1);
         self.sink.open_text(out);
     }
@@ -201,6 +202,7 @@ impl Machine {
             }
         };
         self.head_open = true;
+        self.has_said = true;
         self.blocks = self.blocks.saturating_add(1);
         self.has_tool_use = true;
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
@@ -320,14 +322,13 @@ impl Machine {
                 self.warnings.add("late_tool_fragment");
             }
         }
-        if self.blocks == 0 && self.held_by_guard {
+        if !self.has_said && self.held_by_guard {
             // The model must not call, and says nothing else: the client needs an end.
-            self.blocks = 1;
-            self.sink.open_text(out);
+            self.open_text(out);
             self.sink.text(WITHHELD, out);
             self.sink.close_text(out);
         }
-        if self.blocks == 0 && self.held_invalid {
+        if !self.has_said && self.held_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequences = &self.asked.stop_sequences;

@@ -262,6 +262,18 @@ fn a_withheld_tool_that_the_model_calls_all_the_same_does_not_reach_the_client()
     assert_eq!(turn.body["content"].as_array().unwrap().len(), 1);
     assert_eq!(turn.body["content"][0]["type"], "text");
     assert!(turn.header("x-creole-warnings").contains("withheld_tool_called"));
+    // What it thought is not all that the client gets.
+    let thinks = |_: &Value| {
+        let mut answer = calls("shell", &json!({}));
+        answer["choices"][0]["message"]["reasoning_content"] = json!("I think");
+        (200, answer)
+    };
+    let turn = ask(&config(json!({})), &request(&shells(6), &shell()), &thinks, false);
+    let last = turn.body["content"].as_array().unwrap().last().unwrap().clone();
+    assert_eq!(
+        (last["type"].as_str(), &turn.body["stop_reason"]),
+        (Some("text"), &json!("end_turn"))
+    );
     let other = |_: &Value| (200, calls("look", &json!({})));
     let turn = ask(&config(json!({})), &request(&shells(6), &shell()), &other, false);
     assert_eq!(turn.body["stop_reason"], "tool_use");
