@@ -120,10 +120,12 @@ impl Withheld {
         match self {
             Self::Nothing => false,
             Self::Some(names) => {
-                let tool = |name: &String| Tool { outgoing: name.clone(), ..Tool::default() };
-                let withheld = Tools(names.iter().map(tool).collect());
-                tools.meant_by(name).is_none() && withheld.meant_by(name).is_some()
-                    || names.iter().any(|withheld| withheld == name)
+                let is_none_of_them = tools.meant_by(name).is_none();
+                names.iter().any(|withheld| {
+                    let tool = || Tool { outgoing: withheld.clone(), ..Tool::default() };
+                    withheld == name
+                        || is_none_of_them && Tools(vec![tool()]).meant_by(name).is_some()
+                })
             }
             Self::All => true,
         }
