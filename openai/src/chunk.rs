@@ -308,12 +308,13 @@ impl<'a> Delta<'a> {
         let mut plain = None;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                "reasoning_content" => {
+                "reasoning_content" if reader.kind()? == Kind::Array => {
                     let mut texts = Few::default();
                     read_thinking(reader, &mut texts)?;
                     delta.reasoning_content = texts.iter().copied().next();
                     delta.content_dropped |= texts.iter().nth(1).is_some();
                 }
+                "reasoning_content" => delta.reasoning_content = text(reader)?,
                 "reasoning" => delta.reasoning = text(reader)?,
                 "reasoning_text" => delta.reasoning_text = text(reader)?,
                 "reasoning_details" => {

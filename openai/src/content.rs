@@ -53,6 +53,8 @@ fn says(raw: &str) -> bool {
     !matches!(raw, "null" | "false" | "[]" | "{}")
 }
 
+// Of two places that need it, and rarely.
+#[inline(never)]
 fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
     let mut others = false;
@@ -102,6 +104,7 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
 }
 
 /// Reads texts: a string, or a list of strings and of parts with a `text`.
+#[inline(never)]
 pub(crate) fn read_thinking<'a>(
     reader: &mut Reader<'a>,
     texts: &mut Few<Str<'a>>,
