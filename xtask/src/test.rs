@@ -61,6 +61,13 @@ enum Work {
     Own(fn(&Built, Each<'_>) -> Result<()>),
 }
 
+impl Stage {
+    /// Whether it runs servers and clients, which a busy machine can make late.
+    fn has_clocks(&self) -> bool {
+        matches!(self.work, Work::Servers(_) | Work::Clients(..) | Work::Own(_))
+    }
+}
+
 /// Runs a command, shows what it prints, and counts the tests in it.
 type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
@@ -262,19 +269,21 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
 /// Stages whose tests watch clocks can fail because the machine had other work. Such a failure is shown,
 /// and the stage is run once more when nothing else runs; whatever is wrong fails again.
 fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> Result<()> {
+    let beside = stages_beside();
     for outcome in outcomes.iter_mut().filter(|outcome| !outcome.good) {
         let name = outcome.name;
-        let next = match stages.iter().find(|stage| stage.name == name) {
-            Some(stage) if matches!(stage.work, Work::Servers(_) | Work::Own(_)) => {
+        let is_it = |stage: &&Stage| stage.name == name;
+        let next = match (stages.iter().find(is_it), beside.iter().find(is_it)) {
+            (Some(stage), _) if stage.has_clocks() => {
                 println!("\n== {name}, again");
-                run(stage, built)
+                Some(run(stage, built))
             }
-            Some(_) => continue,
-            None => match Beside::start(&[name], &built.variables)?.all().pop() {
-                Some(next) => next,
-                None => continue,
-            },
+            (_, Some(stage)) if stage.has_clocks() => {
+                Beside::start(&[name], &built.variables)?.all().pop()
+            }
+            _ => None,
         };
+        let Some(next) = next else { continue };
         let output = std::mem::take(&mut outcome.output);
         *outcome = Outcome { output, again: true, ..next };
     }
