@@ -26,10 +26,11 @@ use crate::reach::{self, Client, RequestBody};
 /// A body's length is a claim until its bytes are here: no more than this is reserved for it.
 const RESERVED_MAX: usize = 1 << 20;
 
-/// How long, and up to which multiple of `request_bytes_max`, a refused body is still read. A server
-/// that closes while the client writes can destroy the very answer that says why.
 /// How long a client may pause in the middle of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long, and up to which multiple of `request_bytes_max`, a refused body is still read. A server
+/// that closes while the client writes can destroy the very answer that says why.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 const DISCARD_FACTOR: usize = 2;
 
