@@ -8,7 +8,6 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use creole::config::Log;
 use creole::{End, Failure, Head, Millis, UpstreamRequest};
 use futures_util::Stream as _;
 use worker::web_sys::{ReadableStream, Response};
@@ -142,9 +141,7 @@ impl Answering {
                 Poll::Ready(exchange.handle_response_body(&piece, now, &mut self.out))
             }
             Poll::Ready(Some(Err(error))) => {
-                if exchange.config().settings.log >= Log::Warn {
-                    worker::console_warn!("the upstream's body broke off: {error}");
-                }
+                live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
                 Poll::Ready(exchange.handle_response_end(End::Aborted, now(), &mut self.out))
             }
             Poll::Ready(None) => {

@@ -3,6 +3,7 @@
 //! That happens when the value is dropped, whoever drops it: the handler when it has answered,
 //! or the stream when the client has gone.
 
+use creole::Config;
 use creole::config::Log;
 use creole::log::{self, Request};
 use creole::report::Outcome;
@@ -33,6 +34,13 @@ impl Live {
         let mut out = Vec::new();
         let head = self.exchange.handle_failure(failure, now(), &mut out);
         http::response(&head.unwrap_or_else(no_head), &out)
+    }
+}
+
+/// Says what went wrong with an upstream, unless the log is off.
+pub(crate) fn warn(config: &Config, what: impl FnOnce() -> String) {
+    if config.settings.log >= Log::Warn {
+        worker::console_warn!("{}", what());
     }
 }
 

@@ -4,13 +4,13 @@
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
 use creole::Failure;
-use creole::config::{Log, Upstream};
+use creole::config::Upstream;
 use creole::translate::headers::own_credential;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, Headers};
 
 use crate::http;
-use crate::live::Live;
+use crate::live::{self, Live};
 
 pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let url = request.url();
@@ -40,9 +40,9 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
             response
         }
         Err(error) => {
-            if live.exchange.config().settings.log >= Log::Warn {
-                worker::console_warn!("upstream {name}: {}", http::describe(&error));
-            }
+            live::warn(live.exchange.config(), || {
+                format!("upstream {name}: {}", http::describe(&error))
+            });
             live.fail(Failure::Unreachable(http::reason(&error).to_owned()))
         }
     }

@@ -4,7 +4,6 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use creole::config::Log;
 use creole::error::{Error, Fault, Kind};
 use creole::ids::Ids;
 use creole::{Failure, Head, RequestHead, UpstreamRequest};
@@ -19,7 +18,7 @@ use crate::answer::{Answered, Answering, Upstream};
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::pass;
 use crate::timer::Timer;
 
@@ -122,9 +121,9 @@ async fn exchange(
     let response = match answered {
         Ok(response) => response,
         Err(error) => {
-            if live.exchange.config().settings.log >= Log::Warn {
-                worker::console_warn!("upstream {name}: {}", http::describe(&error));
-            }
+            live::warn(live.exchange.config(), || {
+                format!("upstream {name}: {}", http::describe(&error))
+            });
             let failure = Failure::Unreachable(http::reason(&error).to_owned());
             return Answered::Response(live.fail(failure));
         }
