@@ -42,7 +42,6 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
             });
         }
     }
-    config.check_urls().map_err(Failed::Usage)?;
     Ok(config)
 }
 

@@ -106,10 +106,7 @@ impl Config {
     }
 
     /// For hosts that connect by themselves: every upstream has an address.
-    ///
-    /// # Errors
-    /// One has none, or one that is not an address.
-    pub fn check_urls(&self) -> Result<(), String> {
+    fn check_urls(&self) -> Result<(), String> {
         for upstream in self.upstreams.values() {
             if let Err(reason) = Address::parse(&upstream.url) {
                 return Err(format!("configuration: upstreams.{}.url: {reason}", upstream.name));
