@@ -319,17 +319,13 @@ impl<'a> Delta<'a> {
                 "reasoning_text" => delta.reasoning_text = text(reader)?,
                 "reasoning_details" => {
                     // Some send a single one without the list around it.
-                    let is_list = reader.kind()? == Kind::Array;
-                    if is_list {
+                    if reader.kind()? == Kind::Array {
                         reader.begin_array()?;
-                    }
-                    while !is_list || reader.next_element()? {
-                        if let Some(detail) = Detail::read(reader)? {
-                            delta.reasoning_details.push(detail);
+                        while reader.next_element()? {
+                            Detail::read(reader, &mut delta.reasoning_details)?;
                         }
-                        if !is_list {
-                            break;
-                        }
+                    } else {
+                        Detail::read(reader, &mut delta.reasoning_details)?;
                     }
                 }
                 "thinking" => delta.thinking = text(reader)?,
@@ -400,11 +396,12 @@ fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
 }
 
 impl<'a> Detail<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+    /// Reads one; what is no object is none.
+    fn read(reader: &mut Reader<'a>, details: &mut Few<Self>) -> Result<(), Error> {
         let raw = reader.skip()?;
         let mut inside = Reader::new(raw, 128);
         if !inside.object_or_skip()? {
-            return Ok(None);
+            return Ok(());
         }
         let mut detail = Self { raw, ..Self::default() };
         while let Some(key) = inside.next_key()? {
@@ -417,7 +414,8 @@ impl<'a> Detail<'a> {
                 _ => drop(inside.skip()?),
             }
         }
-        Ok(Some(detail))
+        details.push(detail);
+        Ok(())
     }
 }
 

@@ -21,31 +21,28 @@ pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
 ) -> Result<bool, Error> {
+    if reader.kind()? != Kind::Array {
+        return read_item(reader, parts);
+    }
     let mut dropped = false;
+    reader.begin_array()?;
+    while reader.next_element()? {
+        dropped |= read_item(reader, parts)?;
+    }
+    Ok(dropped)
+}
+
+fn read_item<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
     match reader.kind()? {
         Kind::String => {
             if let Some(text) = text(reader)? {
                 parts.push(Part::Text(text));
             }
+            Ok(false)
         }
-        Kind::Object => dropped = read_part(reader, parts)?,
-        Kind::Array => {
-            reader.begin_array()?;
-            while reader.next_element()? {
-                match reader.kind()? {
-                    Kind::Object => dropped |= read_part(reader, parts)?,
-                    Kind::String => {
-                        if let Some(text) = text(reader)? {
-                            parts.push(Part::Text(text));
-                        }
-                    }
-                    _ => dropped |= says(reader.skip()?),
-                }
-            }
-        }
-        _ => dropped = says(reader.skip()?),
+        Kind::Object => read_part(reader, parts),
+        _ => Ok(says(reader.skip()?)),
     }
-    Ok(dropped)
 }
 
 /// Whether a value is more than `null`.
@@ -53,7 +50,7 @@ fn says(raw: &str) -> bool {
     !matches!(raw, "null" | "false" | "[]" | "{}")
 }
 
-// Of two places that need it, and rarely.
+// Few servers send parts, and a string should not have to pass by it.
 #[inline(never)]
 fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
