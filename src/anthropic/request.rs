@@ -223,12 +223,7 @@ impl<'a> Request<'a> {
                 Ok(true)
             })?,
             "thread" => self.thread = source.ignore(Kind::Object)?,
-            "cache_control" => {
-                // That of no block.
-                let blocks = source.breakpoints;
-                source.cache_control()?;
-                source.breakpoints = blocks;
-            }
+            "cache_control" => return source.ephemeral(),
             "diagnostics" => return source.ignore(Kind::Object),
             // The SDKs turn these into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => {

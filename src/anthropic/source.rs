@@ -176,9 +176,14 @@ impl<'a> Source<'a, '_> {
         Err(missing("type").into())
     }
 
-    /// `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h"}`.
+    /// The `cache_control` of a block.
     pub(super) fn cache_control(&mut self) -> Read<bool> {
         self.breakpoints = self.breakpoints.saturating_add(1);
+        self.ephemeral()
+    }
+
+    /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h"}`.
+    pub(super) fn ephemeral(&mut self) -> Read<bool> {
         self.object(|source, key| match key {
             "type" | "ttl" => source.ignore(Kind::String),
             _ => Ok(false),
