@@ -356,9 +356,8 @@ impl Machine {
             }
             if let Some(finish) = choice.finish_reason {
                 let before = self.finish.as_deref().unwrap_or_default();
-                let finish = in_snake_case(&finish.decode());
-                if !stop_reason::outlasts(before, &finish) {
-                    self.finish = Some(finish);
+                if !stop_reason::outlasts(before, &finish.decode()) {
+                    set(&mut self.finish, finish);
                 }
             }
             if let Some(stop) = choice.stop_sequence {
@@ -439,18 +438,4 @@ impl Machine {
 
 fn set(slot: &mut Option<String>, text: Str<'_>) {
     *slot = Some(text.decode().into_owned());
-}
-
-/// A word such as `contentFilter` or `content-filter` as the format spells it.
-fn in_snake_case(word: &str) -> String {
-    let mut snake = String::with_capacity(word.len());
-    let mut after_small = false;
-    for letter in word.chars() {
-        if after_small && letter.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        after_small = letter.is_ascii_lowercase();
-        snake.push(if letter == '-' { '_' } else { letter });
-    }
-    snake
 }

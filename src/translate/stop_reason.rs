@@ -43,8 +43,7 @@ enum Finish {
 
 impl Finish {
     fn of(word: &str) -> Self {
-        // Some gateways pass on `STOP` and `MAX_TOKENS`.
-        match word.trim().to_ascii_lowercase().as_str() {
+        match in_snake_case(word.trim()).as_str() {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
             // Of OpenAI, Messages, Zhipu, Bedrock and Gemini, in this order.
@@ -82,6 +81,20 @@ impl Finish {
     }
 }
 
+/// A word such as `STOP`, `contentFilter` or `content-filter` as the format spells it.
+fn in_snake_case(word: &str) -> String {
+    let mut snake = String::with_capacity(word.len());
+    let mut after_small = false;
+    for letter in word.chars() {
+        if after_small && letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        after_small = letter.is_ascii_lowercase();
+        snake.push(if letter == '-' { '_' } else { letter.to_ascii_lowercase() });
+    }
+    snake
+}
+
 /// Whether the answer broke off: there was no room for more, or a filter stopped it.
 #[must_use]
 pub fn is_cut_off(finish_reason: &str) -> bool {
@@ -114,7 +127,7 @@ pub fn failure(finish_reason: &str) -> Option<Error> {
     if Finish::of(finish_reason) != Finish::Failure {
         return None;
     }
-    if finish_reason.eq_ignore_ascii_case("insufficient_system_resource") {
+    if in_snake_case(finish_reason) == "insufficient_system_resource" {
         let message = "Upstream stopped: insufficient_system_resource";
         return Some(Error::new(Fault::Upstream, Kind::Overloaded, message));
     }
