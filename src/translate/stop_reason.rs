@@ -13,6 +13,8 @@
 //! | 7 | an unknown word and no content | none: it is an error |
 //! | 8 | everything else | `end_turn`: `tool_calls` without a call must not make an agent loop |
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Fault, Kind};
 
 /// What is known at the end of an answer.
@@ -43,7 +45,7 @@ enum Finish {
 
 impl Finish {
     fn of(word: &str) -> Self {
-        match in_snake_case(word.trim()).as_str() {
+        match &*in_snake_case(word.trim()) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
             // Of OpenAI, Messages, Zhipu, Bedrock and Gemini, in this order.
@@ -82,7 +84,10 @@ impl Finish {
 }
 
 /// A word such as `STOP`, `contentFilter` or `content-filter` as the format spells it.
-fn in_snake_case(word: &str) -> String {
+fn in_snake_case(word: &str) -> Cow<'_, str> {
+    if !word.bytes().any(|byte| byte == b'-' || byte.is_ascii_uppercase()) {
+        return word.into();
+    }
     let mut snake = String::with_capacity(word.len());
     let mut after_small = false;
     for letter in word.chars() {
@@ -92,7 +97,7 @@ fn in_snake_case(word: &str) -> String {
         after_small = letter.is_ascii_lowercase();
         snake.push(if letter == '-' { '_' } else { letter.to_ascii_lowercase() });
     }
-    snake
+    snake.into()
 }
 
 /// Whether the answer broke off: there was no room for more, or a filter stopped it.
