@@ -5,7 +5,7 @@
 //! cut a pair in two.
 
 use crate::error::What;
-use crate::scan::{code_point_escape, find_special};
+use crate::scan::{Specials, code_point_escape, short_string};
 use crate::{Error, Kind, Raw, Str};
 
 /// Reads one JSON text from left to right.
@@ -330,17 +330,33 @@ impl<'a> Reader<'a> {
         Error::new(self.at, What::Syntax { expected })
     }
 
+    /// The string that begins here. Names and most values are short and have no escapes.
+    #[inline]
     fn string_token(&mut self) -> Result<Str<'a>, Error> {
-        let bytes = self.text.as_bytes();
         let start = self.at.saturating_add(1);
-        let mut at = start;
+        if let Some(length) = short_string(self.text.as_bytes(), start) {
+            let end = start.saturating_add(length);
+            self.at = end.saturating_add(1);
+            self.fresh = false;
+            return Ok(Str::new(self.text.get(start..end).unwrap_or_default(), 0));
+        }
+        self.long_string_token(start)
+    }
+
+    #[inline(never)]
+    fn long_string_token(&mut self, start: usize) -> Result<Str<'a>, Error> {
+        let bytes = self.text.as_bytes();
         let mut saved = 0u32;
+        let mut specials = Specials::new(start);
         loop {
-            at = find_special(bytes, at);
-            match bytes.get(at) {
-                Some(b'"') => break,
+            let (at, special) = specials.next(bytes);
+            match special {
+                Some(b'"') => {
+                    self.at = at;
+                    break;
+                }
                 Some(b'\\') => {
-                    let more = match bytes.get(at.saturating_add(1)) {
+                    let more = match bytes.get(at.wrapping_add(1)) {
                         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                             Some((2, 1))
                         }
@@ -351,8 +367,8 @@ impl<'a> Reader<'a> {
                         self.at = at;
                         return Err(self.syntax("an escape"));
                     };
-                    at = at.saturating_add(read);
-                    saved = saved.saturating_add(spared);
+                    specials.go_on(at.wrapping_add(read));
+                    saved = saved.wrapping_add(spared);
                 }
                 special => {
                     let expected = match special {
@@ -364,7 +380,6 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        self.at = at;
         let raw = self.slice(start);
         self.advance(1);
         self.fresh = false;

@@ -1,7 +1,7 @@
 //! What is asked of each byte of a string: where the next special one is, and what an escape says.
 
 use crate::text::code_unit;
-use block::{BITS_EACH, BLOCK, Bits, special_in};
+use wide::u8x16;
 
 /// The escape `\uXXXX` at the start of `text`, or two that are a surrogate pair: how many bytes it
 /// has, by how many it is longer than what it says, and whether it is half a pair. `None` if it is
@@ -25,31 +25,118 @@ fn escaped_unit(text: &str) -> Option<u32> {
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| code_unit(digits))
 }
 
-/// The first byte at or after `from` that ends a run of plain string bytes: a quote, a backslash or
-/// a control character; the length of `bytes` if there is none.
-///
-/// Texts and base64 images are most of what Creole reads. Runs are often short, so a few blocks come one by
-/// one; what is longer goes by four at a time.
+/// How long the string is that begins at `from`, if it ends in the first block and has no escape.
 #[inline(always)]
-pub(crate) fn find_special(bytes: &[u8], from: usize) -> usize {
-    let Some(rest) = bytes.get(from..) else { return from };
-    let near = rest.get(..NEAR_BYTES).unwrap_or(rest);
-    let mut left = near;
-    while let Some((block, after)) = left.split_first_chunk() {
-        let found = special_in(block);
-        if found != 0 {
-            let before = near.len().wrapping_sub(left.len()).wrapping_add(from);
-            return before.wrapping_add(first_in(found));
-        }
-        left = after;
-    }
-    find_far(bytes, near.len().wrapping_sub(left.len()).wrapping_add(from))
+pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
+    let block = bytes.get(from..)?.first_chunk()?;
+    let length = special_in(block).trailing_zeros() as usize;
+    (block.get(length) == Some(&b'"')).then_some(length)
 }
 
-/// How far it goes block by block.
-const NEAR_BYTES: usize = 64;
+/// A walk through the special bytes of a text: those that end a run of plain string bytes, which are a quote, a
+/// backslash and a control character.
+///
+/// Texts and base64 images are most of what Creole reads. Source code has an escape every few bytes, so all that
+/// a block has is found at once; where runs are long, it goes by four blocks at a time.
+pub(crate) struct Specials {
+    /// Where the block begins that was looked at last.
+    block: usize,
+    /// A bit for each special byte in it that is still to come.
+    bits: u32,
+}
 
-/// The same, by four blocks at a time.
+impl Specials {
+    /// Begins at this byte.
+    #[inline(always)]
+    pub(crate) fn new(from: usize) -> Self {
+        Self { block: from.wrapping_sub(BLOCK), bits: 0 }
+    }
+
+    /// Goes on at this byte, which comes after what was found last.
+    #[inline(always)]
+    pub(crate) fn go_on(&mut self, from: usize) {
+        let seen = from.wrapping_sub(self.block);
+        if seen < BLOCK {
+            self.bits &= u32::MAX << seen;
+        } else {
+            self.block = from.wrapping_sub(BLOCK);
+            self.bits = 0;
+        }
+    }
+
+    /// Where the next one is, and which: none, and the length of `bytes`, where there is no more.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
+        if self.bits == 0 {
+            self.block = self.block.wrapping_add(BLOCK);
+            let mut left = bytes.get(self.block..).unwrap_or_default();
+            let mut near = NEAR_BLOCKS;
+            loop {
+                let Some((block, after)) = left.split_first_chunk() else {
+                    return self.far(bytes);
+                };
+                self.bits = special_in(block);
+                if self.bits != 0 {
+                    break;
+                }
+                if near == 0 {
+                    return self.far(bytes);
+                }
+                near = near.wrapping_sub(1);
+                self.block = self.block.wrapping_add(BLOCK);
+                left = after;
+            }
+        }
+        let at = self.block.wrapping_add(self.bits.trailing_zeros() as usize);
+        (at, bytes.get(at).copied())
+    }
+
+    #[inline(never)]
+    fn far(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
+        let at = find_far(bytes, self.block);
+        // What comes after it is looked at anew.
+        self.block = at.wrapping_sub(BLOCK).wrapping_add(1);
+        self.bits = 0;
+        (at, bytes.get(at).copied())
+    }
+}
+
+/// Appends the plain string bytes at the start of `rest` and takes them away, and the special byte
+/// after them, which is returned.
+#[inline(always)]
+pub(crate) fn copy_plain(out: &mut Vec<u8>, rest: &mut &[u8]) -> Option<u8> {
+    let mut near = NEAR_BLOCKS;
+    while let Some((block, after)) = rest.split_first_chunk::<BLOCK>() {
+        let bits = special_in(block);
+        if bits == 0 && near == 0 {
+            break;
+        }
+        // A block is one instruction, and what is too much of it goes again: less work than to copy
+        // a number of bytes that nobody knew before.
+        out.extend_from_slice(block);
+        if bits == 0 {
+            *rest = after;
+            near = near.wrapping_sub(1);
+            continue;
+        }
+        let plain = bits.trailing_zeros() as usize;
+        out.truncate(out.len().wrapping_sub(BLOCK).wrapping_add(plain));
+        let special = rest.get(plain).copied();
+        *rest = rest.get(plain.wrapping_add(1)..).unwrap_or_default();
+        return special;
+    }
+    let plain = find_far(rest, 0);
+    let (run, left) = rest.split_at_checked(plain).unwrap_or_default();
+    out.extend_from_slice(run);
+    let (special, left) = left.split_first().unzip();
+    *rest = left.unwrap_or_default();
+    special.copied()
+}
+
+/// How many blocks come one by one.
+const NEAR_BLOCKS: usize = 4;
+
+/// The first special byte at or after `from`, by four blocks at a time; the length of `bytes` if there is none.
 #[inline(never)]
 fn find_far(bytes: &[u8], from: usize) -> usize {
     let mut rest = bytes.get(from..).unwrap_or_default();
@@ -63,7 +150,8 @@ fn find_far(bytes: &[u8], from: usize) -> usize {
     while let Some((block, after)) = rest.split_first_chunk() {
         let found = special_in(block);
         if found != 0 {
-            return bytes.len().wrapping_sub(rest.len()).wrapping_add(first_in(found));
+            let before = bytes.len().wrapping_sub(rest.len());
+            return before.wrapping_add(found.trailing_zeros() as usize);
         }
         rest = after;
     }
@@ -71,76 +159,93 @@ fn find_far(bytes: &[u8], from: usize) -> usize {
     bytes.len().wrapping_sub(rest.len()).wrapping_add(special)
 }
 
-/// The place in a block of the first byte that [`special_in`] found.
-#[inline(always)]
-fn first_in(found: Bits) -> usize {
-    found.trailing_zeros() as usize / BITS_EACH
-}
-
 fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)
 }
 
-/// Sixteen bytes at once, where WebAssembly has instructions for that.
-#[cfg(target_feature = "simd128")]
-mod block {
-    use std::arch::wasm32::{i64x2, u8x16_bitmask, u8x16_eq, u8x16_lt, u8x16_splat, v128_or};
-
-    /// How many bytes are looked at at once.
-    pub(super) const BLOCK: usize = 16;
-    /// How many bits stand for each of them.
-    pub(super) const BITS_EACH: usize = 1;
-    pub(super) type Bits = u16;
-
-    /// A bit for each special byte.
-    #[inline(always)]
-    pub(super) fn special_in(block: &[u8; BLOCK]) -> Bits {
-        let ([low, high], _) = block.as_chunks::<8>() else { return 0 };
-        let block = i64x2(i64::from_le_bytes(*low), i64::from_le_bytes(*high));
-        let quote = u8x16_eq(block, u8x16_splat(b'"'));
-        let slash = u8x16_eq(block, u8x16_splat(b'\\'));
-        let control = u8x16_lt(block, u8x16_splat(b' '));
-        u8x16_bitmask(v128_or(v128_or(quote, slash), control))
-    }
+/// A bit for each special byte of a block.
+#[inline(always)]
+fn special_in(block: &[u8; BLOCK]) -> u32 {
+    let block = u8x16::new(*block);
+    let quote = block.simd_eq(u8x16::splat(b'"'));
+    let slash = block.simd_eq(u8x16::splat(b'\\'));
+    let control = block.min(u8x16::splat(0x1f)).simd_eq(block);
+    (quote | slash | control).to_bitmask()
 }
 
-/// Eight bytes at once: a word. Wider instructions cannot be asked for without `unsafe` elsewhere.
-#[cfg(not(target_feature = "simd128"))]
-mod block {
-    /// How many bytes are looked at at once.
-    pub(super) const BLOCK: usize = 8;
-    /// How many bits stand for each of them.
-    pub(super) const BITS_EACH: usize = 8;
-    pub(super) type Bits = u64;
-
-    /// The high bit of each special byte in a word. A borrow can set bits too many, but only above
-    /// the first special byte, and the first one is all we ask for.
-    #[inline(always)]
-    pub(super) fn special_in(word: &[u8; BLOCK]) -> Bits {
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        const SLASHES: u64 = ONES.wrapping_mul(b'\\' as u64);
-        let word = u64::from_le_bytes(*word);
-        // Only a quote and the control characters become less than 0x21 without their second bit.
-        let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
-        let slash = (word ^ SLASHES).wrapping_sub(ONES);
-        (quote_or_control | slash) & !word & (ONES * 0x80)
-    }
-}
+/// How many bytes are looked at at once.
+const BLOCK: usize = 16;
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "places in texts of a few hundred bytes")]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Runs of plain bytes, some long, between bytes that are not.
+    fn text() -> impl Strategy<Value = Vec<u8>> {
+        let plain = |length| prop::collection::vec(prop_oneof![0x23u8..0x5c, 0x80u8..], length);
+        prop::collection::vec(
+            (plain(0..40), plain(0..3), any::<u8>(), prop::bool::weighted(0.1)),
+            0..12,
+        )
+        .prop_map(|runs| {
+            let mut text = Vec::new();
+            for (some, few, special, long) in runs {
+                text.extend(if long { some.repeat(12) } else { few });
+                text.push(special);
+            }
+            text
+        })
+    }
+
+    fn specials(text: &[u8], from: usize) -> Vec<usize> {
+        (from..text.len()).filter(|&at| is_special(text[at])).collect()
+    }
+
     proptest! {
         #[test]
-        fn specials_are_found_wherever_they_are(
-            bytes in prop::collection::vec(prop_oneof![9 => 0x23u8..0x5c, 9 => 0x80u8.., 1 => any::<u8>()], 0..200), from in 0usize..70
-        ) {
-            let expected = (from..bytes.len())
-                .find(|&at| matches!(bytes[at], b'"' | b'\\' | 0..0x20))
-                .unwrap_or_else(|| bytes.len().max(from));
-            prop_assert_eq!(find_special(&bytes, from), expected);
+        fn specials_are_found_wherever_they_are(text in text(), from in 0usize..70) {
+            let mut walk = Specials::new(from);
+            let mut found = Vec::new();
+            while let (at, Some(special)) = walk.next(&text) {
+                prop_assert_eq!(special, text[at]);
+                found.push(at);
+                walk.go_on(at + 1);
+            }
+            prop_assert_eq!(found, specials(&text, from));
+        }
+
+        #[test]
+        fn what_an_escape_takes_is_passed_over(text in text(), skip in 2usize..40) {
+            let mut walk = Specials::new(0);
+            let mut from = 0;
+            while let (at, Some(_)) = walk.next(&text) {
+                prop_assert_eq!(Some(at), specials(&text, from).first().copied());
+                from = at + skip;
+                walk.go_on(from);
+            }
+            prop_assert!(specials(&text, from).is_empty());
+        }
+
+        #[test]
+        fn a_short_string_ends_at_its_quote(text in text(), from in 0usize..70) {
+            let end = specials(&text, from).first().copied().filter(|&at| text[at] == b'"');
+            let in_block = end.map(|at| at - from).filter(|&length| length < BLOCK);
+            let whole_block = from + BLOCK <= text.len();
+            prop_assert_eq!(short_string(&text, from), in_block.filter(|_| whole_block));
+        }
+
+        #[test]
+        fn plain_bytes_are_copied_up_to_the_special_one(text in text()) {
+            let mut rest = text.as_slice();
+            let mut out = Vec::new();
+            while let Some(special) = copy_plain(&mut out, &mut rest) {
+                out.push(special);
+                prop_assert_eq!(text.len(), out.len() + rest.len());
+            }
+            prop_assert_eq!(specials(&text, 0).len(), specials(&out, 0).len());
+            prop_assert_eq!(out, text);
         }
     }
 }

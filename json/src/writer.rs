@@ -1,6 +1,6 @@
 //! JSON written straight into a buffer.
 
-use crate::scan::find_special;
+use crate::scan::copy_plain;
 use crate::{Reader, Str};
 
 /// Writes one JSON text, without a tree in between.
@@ -140,20 +140,13 @@ pub fn quoted(text: &str) -> String {
 
 /// Appends `text` as the inside of a JSON string.
 pub fn escape(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    let (mut from, mut at) = (0usize, 0usize);
+    let mut rest = text.as_bytes();
     loop {
-        at = find_special(bytes, at);
-        out.extend_from_slice(bytes.get(from..at).unwrap_or_default());
-        let Some(byte) = bytes.get(at) else { return };
-        from = at;
-        at = at.saturating_add(1);
-        if matches!(byte, b'"' | b'\\') {
-            // The byte itself goes with what follows.
-            out.push(b'\\');
-        } else {
-            escape_control(out, *byte);
-            from = at;
+        let special = copy_plain(out, &mut rest);
+        match special {
+            Some(byte @ (b'"' | b'\\')) => out.extend_from_slice(&[b'\\', byte]),
+            Some(byte) => escape_control(out, byte),
+            None => return,
         }
     }
 }
