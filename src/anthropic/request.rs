@@ -237,7 +237,7 @@ impl<'a> Request<'a> {
     fn read_tool(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         let path = format!("tools[{}]", self.tools.len());
         let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
-        self.tools.push(ToolDefinition::read(reader, &path, warnings)?);
+        self.tools.push(ToolDefinition::read(reader, path, warnings)?);
         Ok(())
     }
 

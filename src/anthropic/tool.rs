@@ -73,11 +73,11 @@ impl<'a> ToolDefinition<'a> {
     /// It is not an object, or a field has a wrong type. In strict mode also: unknown fields.
     pub fn read(
         reader: &mut Reader<'a>,
-        path: &str,
+        path: String,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let at = |error: json::Error| Error::from(error.in_key(path));
-        let mut tool = Self { path: path.to_owned(), ..Self::default() };
+        let at = |error: json::Error| Error::from(error.in_key(&path));
+        let mut tool = Self::default();
         reader.begin_object().map_err(at)?;
         while let Some(key) = reader.next_key().map_err(at)? {
             let key = key.decode();
@@ -87,9 +87,10 @@ impl<'a> ToolDefinition<'a> {
             }
             if !tool.read_member(reader, &key).map_err(|error| at(error.in_key(&key)))? {
                 reader.skip().map_err(at)?;
-                warnings.unknown_field(path, &key)?;
+                warnings.unknown_field(&path, &key)?;
             }
         }
+        tool.path = path;
         Ok(tool)
     }
 
@@ -329,7 +330,7 @@ impl<'a> ToolChange<'a> {
                 "server_name" | "cache_control" => reader.skip().map(drop),
                 "definition" if addition => {
                     let path = format!("{path}.definition");
-                    definition = Some(ToolDefinition::read(reader, &path, warnings)?);
+                    definition = Some(ToolDefinition::read(reader, path, warnings)?);
                     Ok(())
                 }
                 _ => {
@@ -419,7 +420,7 @@ mod tests {
 
     fn tool(text: &str) -> Result<ToolDefinition<'_>, String> {
         let mut warnings = Warnings::new(true);
-        ToolDefinition::read(&mut Reader::new(text, 128), "tools[3]", &mut warnings)
+        ToolDefinition::read(&mut Reader::new(text, 128), "tools[3]".to_owned(), &mut warnings)
             .map_err(|error| error.message.clone())
     }
 
@@ -473,7 +474,8 @@ mod tests {
     fn unknown_fields_are_counted_unless_strict() {
         let mut warnings = Warnings::new(false);
         let text = r#"{"name":"w","colour":{"x":[1]},"input_schema":{}}"#;
-        let read = ToolDefinition::read(&mut Reader::new(text, 128), "tools[0]", &mut warnings);
+        let read =
+            ToolDefinition::read(&mut Reader::new(text, 128), "tools[0]".to_owned(), &mut warnings);
         assert_eq!(read.unwrap().name.as_deref(), Some("w"));
         assert_eq!(warnings.header().as_deref(), Some("unknown_field:colour"));
     }

@@ -94,8 +94,8 @@ impl<'a> Offers<'a> {
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
-        let path = definition.path.clone();
         let kind = kind_of(&definition, warnings)?;
+        let path = std::mem::take(&mut definition.path);
         let callable = definition
             .allowed_callers
             .as_ref()
@@ -108,6 +108,7 @@ impl<'a> Offers<'a> {
         let mut function = match kind {
             Kind::Mcp => return Err(Error::unsupported(&path)),
             Kind::Server(name) => {
+                definition.path.clone_from(&path);
                 let what = What::Server(Server { name, definition });
                 return self.push(
                     Candidate { state: State::Offered, what, added },
@@ -270,7 +271,8 @@ impl<'a> Offers<'a> {
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
-        let all = self.searched_by_server() || !(added || self.can_load(activated));
+        let deferred = self.candidates.iter().any(|one| one.state == State::Deferred);
+        let all = deferred && (self.searched_by_server() || !(added || self.can_load(activated)));
         for name in activated.keys().chain(forced) {
             let found = self.find(name);
             if found.is_empty() && forced != Some(name) {

@@ -57,7 +57,7 @@ impl Given {
             let path = format!("tools[{index}]");
             definitions.push(ToolDefinition::read(
                 &mut Reader::new(tool, 128),
-                &path,
+                path,
                 &mut warnings,
             )?);
         }
