@@ -161,10 +161,11 @@ impl<'a> Messages<'_, 'a> {
     ) -> Result<(), Error> {
         let name = call.name.decode();
         let toolset = call.toolset.map(|toolset| toolset.decode());
-        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref()).into_owned();
+        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
         let client_id = call.id.decode();
         let id = self.ids.id(&client_id, &outgoing);
-        json.begin_object().key("id").text(&id).key("type").text("function");
+        let signature = reasoning.signature_of(id).or_else(|| reasoning.signature_of(&client_id));
+        json.begin_object().key("id").text(id).key("type").text("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");
         if call.input.starts_with('{') {
@@ -180,7 +181,6 @@ impl<'a> Messages<'_, 'a> {
             string(json, |out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
         json.end_object();
-        let signature = reasoning.signature_of(&id).or_else(|| reasoning.signature_of(&client_id));
         if let Some(signature) = signature {
             json.key("extra_content").begin_object().key("google").begin_object();
             json.key("thought_signature").text(signature).end_object().end_object();

@@ -207,9 +207,9 @@ pub(super) fn without_refused<'a>(
         for call in calls(blocks) {
             let toolset = call.toolset.map(|toolset| toolset.decode());
             let name = call.name.decode();
-            let name = tools.outgoing_name(&name, toolset.as_deref()).into_owned();
+            let name = tools.outgoing_name(&name, toolset.as_deref());
             let outgoing = ids.id(&call.id.decode(), &name);
-            if outgoing.len() >= ID_BYTES_MIN && words::has(refusal, &outgoing) {
+            if outgoing.len() >= ID_BYTES_MIN && words::has(refusal, outgoing) {
                 named.push(call.id.decode().into_owned());
             }
         }

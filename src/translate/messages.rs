@@ -38,7 +38,7 @@ pub(super) struct SystemPrompt<'a> {
 pub(super) struct Messages<'r, 'a> {
     pub(super) parts: Parts<'r, 'a>,
     pub(super) tools: &'r ToolSet<'a>,
-    pub(super) ids: Outgoing,
+    pub(super) ids: Outgoing<'a>,
     pub(super) warnings: &'r mut Warnings,
     pub(super) system: SystemPrompt<'a>,
     /// How many breakpoints are still passed over, so that the last ones are written.
@@ -184,14 +184,15 @@ impl<'r, 'a> Messages<'r, 'a> {
         words: &[Item<'a>],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
-        let id = self.ids.id(&result.id.decode(), "");
         let mut attached = Vec::new();
         parts::attachments(&result.content, self.profile(), &mut |block| attached.push(block));
         let in_parts = self.profile().tool_content_parts == ToolContentParts::Images
             && !attached.is_empty()
             && attached.iter().all(|block| matches!(block, Block::Image(_)));
+        let id = self.ids.id(&result.id.decode(), "");
+        let waits = (!attached.is_empty() && !in_parts).then(|| id.to_owned());
         json.begin_object().key("role").text("tool");
-        json.key("tool_call_id").text(&id).key("content");
+        json.key("tool_call_id").text(id).key("content");
         if in_parts {
             json.begin_array();
             let before = json.out().len();
@@ -214,12 +215,11 @@ impl<'r, 'a> Messages<'r, 'a> {
             Some(_) => "[document attached below]",
             None => self.profile().empty_tool_content.as_str(),
         };
-        let waits = !attached.is_empty();
         json.value().out().push(b'"');
         self.push_tool_text(json.out(), &result, empty, words)?;
         json.out().push(b'"');
         json.end_object();
-        if waits {
+        if let Some(id) = waits {
             self.attached.push((id, result));
         }
         Ok(())

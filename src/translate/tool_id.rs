@@ -157,12 +157,12 @@ fn unescape(text: &str) -> Option<String> {
 ///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came. But
 ///    not in one message: which result would be whose?
 #[derive(Debug)]
-pub struct Outgoing {
+pub struct Outgoing<'a> {
     style: IdStyle,
     /// 0 is no limit.
     max_length: usize,
     /// What each id of the client became.
-    given: Names<'static, String>,
+    given: Names<'a, String>,
     /// The ids given so far. Of those that the upstream issued, the message in which they were given last.
     taken: Names<'static, Option<u32>>,
     message: u32,
@@ -170,7 +170,7 @@ pub struct Outgoing {
     calls: u64,
 }
 
-impl Outgoing {
+impl<'a> Outgoing<'a> {
     /// For one request. `max_length` 0 is no limit.
     #[must_use]
     pub fn new(style: IdStyle, max_length: usize) -> Self {
@@ -185,10 +185,15 @@ impl Outgoing {
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
     /// which the upstream knows the tool.
-    pub fn id(&mut self, client_id: &str, tool_name: &str) -> String {
-        if let Some(known) = self.given.get(client_id) {
-            return known.clone();
+    pub fn id(&mut self, client_id: &Cow<'a, str>, tool_name: &str) -> &str {
+        if !self.given.contains(client_id) {
+            let id = self.new_id(client_id, tool_name);
+            self.given.insert(client_id.clone(), id);
         }
+        self.given.get(client_id).map_or("", String::as_str)
+    }
+
+    fn new_id(&mut self, client_id: &str, tool_name: &str) -> String {
         let own = decode(client_id).filter(|id| self.fits(id));
         let own = own.filter(|id| match self.taken.get(id) {
             Some(given) => given.is_some_and(|message| message != self.message),
@@ -198,7 +203,6 @@ impl Outgoing {
         let id = own.unwrap_or_else(|| self.foreign(client_id, tool_name));
         self.calls = self.calls.saturating_add(1);
         self.taken.insert(id.clone(), issued);
-        self.given.insert(client_id.to_owned(), id.clone());
         id
     }
 
@@ -270,6 +274,10 @@ fn hash(id: &str, attempt: u64, digits: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    fn given(outgoing: &mut Outgoing<'_>, client_id: &str, tool_name: &str) -> String {
+        outgoing.id(&client_id.to_owned().into(), tool_name).to_owned()
+    }
 
     fn encoded(id: &str) -> String {
         encode(id, &NameSet::default())
@@ -408,8 +416,8 @@ mod tests {
                 let mut outgoing = Outgoing::new(style, max);
                 let mut seen = Names::<String>::default();
                 for client in &clients {
-                    let id = outgoing.id(client, "read");
-                    prop_assert_eq!(&outgoing.id(client, "other"), &id);
+                    let id = given(&mut outgoing, client, "read");
+                    prop_assert_eq!(&given(&mut outgoing, client, "other"), &id);
                     match style {
                         IdStyle::Mistral9 => prop_assert!(is_nine(&id)),
                         IdStyle::Kimi => prop_assert!(is_numbered(&id)),
@@ -433,65 +441,68 @@ mod tests {
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
         for _ in 0..2 {
             outgoing.begin_message();
-            assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+            assert_eq!(given(&mut outgoing, "toolu_0", "f"), "call_0");
             // A result names the same call.
-            assert_eq!(outgoing.id("toolu_0", ""), "call_0");
+            assert_eq!(given(&mut outgoing, "toolu_0", ""), "call_0");
         }
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
         outgoing.begin_message();
-        assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
-        assert_eq!(outgoing.id("toolu_u2_0", "f"), "toolu_u2_0");
-        assert_eq!(outgoing.id("toolu_u2_0", ""), "toolu_u2_0");
+        assert_eq!(given(&mut outgoing, "toolu_0", "f"), "call_0");
+        assert_eq!(given(&mut outgoing, "toolu_u2_0", "f"), "toolu_u2_0");
+        assert_eq!(given(&mut outgoing, "toolu_u2_0", ""), "toolu_u2_0");
         outgoing.begin_message();
-        assert_eq!(outgoing.id("toolu_u3_0", "f"), "call_0");
+        assert_eq!(given(&mut outgoing, "toolu_u3_0", "f"), "call_0");
     }
 
     #[test]
     fn an_id_of_the_upstream_goes_back_exactly() {
         let mut any = Outgoing::new(IdStyle::Any, 0);
-        assert_eq!(any.id("toolu_abc", "f"), "call_abc");
+        assert_eq!(given(&mut any, "toolu_abc", "f"), "call_abc");
         let long = format!("call_{}", "s".repeat(2_000));
-        assert_eq!(any.id(&encoded(&long), "f"), long);
+        assert_eq!(given(&mut any, &encoded(&long), "f"), long);
         let mut mistral = Outgoing::new(IdStyle::Mistral9, 0);
-        assert_eq!(mistral.id("toolu_r_D681PevKs", "f"), "D681PevKs");
+        assert_eq!(given(&mut mistral, "toolu_r_D681PevKs", "f"), "D681PevKs");
         let mut kimi = Outgoing::new(IdStyle::Kimi, 0);
-        assert_eq!(kimi.id("toolu_x_functions-df-c0", "f"), "functions.f:0");
-        assert_eq!(kimi.id("toolu_x_f-c1", "f"), "f:1");
+        assert_eq!(given(&mut kimi, "toolu_x_functions-df-c0", "f"), "functions.f:0");
+        assert_eq!(given(&mut kimi, "toolu_x_f-c1", "f"), "f:1");
     }
 
     #[test]
     fn an_id_that_the_upstream_issued_in_two_turns_goes_back_as_it_came() {
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
-        assert_eq!(outgoing.id("toolu_0", "f"), "call_0");
+        assert_eq!(given(&mut outgoing, "toolu_0", "f"), "call_0");
         outgoing.begin_message();
-        assert_eq!(outgoing.id("toolu_u2_0", "f"), "call_0");
+        assert_eq!(given(&mut outgoing, "toolu_u2_0", "f"), "call_0");
     }
 
     #[test]
     fn an_id_that_the_upstream_could_not_have_issued_is_foreign() {
         let mut openai = Outgoing::new(IdStyle::Any, 40);
         let vllm = encoded("chatcmpl-tool-0123456789abcdef0123456789abcdef");
-        let id = openai.id(&vllm, "f");
+        let id = given(&mut openai, &vllm, "f");
         assert_eq!(id, format!("call_h{}", base62_of_hash(vllm.as_bytes(), 22)));
         let mut mistral = Outgoing::new(IdStyle::Mistral9, 0);
-        assert_eq!(mistral.id("toolu_abc", "f"), base62_of_hash(b"toolu_abc", 9));
-        assert_eq!(mistral.id("D681PevKs", "f"), "D681PevKs");
+        assert_eq!(given(&mut mistral, "toolu_abc", "f"), base62_of_hash(b"toolu_abc", 9));
+        assert_eq!(given(&mut mistral, "D681PevKs", "f"), "D681PevKs");
     }
 
     #[test]
     fn foreign_ids_go_as_they_are_where_they_may() {
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
-        assert_eq!(outgoing.id("srvtoolu_01abc", "f"), "srvtoolu_01abc");
+        assert_eq!(given(&mut outgoing, "srvtoolu_01abc", "f"), "srvtoolu_01abc");
         for bad in ["", "a b", "é", &"x".repeat(65)] {
-            let id = outgoing.id(bad, "f");
+            let id = given(&mut outgoing, bad, "f");
             assert!(id.starts_with("call_h") && id.len() == 28, "{bad:?}: {id}");
         }
-        assert_eq!(Outgoing::new(IdStyle::Any, 70).id(&"x".repeat(65), "f"), "x".repeat(65));
+        assert_eq!(
+            given(&mut Outgoing::new(IdStyle::Any, 70), &"x".repeat(65), "f"),
+            "x".repeat(65)
+        );
     }
 
     #[test]
     fn a_prefix_is_left_out_where_it_would_leave_fewer_than_ten_digits() {
-        let id = |length_max| Outgoing::new(IdStyle::Any, length_max).id("a b", "f");
+        let id = |length_max| given(&mut Outgoing::new(IdStyle::Any, length_max), "a b", "f");
         assert!(id(16).starts_with("call_h") && id(16).len() == 16, "{}", id(16));
         assert!(!id(15).starts_with("call_h") && id(15).len() == 15, "{}", id(15));
     }
@@ -499,23 +510,23 @@ mod tests {
     #[test]
     fn kimi_ids_are_numbered_over_the_history() {
         let mut kimi = Outgoing::new(IdStyle::Kimi, 0);
-        assert_eq!(kimi.id("toolu_01A", "read"), "functions.read:0");
-        assert_eq!(kimi.id("toolu_01B", "list"), "functions.list:1");
-        assert_eq!(kimi.id("toolu_01A", "read"), "functions.read:0");
-        assert_eq!(kimi.id("toolu_x_functions-dread-c2", "read"), "functions.read:2");
-        assert_eq!(kimi.id("toolu_01C", "read"), "functions.read:3");
+        assert_eq!(given(&mut kimi, "toolu_01A", "read"), "functions.read:0");
+        assert_eq!(given(&mut kimi, "toolu_01B", "list"), "functions.list:1");
+        assert_eq!(given(&mut kimi, "toolu_01A", "read"), "functions.read:0");
+        assert_eq!(given(&mut kimi, "toolu_x_functions-dread-c2", "read"), "functions.read:2");
+        assert_eq!(given(&mut kimi, "toolu_01C", "read"), "functions.read:3");
         // The upstream's own number was given to a foreign call before.
-        assert_eq!(kimi.id("toolu_x_functions-dread-c3", "read"), "functions.read:4");
+        assert_eq!(given(&mut kimi, "toolu_x_functions-dread-c3", "read"), "functions.read:4");
     }
 
     #[test]
     fn a_foreign_id_never_takes_the_place_of_another() {
         let mut outgoing = Outgoing::new(IdStyle::Any, 0);
-        assert_eq!(outgoing.id("toolu_abc", "f"), "call_abc");
-        let foreign = outgoing.id("call_abc", "f");
+        assert_eq!(given(&mut outgoing, "toolu_abc", "f"), "call_abc");
+        let foreign = given(&mut outgoing, "call_abc", "f");
         assert!(foreign.starts_with("call_h"), "{foreign}");
         let mut reversed = Outgoing::new(IdStyle::Any, 0);
-        assert_eq!(reversed.id("call_abc", "f"), "call_abc");
-        assert_ne!(reversed.id("toolu_abc", "f"), "call_abc");
+        assert_eq!(given(&mut reversed, "call_abc", "f"), "call_abc");
+        assert_ne!(given(&mut reversed, "toolu_abc", "f"), "call_abc");
     }
 }
