@@ -118,7 +118,7 @@ impl Exchange {
         if body.len() > self.config.settings.request_bytes_max {
             return Err(self.refuse(&request_too_large()));
         }
-        let Ok(text) = std::str::from_utf8(body) else {
+        let Ok(text) = simdutf8::basic::from_utf8(body) else {
             let error = Error::invalid("The request body is not valid JSON: it is not UTF-8");
             return Err(self.refuse(&error));
         };
