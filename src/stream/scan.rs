@@ -67,14 +67,28 @@ enum Number {
     ExponentDigits,
 }
 
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 impl Scanner {
     /// Reads on.
     pub(super) fn feed(&mut self, text: &str) {
+        if self.feed_value(text) < text.len() {
+            self.state = State::Broken;
+        }
+    }
+
+    /// Reads on until a complete value is over. Says how many bytes that are.
+    pub(super) fn feed_value(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let mut at = 0usize;
         while let Some(&byte) = bytes.get(at) {
             if self.state == State::Broken {
-                return;
+                return text.len();
+            }
+            if self.state == State::Done && !is_blank(byte) {
+                return at;
             }
             at = at.saturating_add(1);
             if let State::String { .. } = self.state
@@ -88,6 +102,7 @@ impl Scanner {
             }
             self.state = self.next(byte);
         }
+        text.len()
     }
 
     /// Whether the text is one object and nothing else.
@@ -116,7 +131,7 @@ impl Scanner {
     }
 
     fn next(&mut self, byte: u8) -> State {
-        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        let blank = is_blank(byte);
         match self.state {
             State::Value => {
                 if blank {

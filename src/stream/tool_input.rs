@@ -62,6 +62,19 @@ impl Reading {
         self.text.push_str(text);
     }
 
+    /// Takes of `text` what belongs to the value, and gives back what stands behind it.
+    fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
+        let (value, behind) =
+            text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
+        self.text.push_str(value);
+        behind
+    }
+
+    /// Whether it is `{}`, or only its first half yet.
+    fn may_be_placeholder(&self) -> bool {
+        self.is_placeholder() || self.text.trim_end() == "{"
+    }
+
     fn is_placeholder(&self) -> bool {
         let tokens = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
         self.scan.is_object() && tokens.take(3).count() == 2
@@ -126,15 +139,19 @@ impl ToolInput {
         self.custom = true;
     }
 
-    fn fragment(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
+    fn fragment(&mut self, mut text: &str) {
+        // However an upstream cuts its fragments, what stands behind an object is read on its own.
+        while !text.is_empty() {
+            let is_over = self.closed || (self.reading.scan.is_object() && !self.custom);
+            text = if is_over { self.repetition(text) } else { self.delta(text) };
         }
-        if self.custom && !self.closed {
-            return self.reading.text.push_str(text);
-        }
-        if self.closed || self.reading.scan.is_object() {
-            return self.repetition(text);
+    }
+
+    /// A fragment of the input. Gives back what stands behind it.
+    fn delta<'t>(&mut self, text: &'t str) -> &'t str {
+        if self.custom {
+            self.reading.text.push_str(text);
+            return "";
         }
         if let Some(cumulative) = &mut self.cumulative {
             match text.strip_prefix(cumulative.text.as_str()) {
@@ -142,7 +159,8 @@ impl ToolInput {
                 None => cumulative.push(text),
             }
             self.reading.push(text);
-            return self.settle();
+            self.settle();
+            return "";
         }
         if !self.reading.scan.starts_object()
             && self.reading.text.trim() == "null"
@@ -158,47 +176,58 @@ impl ToolInput {
         {
             self.cumulative = Some(Reading::of(text));
             self.reading.push(text);
-            return self.settle();
+            self.settle();
+            return "";
         }
         // White space before the object would only delay its first byte.
-        self.reading.push(if first { text.trim_start() } else { text });
+        let behind = self.reading.push_value(if first { text.trim_start() } else { text });
         self.whole = first && self.reading.scan.is_object();
+        let gives_way = self.reading.text.trim() == "null" && begins_an_input(behind);
+        if self.reading.scan.is_object() || gives_way {
+            return behind;
+        }
+        self.reading.push(behind);
+        ""
     }
 
-    /// A fragment after the object was complete.
-    fn repetition(&mut self, text: &str) {
+    /// What comes after the object was complete. Gives back what stands behind it once more.
+    fn repetition<'t>(&mut self, text: &'t str) -> &'t str {
         if self.again.is_none() && text.trim().is_empty() {
-            return;
+            return "";
         }
         if self.sent == 0 && !self.closed && begins_an_input(text) && self.reading.is_placeholder()
         {
             self.reading = Reading::default();
             self.whole = false;
-            return self.fragment(text);
+            return text;
         }
         let again = self.again.get_or_insert_default();
         if again.scan.is_broken() {
-            return;
+            return "";
         }
-        again.push(text);
+        let behind = again.push_value(text);
+        if !behind.is_empty() && !again.scan.is_object() {
+            again.push(behind);
+        }
         if again.scan.is_broken() {
             // It stays, without its text, so that what follows is counted no second time.
             again.text = String::new();
             self.conflicts = self.conflicts.saturating_add(1);
-            return;
+            return "";
         }
         if !again.scan.is_object() {
-            return;
+            return "";
         }
         let again = self.again.take().unwrap_or_default();
         if same(&again.text, &self.reading.text) {
-            return;
+            return behind;
         }
+        // Only one of them can be meant, so the other one is lost either way.
+        self.conflicts = self.conflicts.saturating_add(1);
         if self.sent == 0 && !self.closed && !again.is_placeholder() {
             self.reading = again;
-            return;
         }
-        self.conflicts = self.conflicts.saturating_add(1);
+        behind
     }
 
     /// Drops a reading that cannot be JSON; of two such, the concatenation stays.
@@ -259,7 +288,7 @@ impl ToolInput {
             || self.custom
             || self.cumulative.is_some()
             || !scan.starts_object()
-            || (self.sent == 0 && (scan.is_broken() || self.reading.is_placeholder()));
+            || (self.sent == 0 && (scan.is_broken() || self.reading.may_be_placeholder()));
         if held {
             return "";
         }
@@ -390,7 +419,7 @@ mod tests {
     #[test]
     fn deltas_are_sent_as_they_come() {
         is(&["", "{\"a\"", ":", "1}"], &["{\"a\"", ":", "1}"], r#"{"a":1}"#, 0);
-        is(&[" ", "\n{", "\"a\":1", " }", " "], &["{", "\"a\":1", " }"], "{\"a\":1 }", 0);
+        is(&[" ", "\n{", "\"a\":1", " }", " "], &["{\"a\":1", " }"], "{\"a\":1 }", 0);
         is(
             &["{\"a\":\"x", "x", "x", "\"}"],
             &["{\"a\":\"x", "x", "x", "\"}"],
@@ -439,7 +468,7 @@ mod tests {
         // But not to what is no input.
         is(&["{}", "}"], &[], "{}", 1);
         is(&["{}", "<|im_end|>"], &[], "{}", 1);
-        is(&["{", "}", "}"], &["{", "}"], "{}", 1);
+        is(&["{", "}", "}"], &[], "{}", 1);
         // And never takes the place of an input.
         is(&["{\"a\":1}", "{}"], &[], r#"{"a":1}"#, 1);
     }
@@ -452,7 +481,7 @@ mod tests {
             r#"{"city":"Paris"}"#,
             0,
         );
-        is(&["{", "{\"a\":1}"], &["{", "\"a\":1}"], r#"{"a":1}"#, 0);
+        is(&["{", "{\"a\":1}"], &["{\"a\":1}"], r#"{"a":1}"#, 0);
         is(&["{\"a\":", "{\"a\":1}}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
         // Both readings are possible until the end, or until more comes.
         is(&["{\"a\":", "{\"a\":1}"], &["{\"a\":"], r#"{"a":1}"#, 0);
@@ -463,11 +492,39 @@ mod tests {
 
     #[test]
     fn another_value_wins_only_while_nothing_was_sent() {
-        is(&["{\"a\":1}", "{\"a\":2}"], &[], r#"{"a":2}"#, 0);
+        is(&["{\"a\":1}", "{\"a\":2}"], &[], r#"{"a":2}"#, 1);
         is(&["{\"a\":", "1}", "{\"a\":2}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
         is(&["{\"a\":", "1}", "}", "}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
         is(&["{\"a\":1}", "{\"a\":"], &[], r#"{"a":1}"#, 1);
         is(&["{\"a\":", "json:{\"b\":1}", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+    }
+
+    #[test]
+    fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
+        for (text, object, conflicts) in [
+            (r#"{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+            (r#"{}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+            (r#"null {"a":"x"}"#, r#"{"a":"x"}"#, 0),
+            (r#"{} {} {"a":"x"}{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+            (r#"{"a":"x"}}"#, r#"{"a":"x"}"#, 1),
+            (r#"{"a":"x"}<|im_end|>"#, r#"{"a":"x"}"#, 1),
+            (r#"{"a":"x"}{"a":"#, r#"{"a":"x"}"#, 1),
+        ] {
+            let expected = (Input::Object(object.to_owned()), conflicts);
+            let ends = |fragments: &[&str]| {
+                let (_, end, conflicts) = receive(fragments);
+                (end, conflicts)
+            };
+            assert_eq!(ends(&[text]), expected, "{text}");
+            let bytes: Vec<&str> = (0..text.len()).map(|at| &text[at..=at]).collect();
+            assert_eq!(ends(&bytes), expected, "{text}, byte by byte");
+            for at in 1..text.len() {
+                assert_eq!(ends(&[&text[..at], &text[at..]]), expected, "{text} cut at {at}");
+            }
+        }
+        // Nothing is read a second time, and nothing calls itself for each of them.
+        let many = "{}".repeat(100_000);
+        assert_eq!(receive(&[&many]).1, Input::Object("{}".to_owned()));
     }
 
     #[test]
