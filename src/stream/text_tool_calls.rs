@@ -13,6 +13,7 @@
 //! Otherwise it stays text. Text before the markup is text. From the markup on, nothing can be sent
 //! before the end of the answer decides.
 
+mod fence;
 mod schema;
 mod syntax;
 
@@ -21,6 +22,7 @@ use super::text_filter::Piece;
 use crate::asked::Tools;
 use crate::profile::TextToolCalls;
 use crate::words;
+use fence::Fence;
 
 pub(super) use schema::property;
 
@@ -36,8 +38,10 @@ pub(super) struct Markup {
     line_start: bool,
     /// The answer has had nothing but white space.
     first: bool,
-    /// The code fence that is open, by its character.
-    fence: Option<char>,
+    /// The code fence that is open.
+    fence: Option<Fence>,
+    /// The line is indented like code.
+    is_code: bool,
     /// An odd number of backticks came in this line.
     in_span: bool,
 }
@@ -51,7 +55,8 @@ enum State {
     Off,
 }
 
-const FENCES: [&str; 2] = ["```", "~~~"];
+/// A line with so much space before it is code.
+const CODE_INDENT: usize = 4;
 
 impl Markup {
     pub(super) fn new(syntax: TextToolCalls) -> Self {
@@ -63,6 +68,7 @@ impl Markup {
             line_start: true,
             first: true,
             fence: None,
+            is_code: false,
             in_span: false,
         }
     }
@@ -93,6 +99,12 @@ impl Markup {
     fn anywhere(&self) -> bool {
         use TextToolCalls::{Deepseek, Glm, Harmony, Kimi, Mistral};
         matches!(self.syntax, Mistral | Kimi | Harmony | Deepseek | Glm)
+    }
+
+    /// Whether the markers are ordinary characters, which a model writes in examples too.
+    fn is_written_in_letters(&self) -> bool {
+        use TextToolCalls::{Glm, Hermes, Minimax, QwenXml};
+        matches!(self.syntax, Hermes | Glm | QwenXml | Minimax)
     }
 
     /// Takes text; gives what is certainly text.
@@ -135,39 +147,38 @@ impl Markup {
         let seen =
             if self.first { seen.trim_start() } else { seen.trim_start_matches([' ', '\t']) };
         let indent = self.held.len().saturating_sub(seen.len());
+        let blanks = self.held.get(..indent).unwrap_or_default();
+        self.is_code = !self.first
+            && self.is_written_in_letters()
+            && (blanks.len() >= CODE_INDENT || blanks.contains('\t'));
+        let callable = self.fence.is_none() && !self.is_code;
         let markers = self.markers();
-        if self.fence.is_none() && markers.iter().any(|marker| seen.starts_with(marker)) {
+        if callable && markers.iter().any(|marker| seen.starts_with(marker)) {
             self.state = State::Found;
             return;
         }
-        let fence = FENCES.iter().find(|fence| seen.starts_with(**fence));
-        let undecided = |marks: &[&str]| marks.iter().any(|mark| mark.starts_with(seen));
-        if fence.is_none() && (undecided(&FENCES) || (self.fence.is_none() && undecided(markers))) {
+        let is_over = seen.ends_with('\n');
+        let may_be_call = callable && markers.iter().any(|marker| marker.starts_with(seen));
+        if !is_over && (may_be_call || fence::may_begin(seen)) {
             self.indent = indent;
             return;
         }
         self.indent = 0;
-        if let Some(fence) = fence {
-            let character = fence.chars().next();
-            if self.fence.is_none() {
-                self.fence = character;
-            } else if self.fence == character {
-                self.fence = None;
-            }
-            // The marks themselves open no span.
-            let marks = indent.saturating_add(fence.len());
-            let rest = self.held.split_off(marks.min(self.held.len()));
-            out.push_str(&std::mem::replace(&mut self.held, rest));
-        } else if self.syntax == TextToolCalls::Llama {
+        let fence = fence::after(seen, self.fence);
+        let is_fence = fence != self.fence;
+        self.fence = fence;
+        if self.syntax == TextToolCalls::Llama && !is_fence {
             // An answer that is a call says nothing before it.
             self.state = State::Off;
         }
         self.first = false;
-        self.line_start = false;
         self.in_span = false;
-        if self.held.is_empty() {
+        if is_fence {
+            // The marks themselves open no span.
+            out.push_str(&std::mem::take(&mut self.held));
             return;
         }
+        self.line_start = false;
         self.read_line(out);
     }
 
@@ -176,7 +187,7 @@ impl Markup {
         let end = self.held.find('\n').map(|at| at.saturating_add(1));
         let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
         let mut ready = line.len();
-        if self.anywhere() && self.fence.is_none() {
+        if self.anywhere() && self.fence.is_none() && !self.is_code {
             let mut first = None;
             for marker in self.markers() {
                 let (mut spans, mut counted) = (false, 0);

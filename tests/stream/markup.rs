@@ -54,6 +54,29 @@ fn a_call_of_glm_follows_text_on_the_same_line() {
 }
 
 #[test]
+fn a_call_that_a_model_shows_in_code_is_not_run() {
+    let hermes = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Hermes);
+    let markup = "<tool_call>\n{\"name\":\"w\",\"arguments\":{\"city\":\"Paris\"}}\n</tool_call>";
+    for before in [
+        "````\n```\n",
+        "```\n```xml\n",
+        "So:\n- ```xml\n  ",
+        "> 1. ~~~~\n~~~\n",
+        "So:\n\n    ",
+        "So:\n\t",
+    ] {
+        let shown = format!("{before}{markup}");
+        hermes.gives(&done(&[text(&shown)]), &format!("text {}; end_turn", json!(shown)));
+    }
+    // What is no fence, or no longer one, hides no call.
+    for before in ["```json {}```\n", "```\nx\n```\n", "- ```\n  x\n  ```\n", "1. One\n"] {
+        let expected =
+            format!("text {}, tool_use minted w {{\"city\":\"Paris\"}}; tool_use", json!(before));
+        hermes.gives(&done(&[text(&format!("{before}{markup}"))]), &expected);
+    }
+}
+
+#[test]
 fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
     let c = case().with(|asked, _| asked.profile.inline_think = true);
     let field = |text: &str| json!({"reasoning_content": text});

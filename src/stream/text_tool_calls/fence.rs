@@ -1,0 +1,112 @@
+//! The code fences of Markdown: what stands in them is no call, models write about calls too.
+
+/// A code fence that is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fence {
+    mark: u8,
+    length: usize,
+}
+
+/// A fence has at least so many marks.
+const LENGTH_MIN: usize = 3;
+
+/// So deep a fence can stand in lists and quotes, and so far behind their marks.
+const LISTS_MAX: usize = 8;
+const GAP_MAX: usize = 4;
+
+/// The fence that is open after this line, without its indent, came where `open` was.
+pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
+    let (rest, _) = behind_lists(line);
+    let Some(mark) = rest.bytes().next().filter(|byte| matches!(byte, b'`' | b'~')) else {
+        return open;
+    };
+    let length = rest.bytes().take_while(|byte| *byte == mark).count();
+    let info = rest.get(length..).unwrap_or_default().trim();
+    match open {
+        _ if length < LENGTH_MIN => open,
+        // Those of a code span: three marks before it and behind it, in one line.
+        None if mark == b'`' && info.contains('`') => None,
+        None => Some(Fence { mark, length }),
+        Some(fence) if fence.mark == mark && length >= fence.length && info.is_empty() => None,
+        open => open,
+    }
+}
+
+/// Whether a line that begins like this can still be one that opens or closes a fence.
+pub(super) fn may_begin(start: &str) -> bool {
+    let (rest, is_whole) = behind_lists(start);
+    let marks = |mark: u8| rest.bytes().take(LENGTH_MIN).all(|byte| byte == mark);
+    !is_whole || marks(b'`') || marks(b'~')
+}
+
+/// What stands behind the marks of lists and quotes, and whether there can be no more of these.
+fn behind_lists(line: &str) -> (&str, bool) {
+    let mut rest = line;
+    for _ in 0..LISTS_MAX {
+        let digits = rest.bytes().take(9).take_while(u8::is_ascii_digit).count();
+        let mut after = rest.get(digits..).unwrap_or_default();
+        if after.is_empty() {
+            return (rest, false);
+        }
+        let marks: &[char] = if digits > 0 { &['.', ')'] } else { &['-', '*', '+', '>'] };
+        let Some(behind) = after.strip_prefix(marks) else { return (rest, true) };
+        after = behind;
+        let mut gap = 0usize;
+        while gap < GAP_MAX && after.starts_with([' ', '\t']) {
+            after = after.get(1..).unwrap_or_default();
+            gap = gap.saturating_add(1);
+        }
+        if gap == 0 && !after.is_empty() {
+            return (rest, true);
+        }
+        rest = after;
+    }
+    (rest, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a fence is open after each of these lines.
+    fn open_after(lines: &[&str]) -> Vec<bool> {
+        let mut open = None;
+        lines
+            .iter()
+            .map(|line| {
+                open = after(line.trim_start(), open);
+                open.is_some()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_fence_ends_with_as_many_marks_and_nothing_behind_them() {
+        assert_eq!(open_after(&["```xml\n", "x\n", "```\n"]), [true, true, false]);
+        assert_eq!(open_after(&["````\n", "```\n", "`````  \n"]), [true, true, false]);
+        assert_eq!(open_after(&["```\n", "```xml\n", "~~~\n", "```\n"]), [true, true, true, false]);
+        assert_eq!(open_after(&["~~~ a`b\n", "~~~\n"]), [true, false]);
+        assert_eq!(open_after(&["```json {}```\n", "``\n"]), [false, false]);
+    }
+
+    #[test]
+    fn a_fence_can_stand_in_a_list_or_a_quote() {
+        for before in ["- ", "* ", "+   ", "> ", "1. ", "12) ", "> - 3. "] {
+            assert_eq!(open_after(&[&format!("{before}```xml\n"), "  ```\n"]), [true, false]);
+        }
+        for before in ["-", "a ", "1 ", "1.", "*a* "] {
+            assert_eq!(open_after(&[&format!("{before}```xml\n")]), [false], "{before}");
+        }
+    }
+
+    #[test]
+    fn a_line_can_be_a_fence_until_it_shows_that_it_is_none() {
+        for start in ["", "`", "``", "```", "```x", "~", "-", "- ", "- `", "1", "12", "1.", "1. ~~"]
+        {
+            assert!(may_begin(start), "{start}");
+        }
+        for start in ["a", "`a", "-a", "- a", "1a", "1. a", "1.a", "**", "<tool_call>"] {
+            assert!(!may_begin(start), "{start}");
+        }
+    }
+}
