@@ -56,6 +56,27 @@ pub fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)
 }
 
+/// Whether `input` has all fields that `schema` requires, at its top. One that is `null`, where its schema
+/// takes none, is not there.
+pub fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bool {
+    if !budget.spend(schema, input) {
+        return true;
+    }
+    let Ok(Some(keywords)) = Keywords::read(schema) else { return true };
+    let (given, schemas) = (members(input), keywords.properties.map(members).unwrap_or_default());
+    let names = elements(keywords.required);
+    let mut names = names.filter_map(|name| Reader::new(name, 1).string().ok());
+    names.all(|name| {
+        let name = name.decode();
+        given.get(&name).is_some_and(|value| {
+            *value != "null"
+                || schemas.get(&name).is_none_or(|null| {
+                    Check { root: schema, budget: &mut *budget }.apply(null, value, 0)
+                })
+        })
+    })
+}
+
 struct Check<'s, 'b> {
     root: &'s str,
     budget: &'b mut Budget,

@@ -108,15 +108,15 @@ struct Pair<'t, 'a> {
     succeeded_as: Option<String>,
 }
 
-/// Looks at what the tools were up to since all counts were 0. `fits` tells whether a call's input
-/// fits its tool's schema.
+/// Looks at what the tools were up to since all counts were 0. `is_complete` tells whether a
+/// call's input has what its tool requires.
 pub fn inspect<'a>(
     turns: &[Turn<'a>],
     failures_max: u32,
-    mut fits: impl FnMut(&ToolUse<'a>) -> bool,
+    mut is_complete: impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
-    let from = last_reset(turns, &mut fits);
-    count(turns, from, failures_max, &mut fits)
+    let from = last_reset(turns, &mut is_complete);
+    count(turns, from, failures_max, &mut is_complete)
 }
 
 /// A turn before which all counts are 0.
@@ -133,7 +133,7 @@ fn count<'a>(
     turns: &[Turn<'a>],
     start: Start,
     failures_max: u32,
-    fits: &mut impl FnMut(&ToolUse<'a>) -> bool,
+    is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
     let mut verdict = Verdict::default();
     let mut failing: Names<'_, (Tool<'a>, Count)> = Names::default();
@@ -145,7 +145,7 @@ fn count<'a>(
         let Turn::Assistant(blocks) = answered else { continue };
         let Some((answering, results)) = results_after(turns, turn) else { continue };
         pairs.clear();
-        pair(calls(blocks), results, fits, &mut pairs);
+        pair(calls(blocks), results, is_complete, &mut pairs);
         for pair in &mut pairs {
             let key = || format!("{:016x}{:016x}", of_call(pair.call), of_result(pair.result));
             pair.succeeded_as = (!pair.failed).then(key);
@@ -210,7 +210,7 @@ fn count<'a>(
 
 /// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
 /// Nearly always that is the last one with calls, so that little of the history is looked at.
-fn last_reset<'a>(turns: &[Turn<'a>], fits: &mut impl FnMut(&ToolUse<'a>) -> bool) -> Start {
+fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool) -> Start {
     let person = after_person(turns);
     let mut searches = SEARCHES_MAX;
     let mut pairs = Vec::new();
@@ -221,7 +221,7 @@ fn last_reset<'a>(turns: &[Turn<'a>], fits: &mut impl FnMut(&ToolUse<'a>) -> boo
         }
         let Some((_, results)) = results_after(turns, at) else { continue };
         pairs.clear();
-        pair(calls(blocks), results, fits, &mut pairs);
+        pair(calls(blocks), results, is_complete, &mut pairs);
         for pair in pairs.iter().filter(|pair| !pair.failed).take(searches) {
             searches = searches.saturating_sub(1);
             if !was_known(turns.get(person..at).unwrap_or_default(), pair) {
@@ -275,7 +275,7 @@ fn results_after<'t, 'a>(
 fn pair<'t, 'a: 't>(
     calls: impl Iterator<Item = &'t ToolUse<'a>>,
     results: &'t [ToolResult<'a>],
-    fits: &mut impl FnMut(&ToolUse<'a>) -> bool,
+    is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
     pairs: &mut Vec<Pair<'t, 'a>>,
 ) {
     let mut results = results.iter().enumerate().peekable();
@@ -283,7 +283,7 @@ fn pair<'t, 'a: 't>(
         let Some((at, result)) = results.next_if(|(_, result)| result.id == call.id) else {
             continue;
         };
-        let failed = is_failure(result, || fits(call));
+        let failed = is_failure(result, || is_complete(call));
         pairs.push(Pair { call, result, at, failed, succeeded_as: None });
     }
 }

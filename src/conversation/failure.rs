@@ -5,12 +5,16 @@
 //! | `is_error` | yes |
 //! | begins as errors of tools do (`Error: …`, `<tool_use_error>`, a traceback) | yes |
 //! | JSON that is an error: `[{"error": "…"}]` (n8n), `{"isError": true}`, `{"success": false}` | yes |
-//! | empty, or a short text that complains, to an input that does not fit the schema | yes |
+//! | empty, or a short text that complains, to an input without a required field | yes |
 //! | anything else | no |
 //!
+//! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what the
+//! tool was asked for. JSON is an error only if all of it is about one.
+//!
 //! The schema alone does not decide: an input that does not fit but whose result is a result was
-//! good enough for the tool, since many tools take `"5"` for `5`. So inputs are only checked where a
-//! result is in doubt, which is hardly ever.
+//! good enough for the tool, since many tools take `"5"` for `5`, and `null` for what is optional. So
+//! inputs are only looked at where a result is in doubt, which is hardly ever, and only for what the
+//! tool cannot do without.
 
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{Kind, Reader};
@@ -71,9 +75,43 @@ const COMPLAINTS: [&str; 18] = [
     "usage",
 ];
 
-/// Whether the call failed. `fits` tells whether its input fits the tool's schema; it is only asked
-/// where the answer depends on it.
-pub(super) fn is_failure(result: &ToolResult<'_>, fits: impl FnOnce() -> bool) -> bool {
+/// Members of an error beside the one that says that it is one.
+const OF_ERRORS: [&str; 30] = [
+    "error",
+    "errors",
+    "iserror",
+    "is_error",
+    "success",
+    "ok",
+    "status",
+    "statuscode",
+    "status_code",
+    "type",
+    "code",
+    "errorcode",
+    "error_code",
+    "name",
+    "title",
+    "reason",
+    "cause",
+    "message",
+    "messages",
+    "msg",
+    "detail",
+    "details",
+    "description",
+    "content",
+    "stack",
+    "trace",
+    "hint",
+    "path",
+    "timestamp",
+    "request_id",
+];
+
+/// Whether the call failed. `is_complete` tells whether its input has what the tool requires; it is
+/// only asked where the answer depends on it.
+pub(super) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> bool) -> bool {
     if result.is_error {
         return true;
     }
@@ -81,7 +119,7 @@ pub(super) fn is_failure(result: &ToolResult<'_>, fits: impl FnOnce() -> bool) -
     if !result.content.iter().all(texts) {
         return false;
     }
-    let Some(Block::Text(first)) = result.content.first() else { return !fits() };
+    let Some(Block::Text(first)) = result.content.first() else { return !is_complete() };
     let raw = first.text.raw();
     if raw.len() > JSON_BYTES_MAX {
         return begins_as_error(raw);
@@ -96,7 +134,7 @@ pub(super) fn is_failure(result: &ToolResult<'_>, fits: impl FnOnce() -> bool) -
     if begins_as_error(text) || is_error_json(text, 1) {
         return true;
     }
-    result.content.len() == 1 && complains(text) && !fits()
+    result.content.len() == 1 && complains(text) && !is_complete()
 }
 
 fn begins_as_error(text: &str) -> bool {
@@ -112,10 +150,12 @@ fn complains(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
     }
+    // Other JSON is what the tool has to say, whatever words are in it.
+    let is_json = text.starts_with(['{', '[']);
     // Where that would cut a character, all of it is looked at: it is short.
     let start = text.get(..START_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
     matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
-        || words::has_any(&start, &COMPLAINTS)
+        || !is_json && words::has_any(&start, &COMPLAINTS)
 }
 
 /// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
@@ -149,22 +189,49 @@ fn is_error_json(text: &str, nested: u32) -> bool {
     }
 }
 
-/// `None` if it is not an object after all.
+/// Whether it says that it is an error, and nothing beside. `None` if it is not an object after all.
 fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
-    let mut error = false;
+    let (mut error, mut data) = (false, false);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?.trim_ascii();
-        let says_so = match key.decode().as_ref() {
-            "error" | "errors" => !matches!(value, "null" | "false" | "\"\"" | "[]" | "{}" | "0"),
-            "isError" | "is_error" => value == "true",
+        let key = key.decode().to_ascii_lowercase();
+        error |= match key.as_str() {
+            // A number is no error, but a count or a code.
+            "error" | "errors" => !says_nothing(value) && Reader::new(value, 1).number().is_err(),
+            "iserror" | "is_error" => value == "true",
             "success" | "ok" => value == "false",
-            "status" | "type" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
+            "status" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
             _ => false,
         };
-        error |= says_so;
+        data |= !OF_ERRORS.contains(&key.as_str()) && !says_nothing(value);
     }
-    Some(error)
+    Some(error && !data)
+}
+
+/// Whether a value is one for what is not there.
+fn says_nothing(value: &str) -> bool {
+    let mut reader = Reader::new(value, 128);
+    match reader.kind() {
+        Ok(Kind::Object) => {
+            let mut all = || {
+                reader.begin_object().ok()?;
+                while reader.next_key().ok()?.is_some() {
+                    says_nothing(reader.skip().ok()?).then_some(())?;
+                }
+                Some(())
+            };
+            all().is_some()
+        }
+        Ok(Kind::Bool) => value == "false",
+        Ok(Kind::Number) => value == "0",
+        Ok(Kind::Array) => value.bytes().all(|byte| matches!(byte, b'[' | b']' | b' ' | b'\n')),
+        Ok(Kind::String) => {
+            let word = value.to_ascii_lowercase();
+            matches!(word.as_str(), "\"\"" | "\"none\"" | "\"null\"" | "\"no\"" | "\"ok\"")
+        }
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -173,12 +240,12 @@ mod tests {
     use crate::anthropic::Text;
     use crate::json::Str;
 
-    fn failed(words: &str, is_error: bool, fits: Option<bool>) -> bool {
+    fn failed(words: &str, is_error: bool, is_complete: Option<bool>) -> bool {
         let quoted = serde_json::to_string(words).unwrap();
         let text: Str<'_> = Reader::new(&quoted, 1).string().unwrap();
         let content = vec![Block::Text(Text { text, cached: false, cited: false })];
         let result = ToolResult { id: Str::plain("t"), content, is_error };
-        is_failure(&result, || fits.unwrap())
+        is_failure(&result, || is_complete.unwrap())
     }
 
     #[test]
@@ -190,6 +257,11 @@ mod tests {
             r#"{"isError":true,"content":[]}"#,
             r#"{"success": false}"#,
             r#"{"status":"error","message":"m"}"#,
+            r#"{"success":false,"error":"x","data":null}"#,
+            r#"{"data":null,"errors":[{"message":"e"}]}"#,
+            r#"{"type":"error","error":{"type":"e","message":"m"},"request_id":"r"}"#,
+            r#"{"timestamp":1,"status":500,"error":"Internal Server Error","path":"/x"}"#,
+            r#"{"error":true,"code":3,"message":"m"}"#,
             r#""[{\"error\":\"x\"}]""#,
             "Error: missing command",
             "error executing tool w",
@@ -225,6 +297,40 @@ mod tests {
         }
         let long = format!("{} error", "x".repeat(40_000));
         assert!(!failed(&long, false, None));
+    }
+
+    #[test]
+    fn what_has_an_error_in_it_is_no_error() {
+        for words in [
+            r#"{"id":5,"status":"failed","log":"test 5 timed out"}"#,
+            r#"[{"id":1,"workflow":"w","status":"error"}]"#,
+            r#"[{"type":"error","msg":"unused variable"}]"#,
+            r#"{"success":false,"tests":10,"failed":2}"#,
+            r#"{"errors":3,"warnings":4}"#,
+            r#"{"errors":3}"#,
+            r#"{"data":{"a":1},"errors":["e"]}"#,
+            r#"{"id":7,"error":"none"}"#,
+            r#"{"error":"None","message":"fine"}"#,
+            r#"{"error":[ ],"message":"fine"}"#,
+            r#"{"state":"done","output":"x","error":{"code":0,"message":""}}"#,
+            r#"{"error":{"code":0,"message":""}}"#,
+        ] {
+            assert!(!failed(words, false, None), "{words}");
+        }
+    }
+
+    #[test]
+    fn json_does_not_complain_whatever_words_are_in_it() {
+        for words in [
+            r#"[{"response":"Project 1: on time, no risks"}]"#,
+            r#"{"id":1,"title":"Login does not work"}"#,
+            r#"["missing","required"]"#,
+        ] {
+            assert!(!failed(words, false, None), "{words}");
+        }
+        for words in ["{}", "[]"] {
+            assert!(failed(words, false, Some(false)), "{words}");
+        }
     }
 
     #[test]

@@ -57,6 +57,22 @@ fn each_keyword_accepts_and_rejects() {
 fn what_is_not_known_accepts() {
     for (schema, input) in [
         ("true", "1"),
+#[test]
+fn a_required_field_is_missing_where_it_is_not_given_or_null() {
+    let schema = r#"{"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}},
+        "additionalProperties":false}"#;
+    let complete = |schema, input| has_required(schema, input, &mut Budget::default());
+    for input in [r#"{"a":"x","b":null}"#, r#"{"a":1,"c":2}"#, r#"{"\u0061":""}"#] {
+        assert!(complete(schema, input), "{input}");
+    }
+    for input in [r#"{"b":"x"}"#, r#"{"a":null}"#, "{}", r#""{\"a\":\"x\"}""#] {
+        assert!(!complete(schema, input), "{input}");
+    }
+    let null = r#"{"required":["a"],"properties":{"a":{"type":["string","null"]}}}"#;
+    assert!(complete(null, r#"{"a":null}"#));
+    assert!(complete(r#"{"properties":{"a":{}}}"#, "[]"));
+}
+
         ("{}", "1"),
         ("not a schema", "1"),
         (r#"{"type":"date"}"#, "1"),

@@ -5,7 +5,6 @@
 //! error that no client tries again. A request in which nothing is wrong is not changed.
 
 use super::tool_id::Outgoing;
-use super::tool_input::without_echoed_id;
 use super::tools::ToolSet;
 use crate::anthropic::{Block, Text, ToolUse};
 use crate::asked::Withheld;
@@ -58,8 +57,8 @@ impl Guarded {
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;
             let mut budget = Budget::default();
-            let fits = |call: &ToolUse<'_>| fits_schema(call, tools, &mut budget);
-            let verdict = breaker::inspect(turns, failures_max, fits);
+            let is_complete = |call: &ToolUse<'_>| is_complete(call, tools, &mut budget);
+            let verdict = breaker::inspect(turns, failures_max, is_complete);
             guarded.act_on(&verdict, tools, settings, warnings)?;
         }
         Ok(guarded)
@@ -219,13 +218,10 @@ pub(super) fn without_refused<'a>(
     })
 }
 
-fn fits_schema(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
-    let name = call.name.decode();
-    let Some(schema) = tools.schema_of(&name).filter(|_| call.toolset.is_none()) else {
-        return true;
-    };
-    let stripped = without_echoed_id(&call.input, call.id, Some(schema));
-    tool_schema::fits(schema, stripped.as_deref().unwrap_or(&call.input), budget)
+/// Whether the input has what its tool requires.
+fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
+    let schema = tools.schema_of(&call.name.decode()).filter(|_| call.toolset.is_none());
+    schema.is_none_or(|schema| tool_schema::has_required(schema, &call.input, budget))
 }
 
 /// How much of `required` a note tells.

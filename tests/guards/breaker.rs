@@ -87,6 +87,33 @@ fn failures_are_known_without_is_error() {
 }
 
 #[test]
+fn a_tool_that_works_is_not_taken_for_one_that_fails() {
+    let expert = json!({"name": "ask_expert", "input_schema": {"type": "object",
+        "properties": {"input": {"type": "string"}, "session": {"type": "string"}},
+        "required": ["input"]}});
+    let found = |input: Value, said: fn(usize) -> String| {
+        let history =
+            rounds(7, move |at, id| (call(id, "ask_expert", input.clone()), result(id, said(at))));
+        sent(&history, std::slice::from_ref(&expert), json!({}))
+    };
+    // An optional parameter that is `null`, a number as a string, one too many.
+    for input in [json!({"input": "q", "session": null}), json!({"input": 1, "more": 2})] {
+        for said in [
+            (|at| format!(r#"[{{"response":"Project {at}: on time, no risks"}}]"#))
+                as fn(usize) -> _,
+            |at| format!("Project {at} needs what is missing"),
+        ] {
+            let turn = found(input.clone(), said);
+            assert_eq!((turn.header("x-creole-guard"), turn.tools().len()), ("", 1), "{input}");
+        }
+    }
+    let runs = found(json!({"input": "q"}), |at| {
+        format!(r#"{{"id":{at},"status":"failed","log":"test {at} timed out"}}"#)
+    });
+    assert_eq!((runs.header("x-creole-guard"), runs.tools().len()), ("", 1));
+}
+
+#[test]
 fn any_other_success_and_any_word_of_a_person_resets() {
     let other = |name: &str, input: Value, content: &str| {
         let mut messages = shells(7);
