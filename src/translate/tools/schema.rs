@@ -14,9 +14,10 @@ use crate::words;
 const DEPTH_MAX: u32 = 128;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
-/// is added, and `null` for one of them or for `required` left out: several servers refuse that.
+/// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
+/// an array without `items`, at any depth.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    if dialect == ToolSchema::Full && is_complete(schema) {
+    if dialect == ToolSchema::Full && is_complete(schema) && has_items(schema) {
         json.raw(schema);
         return;
     }
@@ -50,6 +51,13 @@ fn is_complete(schema: &str) -> bool {
         Ok::<(), json::Error>(())
     };
     read().is_ok() && typed && properties && !refused
+}
+
+/// Whether there are as many `items` as arrays, so that hardly one can be without.
+fn has_items(schema: &str) -> bool {
+    // Most schemas have no array, and few words end so.
+    !words::has(schema, "ay\"")
+        || words::places(schema, "\"array\"").count() <= words::places(schema, "\"items\"").count()
 }
 
 /// What the value of a keyword is made of.
@@ -94,10 +102,15 @@ struct Facts<'a> {
     /// The type is a kind of number.
     numeric: bool,
     properties: bool,
+    /// The type is an array, or can be one.
+    array: bool,
+    items: bool,
     any_of: bool,
-    /// There is an `enum` or a `const`.
+    /// There is an `enum` or a `const`, of strings.
     enumerated: bool,
     constant: bool,
+    /// The values where they are no strings.
+    values: Option<&'a str>,
     described: bool,
     format: Option<Str<'a>>,
 }
@@ -114,14 +127,33 @@ impl<'a> Facts<'a> {
                     let name = reader.string()?;
                     facts.typed = true;
                     facts.numeric = name == "integer" || name == "number";
+                    facts.array = name == "array";
                     continue;
                 }
-                ("type", _) => facts.typed = given,
+                ("type", _) => {
+                    facts.typed = given;
+                    facts.array = words::has(reader.skip()?, "\"array\"");
+                    continue;
+                }
+                ("items" | "prefixItems", _) => facts.items = true,
                 ("properties", _) => facts.properties = given,
                 ("anyOf", _) => facts.any_of = given,
-                ("enum", Kind::Array) => facts.enumerated = true,
+                ("enum", Kind::Array) => {
+                    let values = reader.skip()?;
+                    if !facts.constant {
+                        facts.enumerated = only_strings(values);
+                        facts.values = (!facts.enumerated).then_some(values);
+                    }
+                    continue;
+                }
                 // `"const": null` is a value.
-                ("const", _) => (facts.enumerated, facts.constant) = (true, true),
+                ("const", _) => {
+                    let constant = reader.skip()?;
+                    facts.constant = true;
+                    facts.enumerated = value == Kind::String;
+                    facts.values = (!facts.enumerated).then_some(constant);
+                    continue;
+                }
                 ("description", Kind::String) => facts.described = true,
                 ("format", Kind::String) => {
                     facts.format = Some(reader.string()?);
@@ -133,6 +165,38 @@ impl<'a> Facts<'a> {
         }
         Ok(facts)
     }
+
+    /// Appends what a description has to say in place of keywords, as the inside of a JSON string.
+    fn push_note(&self, out: &mut Vec<u8>) {
+        let [one_of, format_of, end] = match self.described {
+            true => [" (one of: ", " (format: ", ")"],
+            false => ["One of: ", "Format: ", ""],
+        };
+        if let Some(values) = self.values {
+            json::escape(out, one_of);
+            json::escape(out, values);
+        } else if let Some(format) = self.format.filter(|_| !self.numeric) {
+            json::escape(out, format_of);
+            out.extend_from_slice(format.raw().as_bytes());
+        } else {
+            return;
+        }
+        json::escape(out, end);
+    }
+}
+
+/// Whether all elements are strings, or `null`.
+fn only_strings(values: &str) -> bool {
+    let mut reader = Reader::new(values, DEPTH_MAX);
+    let mut read = || {
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            matches!(reader.kind().ok()?, Kind::String | Kind::Null).then_some(())?;
+            reader.skip().ok()?;
+        }
+        Some(())
+    };
+    read().is_some()
 }
 
 /// Copies a schema into a dialect.
@@ -165,7 +229,7 @@ impl Walk {
             }
         }
         let gemini = self.dialect == ToolSchema::Gemini;
-        let facts = if root || gemini { Facts::of(&mut reader.clone())? } else { Facts::default() };
+        let facts = Facts::of(&mut reader.clone())?;
         reader.begin_object()?;
         json.begin_object();
         if root && !facts.typed {
@@ -179,13 +243,16 @@ impl Walk {
                 continue;
             }
             match self.dialect {
-                ToolSchema::Full => copy_member(reader, json, key)?,
+                ToolSchema::Full => self.member(reader, json, key, &keyword)?,
                 ToolSchema::Mistral => self.mistral(reader, json, key, &keyword)?,
                 ToolSchema::Gemini => self.gemini(reader, json, key, &keyword, &facts)?,
             }
         }
         if gemini {
             finish_gemini(json, &facts);
+        }
+        if facts.array && !facts.items {
+            json.key("items").raw("{}");
         }
         if root && !facts.properties {
             json.key("properties").raw("{}");
@@ -243,7 +310,8 @@ impl Walk {
     }
 
     /// Gemini's endpoint refuses a request whose schemas have keywords that it does not know, and
-    /// enumerations of anything but strings.
+    /// enumerations of anything but strings. Other values are told in the description: as strings they would
+    /// come back as strings, which the client's schema refuses.
     fn gemini(
         &self,
         reader: &mut Reader<'_>,
@@ -261,17 +329,16 @@ impl Walk {
                 json.key("anyOf");
                 self.schema(reader, json, false)?;
             }
-            // The values are strings from here on, whatever they were; `finish_gemini` says so.
+            // `finish_gemini` says that they are strings.
             "type" if facts.enumerated => {
                 reader.skip()?;
             }
             "type" if reader.kind()? == Kind::Array => gemini_types(reader, json, key)?,
-            "const" => {
-                json.key("enum").begin_array();
-                write_as_string(reader, json)?;
-                json.end_array();
+            "const" if facts.enumerated => {
+                json.key("enum").begin_array().str(reader.string()?).end_array();
             }
-            "enum" if facts.constant => drop(reader.skip()?),
+            "const" => drop(reader.skip()?),
+            "enum" if facts.constant || facts.values.is_some() => drop(reader.skip()?),
             "enum" if reader.kind()? == Kind::Array => {
                 let mut nullable = false;
                 reader.begin_array()?;
@@ -280,7 +347,7 @@ impl Walk {
                     if reader.null()? {
                         nullable = true;
                     } else {
-                        write_as_string(reader, json)?;
+                        json.str(reader.string()?);
                     }
                 }
                 json.end_array();
@@ -292,16 +359,12 @@ impl Walk {
             "format" if !facts.numeric && facts.format.is_some() => {
                 reader.skip()?;
             }
-            "description" if !facts.numeric && facts.described => {
-                let description = reader.string()?;
-                json.key("description").str(description);
-                if let Some(format) = facts.format {
-                    // Before the closing quote.
-                    json.out().pop();
-                    json.out().extend_from_slice(b" (format: ");
-                    json.out().extend_from_slice(format.raw().as_bytes());
-                    json.out().extend_from_slice(b")\"");
-                }
+            "description" if facts.described => {
+                json.key("description").str(reader.string()?);
+                // Before the closing quote.
+                json.out().pop();
+                facts.push_note(json.out());
+                json.out().push(b'"');
             }
             _ => self.member(reader, json, key, keyword)?,
         }
@@ -314,13 +377,10 @@ fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
     if facts.enumerated {
         json.key("type").text("string");
     }
-    if let Some(format) = facts.format
-        && !facts.numeric
-        && !facts.described
-    {
-        json.key("description").value();
-        json.out().extend_from_slice(b"\"Format: ");
-        json.out().extend_from_slice(format.raw().as_bytes());
+    let noted = facts.values.is_some() || facts.format.is_some() && !facts.numeric;
+    if noted && !facts.described {
+        json.key("description").value().out().push(b'"');
+        facts.push_note(json.out());
         json.out().push(b'"');
     }
 }
@@ -352,16 +412,6 @@ fn gemini_types(
     Ok(())
 }
 
-/// A string as it is, any other value as a string of its text.
-fn write_as_string(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    if reader.kind()? == Kind::String {
-        json.str(reader.string()?);
-    } else {
-        json.text(reader.skip()?);
-    }
-    Ok(())
-}
-
 fn copy_member(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
@@ -378,8 +428,13 @@ fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
     json.out().push(b':');
 }
 
+/// The values of `format` in OpenAI's strict mode.
+const FORMATS: [&str; 9] =
+    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
+
 /// Whether a schema can be sent with `strict: true`: every object has `additionalProperties: false`
-/// and requires all its properties, and no keyword is used that OpenAI's strict mode refuses.
+/// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
+/// value of `format` or `pattern` is used that OpenAI's strict mode refuses.
 #[must_use]
 pub fn meets_strict_subset(schema: &str) -> bool {
     strict(&mut Reader::new(schema, DEPTH_MAX), true).is_some()
@@ -390,14 +445,17 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
     let mut object = root;
     let mut typed = root;
     let mut closed = false;
+    let (mut array, mut items, mut reference, mut keywords) = (false, false, false, 0u32);
     let mut names = NameSet::default();
     let mut required = NameSet::default();
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
+        keywords = keywords.saturating_add(1);
         match key.decode().as_ref() {
             "type" => {
                 let types = reader.skip().ok()?;
                 typed = true;
+                array |= words::has(types, "\"array\"");
                 object |= words::has(types, "\"object\"");
                 (!root || types == "\"object\"").then_some(())?;
             }
@@ -416,7 +474,10 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                 }
             }
             "additionalProperties" => closed = !reader.bool().ok()?,
-            "items" => strict(reader, false)?,
+            "items" => {
+                items = true;
+                strict(reader, false)?;
+            }
             "anyOf" if !root => {
                 typed = true;
                 reader.begin_array().ok()?;
@@ -430,13 +491,24 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                     strict(reader, false)?;
                 }
             }
-            "enum" | "const" | "$ref" => {
+            word @ ("enum" | "const" | "$ref") => {
                 typed = true;
+                reference |= word == "$ref";
                 reader.skip().ok()?;
             }
-            "$schema" | "$id" | "description" | "title" | "pattern" | "format" | "minimum"
-            | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems"
-            | "maxItems" => drop(reader.skip().ok()?),
+            "format" => {
+                let format = reader.string().ok()?.decode();
+                FORMATS.contains(&format.as_ref()).then_some(())?;
+            }
+            // Its expressions look neither ahead nor behind.
+            "pattern" => {
+                let looks = words::has_any(reader.skip().ok()?, &["(?=", "(?!", "(?<"]);
+                (!looks).then_some(())?;
+            }
+            "$schema" | "$id" | "description" | "title" | "minimum" | "maximum"
+            | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems" | "maxItems" => {
+                reader.skip().ok()?;
+            }
             _ => return None,
         }
     }
@@ -444,7 +516,8 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
         names.keys().all(|name| required.contains(name))
             && required.keys().all(|name| names.contains(name))
     };
-    (typed && (!object || (closed && same()))).then_some(())
+    let whole = typed && (!array || items) && (!reference || keywords == 1);
+    (whole && (!object || (closed && same()))).then_some(())
 }
 
 #[cfg(test)]

@@ -42,6 +42,24 @@ fn what_a_function_needs_is_added() {
 }
 
 #[test]
+fn an_array_has_items_at_any_depth() {
+    for (property, expected) in [
+        (r#"{"type":"array"}"#, r#"{"type":"array","items":{}}"#),
+        (r#"{"type":["array","null"]}"#, r#"{"type":["array","null"],"items":{}}"#),
+        (
+            r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1}}]}"#,
+            r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1,"items":{}}}]}"#,
+        ),
+        (r#"{"type":"array","prefixItems":[{}]}"#, r#"{"type":"array","prefixItems":[{}]}"#),
+        (r#"{"enum":["array"]}"#, r#"{"enum":["array"]}"#),
+    ] {
+        let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
+        assert_eq!(written(&whole(property), ToolSchema::Full), whole(expected));
+        assert_eq!(written(&whole(property), ToolSchema::Mistral), whole(expected));
+    }
+}
+
+#[test]
 fn mistral_gets_no_keyword_that_breaks_its_grammar() {
     // Q18, and the same keywords deeper and as names.
     for (schema, expected) in [
@@ -75,8 +93,25 @@ fn gemini_gets_its_subset() {
     // Q19 and its neighbours, each as the schema of one property.
     for (schema, expected) in [
         (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
-        (json!({"const": 7, "type": "integer"}), json!({"enum": ["7"], "type": "string"})),
-        (json!({"const": null, "enum": ["a"]}), json!({"enum": ["null"], "type": "string"})),
+        (
+            json!({"const": 7, "type": "integer"}),
+            json!({"type": "integer", "description": "One of: 7"}),
+        ),
+        (json!({"const": null, "enum": ["a"]}), json!({"description": "One of: null"})),
+        (json!({"enum": ["a"], "const": 1}), json!({"description": "One of: 1"})),
+        (
+            json!({"type": "integer", "enum": [1, 2], "description": "How \"many\""}),
+            json!({"type": "integer", "description": "How \"many\" (one of: [1,2])"}),
+        ),
+        (
+            json!({"type": ["integer", "null"], "enum": [1, null]}),
+            json!({"type": "integer", "nullable": true, "description": "One of: [1,null]"}),
+        ),
+        (
+            json!({"type": ["string", "null"], "enum": ["a", null]}),
+            json!({"type": "string", "enum": ["a"], "nullable": true}),
+        ),
+        (json!({"type": "array"}), json!({"type": "array", "items": {}})),
         (json!({"type": "integer", "exclusiveMinimum": 0}), json!({"type": "integer"})),
         (
             json!({"type": "number", "exclusiveMaximum": 9, "maximum": 8}),
@@ -96,11 +131,11 @@ fn gemini_gets_its_subset() {
         ),
         (
             json!({"oneOf": [{"type": "string"}, {"const": 1}], "discriminator": {"propertyName": "t"}}),
-            json!({"anyOf": [{"type": "string"}, {"enum": ["1"], "type": "string"}]}),
+            json!({"anyOf": [{"type": "string"}, {"description": "One of: 1"}]}),
         ),
         (
             json!({"type": "integer", "enum": [1, 2.5, "three", true, null]}),
-            json!({"type": "string", "enum": ["1", "2.5", "three", "true"], "nullable": true}),
+            json!({"type": "integer", "description": r#"One of: [1,2.5,"three",true,null]"#}),
         ),
         (json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true})),
         (json!({"type": ["string", "number"]}), json!({"type": ["string", "number"]})),
@@ -139,6 +174,9 @@ fn the_strict_subset_is_told_from_other_schemas() {
             r##""additionalProperties":false,"required":["b","\u0061"],"properties":{"a":{"anyOf":[{"type":"null"},{"$ref":"#/$defs/d"}]},"b":{"type":"array","items":{"type":"integer","minimum":1}}},"$defs":{"d":{"type":"object","properties":{},"additionalProperties":false}}"##,
         ),
         object(
+            r#""properties":{"a":{"type":"string","format":"date-time","pattern":"^(?:a|b)$"}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
             r#""properties":{"allOf":{"enum":["x"]}},"required":["allOf"],"additionalProperties":false"#,
         ),
     ] {
@@ -169,6 +207,19 @@ fn the_strict_subset_is_told_from_other_schemas() {
         object(r#""properties":{"a":{"title":"A"}},"required":["a"],"additionalProperties":false"#),
         object(r#""properties":{},"required":["a"],"additionalProperties":false"#),
         object(r#""properties":{},"additionalProperties":false,"anyOf":[]"#),
+        // What OpenAI answers with 400 although the keywords are known.
+        object(
+            r#""properties":{"a":{"type":"string","format":"uri"}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
+            r#""properties":{"a":{"type":"string","pattern":"^(?!x)"}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
+            r#""properties":{"a":{"type":["array","null"]}},"required":["a"],"additionalProperties":false"#,
+        ),
+        object(
+            r##""properties":{"a":{"$ref":"#/$defs/d","description":"d"}},"required":["a"],"additionalProperties":false,"$defs":{"d":{"type":"string"}}"##,
+        ),
         object(
             r#""properties":{"a":{"type":"string","minLength":1}},"required":["a"],"additionalProperties":false"#,
         ),
