@@ -8,7 +8,7 @@
 //! `oneOf`, `allOf` and `$ref` to `#`, `#/$defs/…` and `#/definitions/…`. Every other keyword, and
 //! every `$ref` elsewhere, accepts. Beside a `$ref` nothing is checked, since older drafts ignore
 //! what stands there. More than one match of `oneOf` is accepted: keywords that are not known here
-//! could tell the alternatives apart.
+//! could tell the alternatives apart. `"nullable": true`, of OpenAPI, accepts `null` whatever else is said.
 //!
 //! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
 //! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
@@ -100,6 +100,7 @@ struct Keywords<'s> {
     one_of: Option<&'s str>,
     all_of: Option<&'s str>,
     reference: Option<Str<'s>>,
+    nullable: bool,
     bounds: Vec<Bound<'s>>,
 }
 
@@ -149,6 +150,10 @@ impl<'s> Keywords<'s> {
                     keywords.prefixed = true;
                     continue;
                 }
+                "nullable" => {
+                    keywords.nullable = value == "true";
+                    continue;
+                }
                 "$ref" => {
                     keywords.reference = Reader::new(value, 1).string().ok();
                     continue;
@@ -179,6 +184,9 @@ impl<'s> Check<'s, '_> {
         let (Ok(Some(keywords)), Ok(kind)) = (Keywords::read(schema), kind_of(input)) else {
             return true;
         };
+        if keywords.nullable && kind == Kind::Null {
+            return true;
+        }
         let deeper = depth.saturating_add(1);
         if let Some(reference) = keywords.reference {
             return self.target(reference).is_none_or(|target| self.apply(target, input, deeper));

@@ -17,6 +17,10 @@ fn each_keyword_accepts_and_rejects() {
         (r#"{"type":"integer"}"#, "3.0", "3.1"),
         (r#"{"type":"integer"}"#, "15e1", "15e-1"),
         (r#"{"type":["string","null"]}"#, "null", "{}"),
+        (r#"{"type":"string","nullable":true}"#, "null", "1"),
+        (r#"{"enum":["a"],"nullable":true}"#, "null", r#""b""#),
+        (r##"{"$ref":"#/$defs/n","nullable":true,"$defs":{"n":{"type":"string"}}}"##, "null", "1"),
+        (r#"{"type":"string","nullable":false}"#, r#""""#, "null"),
         (r#"{"enum":["a",2,null]}"#, r#""\u0061""#, r#""A""#),
         (r#"{"enum":["a",2,null]}"#, "2.0", "3"),
         (
@@ -54,10 +58,6 @@ fn each_keyword_accepts_and_rejects() {
 }
 
 #[test]
-fn what_is_not_known_accepts() {
-    for (schema, input) in [
-        ("true", "1"),
-#[test]
 fn a_required_field_is_missing_where_it_is_not_given_or_null() {
     let schema = r#"{"required":["a"],"properties":{"a":{"type":"string"},"b":{"type":"string"}},
         "additionalProperties":false}"#;
@@ -73,6 +73,10 @@ fn a_required_field_is_missing_where_it_is_not_given_or_null() {
     assert!(complete(r#"{"properties":{"a":{}}}"#, "[]"));
 }
 
+#[test]
+fn what_is_not_known_accepts() {
+    for (schema, input) in [
+        ("true", "1"),
         ("{}", "1"),
         ("not a schema", "1"),
         (r#"{"type":"date"}"#, "1"),
