@@ -64,6 +64,23 @@ fn only_the_calls_that_the_error_names_are_told_in_words() {
 }
 
 #[test]
+fn an_id_that_begins_as_the_one_that_is_named_is_another() {
+    let ids = ["toolu_1", "toolu_10", "toolu_x_10"];
+    let pair = |id: &&str| [call(id, "look", json!({})), answered(result(id, *id))];
+    let mut history = vec![user("Do it")];
+    history.extend(ids.iter().flat_map(pair));
+    let message = "No tool output found for function call call_10.";
+    let refuses = |body: &Value| match body.to_string().contains("\"call_10\"") {
+        true => (400, json!({"error": {"message": message}})),
+        false => (200, says("fine")),
+    };
+    let body = request(&history, &[tool("look", &[])]);
+    let turn = ask(&config(json!({})), &body, &refuses, true);
+    assert_eq!((turn.head.status, turn.asked), (200, 2));
+    assert_eq!(turn.tool_texts(), ["toolu_1", "toolu_x_10"]);
+}
+
+#[test]
 fn others_tell_the_client_to_try_again() {
     let always = (400, serde_json::from_str(MISTRAL).unwrap());
     for (turn, asks) in [
