@@ -43,6 +43,16 @@ impl<'a> Str<'a> {
         self.saved > 0
     }
 
+    /// What comes after so many bytes of the raw text, which must not end within an escape.
+    #[must_use]
+    pub fn after(&self, at: usize) -> Self {
+        let raw = self.raw.get(at..).unwrap_or_default();
+        let mut text = String::new();
+        unescape(&mut text, raw);
+        let saved = raw.len().saturating_sub(text.len());
+        Self { raw, saved: u32::try_from(saved).unwrap_or(u32::MAX) }
+    }
+
     /// Whether the text has no characters.
     #[must_use]
     pub fn is_empty(&self) -> bool {

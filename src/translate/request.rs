@@ -13,6 +13,7 @@ use crate::profile::{
     TextToolCalls, UserId,
 };
 use crate::warning::Warnings;
+use crate::words;
 
 use super::effort::{self, Effective};
 use super::guards::{self, Guarded};
@@ -367,12 +368,16 @@ fn system_prompt<'a>(
     profile: &Profile,
 ) -> SystemPrompt<'a> {
     let mut texts = std::mem::take(&mut request.system);
-    let is_billing = |text: &Text<'_>| {
+    let is_billing = |text: &&mut Text<'_>| {
         let start = text.text.raw().trim_start();
         start.starts_with("x-anthropic-billing-header:")
     };
-    if profile.strip_billing_header && texts.first().is_some_and(is_billing) {
-        texts.remove(0);
+    if profile.strip_billing_header
+        && let Some(first) = texts.first_mut().filter(|text| is_billing(text))
+    {
+        // It is one line: what comes after it is the client's prompt.
+        let line = words::find(first.text.raw(), "\\n").map(|at| at.saturating_add(2));
+        first.text = first.text.after(line.unwrap_or(usize::MAX));
     }
     texts.append(&mut history.system);
     texts.retain(|text| !text.text.is_blank());

@@ -30,6 +30,33 @@ fn system_blocks_are_joined_with_a_blank_line() {
 }
 
 #[test]
+fn a_billing_line_goes_without_what_stands_below_it() {
+    let line = "x-anthropic-billing-header: cc_version=2.1; cch=1;";
+    let sent = |system: Value| sent(json!({"system": system}))["messages"].take();
+    let system = |text: &str| json!({"role": "system", "content": text});
+    let below = format!("{line}\nYou are \"Claude\" Code.\nLong rules.");
+    let expected = json!([system("You are \"Claude\" Code.\nLong rules."), user("q")]);
+    assert_eq!(sent(json!(below)), expected);
+    assert_eq!(sent(json!([text(&below)])), expected);
+    assert_eq!(sent(json!(line)), json!([user("q")]));
+    assert_eq!(sent(json!([text(line), text("A")])), json!([system("A"), user("q")]));
+}
+
+#[test]
+fn system_messages_in_the_middle_have_the_role_of_the_system_prompt() {
+    let history = json!([user("x"), {"role": "system", "content": "B"}, assistant("y"), user("z")]);
+    let roles = |role: &str| {
+        let flags = json!({"mid_system": "in_place", "system_role": role});
+        let sent = sent_to("default", flags, json!({"system": "A", "messages": history}));
+        let roles = sent["messages"].as_array().unwrap().iter();
+        roles.map(|message| message["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(roles("system"), ["system", "user", "system", "assistant", "user"]);
+    assert_eq!(roles("developer"), ["developer", "user", "developer", "assistant", "user"]);
+    assert_eq!(roles("user"), ["user", "assistant", "user"]);
+}
+
+#[test]
 fn a_system_message_in_the_middle_goes_where_the_upstream_can_take_it() {
     let history = json!([user("x"), {"role": "system", "content": "B"}, user("y")]);
     let request = json!({"system": "A", "messages": history});
