@@ -18,18 +18,25 @@ pub(super) struct Effective {
 
 impl Effective {
     /// Decides. `later` is the effort that the last system message in the middle asks for, `forced`
-    /// whether the model must call a tool: servers that think by default refuse that while they do.
+    /// whether the model must call a tool, and `prefilled` whether it goes on with words of its own:
+    /// servers that think by default refuse either while they do.
     pub(super) fn new(
         request: &Request<'_>,
         later: Option<Str<'_>>,
         forced: bool,
+        prefilled: bool,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let mode = request.thinking.map(|thinking| thinking.mode);
         let has_none = profile.reasoning_effort_values.contains(&Effort::None);
         let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
-        if is_off || forced && profile.thinking_switch == ThinkingSwitch::ThinkingType {
+        let must_be_off = match profile.thinking_switch {
+            ThinkingSwitch::ThinkingType => forced,
+            ThinkingSwitch::ChatTemplateKwargs => prefilled,
+            _ => false,
+        };
+        if is_off || must_be_off {
             let none = has_none || profile.thinking_switch == ThinkingSwitch::EffortNone;
             let effort = none.then_some(Effort::None);
             return Ok(Self { effort, switch: Some(false), budget: None });

@@ -87,6 +87,7 @@ pub(super) fn translate(
     if history.turns.is_empty() || last_says_nothing && ends_with_assistant {
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }
+    let prefilled = is_prefilled(&history.turns);
     let prefill = prefill(&history.turns, profile, warnings)?;
 
     let mut tools = ToolSet::new(
@@ -99,8 +100,8 @@ pub(super) fn translate(
         warnings,
     )?;
     let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-    let effective =
-        Effective::new(&request, history.effort, tools.forces_call(), profile, warnings)?;
+    let forced = tools.forces_call();
+    let effective = Effective::new(&request, history.effort, forced, prefilled, profile, warnings)?;
     let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
     let stop_sequences: Vec<String> =
         request.stop_sequences.iter().map(|stop| stop.decode().into_owned()).collect();
@@ -326,16 +327,20 @@ fn says_nothing(message: &Message<'_>) -> bool {
     message.role == Role::User && message.content.iter().all(is_blank)
 }
 
+/// Whether the last words are the assistant's.
+fn is_prefilled(turns: &[Turn<'_>]) -> bool {
+    matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
+}
+
 /// The final words of the assistant, which the answer continues.
 fn prefill(
     turns: &[Turn<'_>],
     profile: &Profile,
     warnings: &mut Warnings,
 ) -> Result<String, Error> {
-    let Some(Turn::Assistant(blocks)) = turns.last() else { return Ok(String::new()) };
-    if calls(blocks).next().is_some() {
+    let Some(Turn::Assistant(blocks)) = turns.last().filter(|_| is_prefilled(turns)) else {
         return Ok(String::new());
-    }
+    };
     if warnings.strict() || profile.prefill == Prefill::Reject {
         return Err(Error::invalid(
             "This model does not support assistant message prefill. The conversation must end \

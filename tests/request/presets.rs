@@ -94,6 +94,26 @@ fn a_forced_tool_switches_thinking_off_where_the_server_thinks_by_default() {
 }
 
 #[test]
+fn words_that_the_answer_continues_switch_thinking_off_where_the_template_thinks() {
+    let prefilled = json!([user("Give JSON"), assistant("{")]);
+    for thinking in [
+        json!(null),
+        json!({"type": "adaptive"}),
+        json!({"type": "enabled", "budget_tokens": 2000}),
+    ] {
+        let request = json!({"messages": prefilled, "thinking": thinking, "max_tokens": 4000});
+        let sent = sent_to("llama.cpp", json!({}), request);
+        assert_eq!(sent["chat_template_kwargs"], json!({"enable_thinking": false}), "{thinking}");
+        assert_eq!(sent.get("thinking_budget_tokens"), None);
+    }
+    // Not where a call is the last word, nor where the switch is another.
+    let called = json!({"messages": [user("q"), assistant(json!([call("toolu_1")]))]});
+    assert_eq!(sent_to("llama.cpp", json!({}), called).get("chat_template_kwargs"), None);
+    let plain = sent_to("default", json!({}), json!({"messages": prefilled}));
+    assert_eq!(plain.get("chat_template_kwargs"), None);
+}
+
+#[test]
 fn a_server_that_reads_no_object_as_tool_choice_gets_the_one_tool_and_a_word() {
     for profile in ["llama.cpp", "ollama"] {
         let forced = weather(json!({"tool_choice": {"type": "tool", "name": "x"}}));
