@@ -73,25 +73,26 @@ impl<'r, 'a> Messages<'r, 'a> {
         self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
         json.begin_array();
         let role = match self.profile().system_role {
-            _ if self.system.texts.is_empty() && self.system.schema.is_none() => None,
-            SystemRole::System => Some("system"),
-            SystemRole::Developer => Some("developer"),
-            SystemRole::User => {
-                put_before_first_user(&mut turns);
-                None
-            }
+            SystemRole::System => "system",
+            SystemRole::Developer => "developer",
+            // Those in the middle are words of the user by now (`turns`).
+            SystemRole::User => "user",
         };
-        if let Some(role) = role {
-            json.begin_object().key("role").text(role);
-            self.system_content(json.key("content"));
-            json.end_object();
+        if !self.system.texts.is_empty() || self.system.schema.is_some() {
+            if role == "user" {
+                put_before_first_user(&mut turns);
+            } else {
+                json.begin_object().key("role").text(role);
+                self.system_content(json.key("content"));
+                json.end_object();
+            }
         }
         let mut turns = turns.into_iter().peekable();
         while let Some(turn) = turns.next() {
             self.is_last = turns.peek().is_none();
             match turn {
                 Turn::System(texts) => {
-                    json.begin_object().key("role").text("system").key("content");
+                    json.begin_object().key("role").text(role).key("content");
                     string(json, |out| push_joined(out, texts));
                     json.end_object();
                 }

@@ -8,7 +8,7 @@ use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
 use crate::names::NameSet;
-use crate::profile::{MidSystem, Profile, ServerHistory};
+use crate::profile::{MidSystem, Profile, ServerHistory, SystemRole};
 use crate::warning::Warnings;
 
 /// What the messages of a request say, beside `turns` the things that act on the whole request.
@@ -231,9 +231,13 @@ impl<'a> Reading<'_, '_, 'a> {
             return Ok(());
         }
         let texts = texts.into_iter().map(|text| text.text).collect();
-        match self.profile.mid_system {
-            MidSystem::InPlace => self.turns.system(texts),
-            MidSystem::AsUser | MidSystem::MergeToTop => self.turns.item(Item::System(texts)),
+        // A model without a role for them has none in the middle either.
+        let in_place = self.profile.mid_system == MidSystem::InPlace
+            && self.profile.system_role != SystemRole::User;
+        if in_place {
+            self.turns.system(texts);
+        } else {
+            self.turns.item(Item::System(texts));
         }
         Ok(())
     }
