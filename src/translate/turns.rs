@@ -8,7 +8,7 @@ use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
 use crate::names::NameSet;
-use crate::profile::{MidSystem, Profile, ServerHistory, SystemRole};
+use crate::profile::{ImageParts, MidSystem, Profile, ServerHistory, SystemRole};
 use crate::warning::Warnings;
 
 /// What the messages of a request say, beside `turns` the things that act on the whole request.
@@ -119,8 +119,24 @@ fn shown(tag: Str<'_>) -> String {
     tag.decode().chars().take(64).collect()
 }
 
+/// Whether a block is an image, or has one in it.
+fn has_image(block: &Block<'_>) -> bool {
+    match block {
+        Block::Image(_) => true,
+        Block::ToolResult(result) => result.content.iter().any(has_image),
+        Block::Document(document) => match &document.source {
+            DocumentSource::Content(inner) => inner.iter().any(has_image),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, block: Block<'a>) -> Result<(), Refused> {
+        if self.profile.image_parts == ImageParts::None && has_image(&block) {
+            self.image("image")?;
+        }
         match block {
             Block::ToolResult(result) => {
                 self.activate(&result.content);
@@ -177,12 +193,12 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Unknown(tag) if self.warnings.strict() => return Err(Refused::Tag(shown(tag))),
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
-            Block::Image(_) => self.assistant_image()?,
+            Block::Image(_) => self.image("assistant_image")?,
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &document.source
                     && inner.iter().any(|block| matches!(block, Block::Image(_)))
                 {
-                    self.assistant_image()?;
+                    self.image("assistant_image")?;
                 }
                 self.turns.block(Block::Document(document));
             }
@@ -195,11 +211,12 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    fn assistant_image(&mut self) -> Result<(), Refused> {
+    /// An image that the model does not get to see.
+    fn image(&mut self, whose: &str) -> Result<(), Refused> {
         if self.warnings.strict() {
             return Err(Refused::Unsupported);
         }
-        self.warnings.add_named("dropped", "assistant_image");
+        self.warnings.add_named("dropped", whose);
         Ok(())
     }
 

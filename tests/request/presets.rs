@@ -114,6 +114,30 @@ fn words_that_the_answer_continues_switch_thinking_off_where_the_template_thinks
 }
 
 #[test]
+fn an_image_that_the_model_does_not_see_is_told() {
+    let document = json!({"type": "document", "source": {"type": "content", "content": [image()]}});
+    for content in [
+        json!([text("look"), image()]),
+        json!([document]),
+        json!([result("toolu_1", json!([image()]))]),
+    ] {
+        let history =
+            json!([user("q"), assistant(json!([call("toolu_1")])), user(content.clone())]);
+        let body = whole(json!({"messages": history}));
+        let blind = |strict: bool| {
+            let flags = json!({"image_parts": "none"});
+            try_with(&config("default", flags, json!({"strict": strict})), &body)
+        };
+        assert!(blind(false).1.contains("dropped:image"), "{content}");
+        assert!(!try_with(&config("default", json!({}), json!({})), &body).1.contains("dropped"));
+    }
+    let strict = config("deepseek", json!({}), json!({"strict": true}));
+    let seen = whole(json!({"messages": [user(json!([image()]))]}));
+    let error = try_with(&strict, &seen).0.unwrap_err();
+    assert!(error.message.contains("messages[0].content[0]"), "{}", error.message);
+}
+
+#[test]
 fn a_server_that_reads_no_object_as_tool_choice_gets_the_one_tool_and_a_word() {
     for profile in ["llama.cpp", "ollama"] {
         let forced = weather(json!({"tool_choice": {"type": "tool", "name": "x"}}));
