@@ -222,6 +222,11 @@ fn assemble<'a>(
         matches!(last, Some(Turn::User(_)))
     };
     let ends_with_user = speaks(&turns);
+    let begins = |turns: &[Turn<'_>]| {
+        let first = turns.iter().find(|turn| !matches!(turn, Turn::System(_)));
+        matches!(first, Some(Turn::User(_)))
+    };
+    let begins_with_user = begins(&turns);
     // Results that wait for their turn, and system messages that must not stand before them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
@@ -249,8 +254,13 @@ fn assemble<'a>(
         }
     }
     flush(&mut whole, &mut waiting, &mut held);
+    let moved = || Turn::User(User { results: Vec::new(), items: vec![Item::Moved] });
     if ends_with_user && !speaks(&whole) {
-        whole.push(Turn::User(User { results: Vec::new(), items: vec![Item::Moved] }));
+        whole.push(moved());
+    }
+    // Servers want the user to begin.
+    if begins_with_user && !begins(&whole) {
+        whole.insert(0, moved());
     }
     whole
 }

@@ -44,6 +44,21 @@ fn a_result_elsewhere_is_moved() {
             user("[The result of an earlier tool call has come. It stands with its call.]"),
         ])
     );
+    // Nor would the model begin.
+    let first = messages(json!([
+        user(json!([result("toolu_1", "r")])),
+        assistant(json!([call("toolu_1")])),
+        user("x"),
+    ]));
+    assert_eq!(
+        first,
+        json!([
+            user("[The result of an earlier tool call has come. It stands with its call.]"),
+            calling(&["call_1"]),
+            tool("call_1", "r"),
+            user("x"),
+        ])
+    );
     let split = messages(json!([
         user("q"),
         assistant(json!([call("toolu_1")])),
