@@ -110,6 +110,16 @@ fn calls_and_results_are_paired_and_keep_their_text() {
     assert_eq!(content[0]["is_error"], true);
     assert_eq!(content[1], result("b.2"));
     assert_eq!(content[2], json!({"type": "text", "text": "t"}));
+    // That is told like every other repair.
+    let one = json!({"role": "assistant", "content": [call("b.2")]});
+    let body = body_of(&json!([user, one, late]));
+    let config = config();
+    let (exchange, _) = drive::request(&config, "/v1/messages", &[], body.as_bytes()).unwrap();
+    let done = sse(&[start(), ending("end_turn"), end()]);
+    let pieces = [done.as_bytes()];
+    let headers = drive::headers(&[("content-type", "text/event-stream")]);
+    let answer = drive::respond(exchange, 200, &headers, pieces, End::Complete);
+    assert_eq!(header(&answer.head.headers, "x-creole-warnings"), Some("tool_result_moved"));
     // An orphan becomes words; what is not text stays.
     let image = json!({"type": "image", "source": {"type": "url", "url": "https://x.test/i.png"}});
     let orphan = json!({"type": "tool_result", "tool_use_id": "zz",

@@ -192,8 +192,13 @@ impl<'a> History<'a> {
         if config.settings.strict || pairing == Pairing::Reject {
             fit?;
         } else if pairing == Pairing::Repair && fit.is_err() {
+            let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
             let written = self.write_turns(&turns);
+            // What `turns` put before the words that it came after.
+            if written.is_some() && warnings.count() == before {
+                warnings.add("tool_result_moved");
+            }
             *repaired = written.is_some();
             return Ok(written);
         }
