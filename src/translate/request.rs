@@ -72,6 +72,7 @@ pub(super) fn translate(
         pairs::check(&request.messages)?;
     }
     let messages = std::mem::take(&mut request.messages);
+    let only_system = messages.iter().all(|message| message.role == Role::System);
     let last_says_nothing = messages.last().is_some_and(says_nothing);
     let mut history = History::new(messages, profile, warnings)?;
     if pairing == Pairing::Repair {
@@ -84,6 +85,9 @@ pub(super) fn translate(
     pairs::order(&mut history.turns);
     // Without its last message, the conversation would end with words that the answer continues.
     let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+    if only_system {
+        return Err(Error::invalid("messages: first message must use the \"user\" role"));
+    }
     if history.turns.is_empty() || last_says_nothing && ends_with_assistant {
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }

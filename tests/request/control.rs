@@ -69,6 +69,15 @@ fn a_last_message_without_a_word_is_refused_and_not_left_out() {
 }
 
 #[test]
+fn a_conversation_needs_a_user() {
+    let system = json!([{"role": "system", "content": "sys"}]);
+    assert_eq!(
+        refused(json!({"messages": system})),
+        "messages: first message must use the \"user\" role"
+    );
+}
+
+#[test]
 fn a_thread_is_refused_with_the_code_that_sdks_act_on() {
     let request = whole(json!({"thread": {"type": "create"}}));
     let error = try_with(&Config::default(), &request).0.unwrap_err();

@@ -97,7 +97,14 @@ proptest! {
         let (outcome, _) = try_with(&config, &body);
         match outcome {
             Ok((sent, _)) => prop_assert_eq!(check_pairs(&sent["messages"]), Ok(()), "{}", sent),
-            Err(error) => prop_assert_eq!(&error.message, "messages: text content blocks must be non-empty"),
+            Err(error) => {
+                let only_system = history.iter().all(|message| message["role"] == "system");
+                let expected = match only_system {
+                    true => "messages: first message must use the \"user\" role",
+                    false => "messages: text content blocks must be non-empty",
+                };
+                prop_assert_eq!(&error.message, expected);
+            }
         }
     }
 
