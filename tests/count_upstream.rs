@@ -162,8 +162,11 @@ fn where_the_upstream_cannot_count_the_estimate_is_the_answer_and_says_so() {
         assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true), "{status}");
     }
     let (exchange, _) = asked(&config, &body());
-    let answer = drive::respond(exchange, 200, &[], [&b"{\"count\": 42}"[..]], End::Aborted);
+    let answer = drive::respond(exchange, 200, &[], [&b"{\"count\": 4"[..]], End::Aborted);
     assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+    let (exchange, _) = asked(&config, &body());
+    let answer = drive::respond(exchange, 200, &[], [&b"{\"count\": 42}"[..]], End::Aborted);
+    assert_eq!((tokens(&answer), warns(&answer)), (42, false));
     let (exchange, _) = asked(&config, &body());
     let gzip = headers(&[("content-encoding", "gzip")]);
     let answer = drive::respond(exchange, 200, &gzip, [&b"\x1f\x8b"[..]], End::Complete);

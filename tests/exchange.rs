@@ -334,3 +334,41 @@ fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
         }
     }
 }
+
+#[test]
+fn a_whole_answer_that_is_complete_counts_however_its_connection_ends() {
+    let choice =
+        r#""index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop""#;
+    let native = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let last = r#"{"choices":[{"delta":{"content":"i"},"finish_reason":"stop"}]}"#;
+    for body in [
+        format!("\u{feff} {{\"choices\":[{{{choice}}}]}}\r\n"),
+        native.to_owned(),
+        last.replace("\"i\"", "\"Hi\""),
+        format!(r#"[{{"choices":[{{"delta":{{"content":"H"}}}}]}},{last}]"#),
+    ] {
+        for stream in [false, true] {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+            let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Aborted);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert_eq!(answer.head.status, 200, "{body}: {text}");
+            assert!(text.contains("end_turn") && !text.contains("error"), "{body}: {text}");
+        }
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
+        let cut = body.trim_end().strip_suffix(['}', ']']).unwrap();
+        let answer = drive::respond(exchange, 200, &[], [cut.as_bytes()], End::Aborted);
+        let said = "Upstream stream ended before completion.";
+        assert_eq!((answer.head.status, &error_of(&answer.body)["message"]), (502, &json!(said)));
+    }
+    // An error says what it says, and a chunk may be the first of several.
+    for (body, said) in [
+        (r#"{"error":{"message":"busy","code":503}}"#, "busy"),
+        (r#"[{"error":{"message":"busy","code":503}}]"#, "busy"),
+        (r#"{"choices":[{"delta":{"content":"Hi"}}]}"#, "Upstream stream ended before completion."),
+    ] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Aborted);
+        assert!(answer.head.status > 500);
+        assert_eq!(error_of(&answer.body)["message"], said);
+    }
+}

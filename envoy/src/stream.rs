@@ -455,6 +455,13 @@ impl Stream {
             let complete = !matches!(self.state, State::Collecting { .. });
             match details::broken_by(details, complete) {
                 Break::Client => self.exchange.handle_client_gone(now),
+                Break::Upstream
+                    if matches!(self.state, State::Answering { head_sent: false, .. }) =>
+                {
+                    // Envoy gives up an answer of which nothing was sent, even one that is complete.
+                    let failure = Failure::Unreachable("it broke off its answer".into());
+                    self.exchange.handle_failure(failure, now, &mut unsent);
+                }
                 Break::Upstream => {
                     self.exchange.handle_response_end(End::Aborted, now, &mut unsent);
                 }

@@ -1,7 +1,7 @@
 //! Token counts: estimated here, or asked of the upstream's tokenizer. An upstream that cannot count
 //! costs the client nothing but the exactness of the number.
 
-use super::{End, Exchange, Head, HeadState, JSON, Reply, State, UpstreamRequest};
+use super::{Exchange, Head, HeadState, JSON, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::report::Outcome;
 use crate::translate;
@@ -87,9 +87,9 @@ impl Exchange {
     }
 }
 
-/// Whether the body of an answer is worth reading.
-pub(super) fn readable(status: u16, end: End, body: &[u8]) -> Option<&[u8]> {
-    ((200..300).contains(&status) && end == End::Complete).then_some(body)
+/// Whether the body of an answer is worth reading. How it ended does not matter: what was cut off is no JSON.
+pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
+    (200..300).contains(&status).then_some(body)
 }
 
 fn body_of(tokens: u64) -> Vec<u8> {

@@ -6,7 +6,7 @@ use super::{
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
-use crate::stream::Answer;
+use crate::stream::{self, Answer};
 use crate::translate;
 use crate::translate::headers::{self, Header, Headers};
 
@@ -206,7 +206,7 @@ impl Exchange {
                 }
             }
             State::Counting { count, status, body } => {
-                return self.end_count(count, count::readable(status, end, &body), now, out);
+                return self.end_count(count, count::readable(status, &body), now, out);
             }
             State::Undecided { mut answer, seen } => {
                 cause = Some("upstream_broke_off");
@@ -221,9 +221,10 @@ impl Exchange {
             }
             State::Whole { mut answer, body } => {
                 cause = (end == End::Aborted).then_some("upstream_broke_off");
-                let result = match end {
-                    End::Complete => answer.handle_whole(&body, out),
-                    End::Aborted => answer.handle_end(out),
+                let result = if end == End::Complete || stream::is_whole(&body) {
+                    answer.handle_whole(&body, out)
+                } else {
+                    answer.handle_end(out)
                 };
                 self.state = State::Events { answer };
                 result

@@ -244,6 +244,24 @@ impl Answer {
     }
 }
 
+/// Whether nothing of an answer in one JSON text is missing, however its connection ended. A chunk that does
+/// not say why the model stopped may be the first of several.
+pub fn is_whole(body: &[u8]) -> bool {
+    let body = text_of(body);
+    let body = body.trim_start_matches('\u{feff}').trim();
+    match Chunk::read(body, 128) {
+        Ok(chunk) => {
+            chunk.says_something()
+                && chunk.choices.iter().all(|it| it.message.is_some() || it.finish_reason.is_some())
+        }
+        // A list of errors, or of all chunks.
+        Err(_) => {
+            let mut reader = Reader::new(body, 128);
+            body.starts_with('[') && reader.skip().and_then(|_| reader.end()).is_ok()
+        }
+    }
+}
+
 /// The text of bytes from an upstream. Nearly all are UTF-8, and to check that is several times
 /// faster than to replace what is not.
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
