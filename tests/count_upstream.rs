@@ -254,3 +254,20 @@ fn a_tokenizer_that_stalls_is_a_timeout() {
     let head = exchange.handle_timeout(due, &mut out).unwrap();
     assert_eq!((head.status, exchange.is_ended()), (504, true));
 }
+
+#[test]
+fn a_tokenizer_whose_connection_stays_open_has_answered() {
+    let config = config(json!({"profile": "vllm"}));
+    for (status, said, counted) in
+        [(200, "{\"count\": 42}", 42), (200, "{\"count\": 4", estimate()), (404, "", estimate())]
+    {
+        let (mut exchange, _) = asked(&config, &body());
+        let mut out = Vec::new();
+        exchange.handle_response_head(status, &[], NOW);
+        exchange.handle_response_body(said.as_bytes(), NOW, &mut out);
+        let due = exchange.poll_timeout().unwrap();
+        let head = exchange.handle_timeout(due, &mut out).unwrap();
+        assert_eq!((head.status, due), (200, NOW + 10_000), "{said}");
+        assert_eq!(String::from_utf8(out).unwrap(), format!("{{\"input_tokens\":{counted}}}"));
+    }
+}

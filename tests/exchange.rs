@@ -372,3 +372,55 @@ fn a_whole_answer_that_is_complete_counts_however_its_connection_ends() {
         assert_eq!(error_of(&answer.body)["message"], said);
     }
 }
+
+/// What an exchange gives whose upstream falls silent after `pieces`, which come every two seconds, and when.
+fn silent_after(status: u16, pieces: &[&str], config: &str) -> (Head, String, u64) {
+    let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
+    let (mut out, mut now) = (Vec::new(), NOW);
+    exchange.handle_response_head(status, &headers(&[("retry-after", "7")]), now);
+    for piece in pieces {
+        now += 2000;
+        assert_eq!(exchange.handle_response_body(piece.as_bytes(), now, &mut out), None);
+    }
+    loop {
+        let due = exchange.poll_timeout().unwrap();
+        assert!(due >= now && due < NOW + 1_000_000, "time stands still at {now}");
+        now = due;
+        if let Some(head) = exchange.handle_timeout(now, &mut out) {
+            return (head, String::from_utf8(out).unwrap(), now - NOW);
+        }
+    }
+}
+
+#[test]
+fn a_whole_answer_whose_connection_stays_open_ends_after_ten_seconds() {
+    let start = r#"{"choices":[{"message":{"content":"Hi {}"#;
+    let end = r#""},"finish_reason":"stop"}]}"#;
+    let (head, body, after) = silent_after(200, &[start, end, "\n"], "{}");
+    assert_eq!((head.status, after), (200, 16_000), "{body}");
+    assert!(body.contains("Hi {}") && body.contains("end_turn"), "{body}");
+    // What ends with a bracket need not be all.
+    let short = r#"{"stall_timeout_ms": 30000}"#;
+    for cut in [start, r#"{"choices":[{"delta":{"content":"Hi"}}]}"#] {
+        let (head, body, after) = silent_after(200, &[cut], short);
+        assert_eq!((head.status, after), (504, 32_000), "{body}");
+    }
+    let (head, body, after) =
+        silent_after(200, &[&start[..40], end], r#"{"stall_timeout_ms": 5000}"#);
+    assert_eq!((head.status, after), (200, 9000), "{body}");
+}
+
+#[test]
+fn a_refusal_whose_connection_stays_open_is_told_after_ten_seconds() {
+    let slow = r#"{"error":{"message":"slow down"}}"#;
+    for (pieces, said, seconds) in [
+        (&[slow] as &[&str], "slow down", 12),
+        (&[&slow[..9], &slow[9..]], "slow down", 14),
+        (&[], "HTTP 429 from upstream", 10),
+    ] {
+        let (head, body, after) = silent_after(429, pieces, "{}");
+        assert_eq!((head.status, after), (429, seconds * 1000), "{body}");
+        assert_eq!(header(&head, "retry-after"), Some("7"));
+        assert!(body.contains(said), "{body}");
+    }
+}

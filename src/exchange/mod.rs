@@ -35,8 +35,8 @@ use crate::config::Config;
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
 use crate::report::{Outcome, Report};
-use crate::stream::Answer;
 use crate::stream::watchdog::{Due, Watchdog};
+use crate::stream::{self, Answer};
 use crate::translate::headers::{self, Header};
 use crate::warning::Warnings;
 use crate::words;
@@ -228,7 +228,14 @@ impl Exchange {
     pub fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
         let before = out.len();
         let waiting = matches!(self.state, State::Waiting(_));
-        match self.watchdog.due(now, waiting) {
+        let mut due = self.watchdog.due(now, waiting);
+        if let (Due::End, State::Whole { body, .. }) = (due, &self.state)
+            && !stream::is_whole(body)
+        {
+            self.watchdog.incomplete();
+            due = self.watchdog.due(now, waiting);
+        }
+        match due {
             Due::Nothing => None,
             Due::Ping => {
                 if self.may_ping() {
@@ -237,7 +244,7 @@ impl Exchange {
                 self.watchdog.sent(now);
                 None
             }
-            Due::End => self.handle_response_end(End::Aborted, now, out),
+            Due::End => self.handle_response_end(End::Complete, now, out),
             Due::Stalled(what) => {
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.guards.push("stall");

@@ -59,6 +59,10 @@ impl Exchange {
         } else {
             State::Refused { asked, status, body: Vec::new() }
         };
+        if !matches!(self.state, State::Undecided { .. }) {
+            // What it says is known, or can be estimated; the body has only the words.
+            self.watchdog.complete(now);
+        }
         ResponseHead::Translate
     }
 
@@ -101,12 +105,23 @@ impl Exchange {
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {
             self.watchdog.progress(progress, now);
-            if matches!(&self.state, State::Events { answer } if answer.is_complete()) {
+            let may_be_over = match &self.state {
+                State::Events { answer } => answer.is_complete(),
+                // Whether this is its end is asked only where nothing more comes: most answers end by
+                // themselves, and should not be read twice.
+                State::Whole { body, .. } => {
+                    matches!(body.trim_ascii_end().last(), Some(b'}' | b']'))
+                }
+                _ => false,
+            };
+            if may_be_over {
                 self.watchdog.complete(now);
             }
             if progress > 0 {
                 self.report.content_at.get_or_insert(now);
             }
+        } else if !matches!(self.state, State::Undecided { .. }) {
+            self.watchdog.progress(self.report.response_bytes as u64, now);
         }
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {

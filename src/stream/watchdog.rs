@@ -60,6 +60,7 @@ impl Watchdog {
         self.byte_at = now;
         self.progress_at = now;
         self.sent_at = now;
+        self.complete_at = None;
     }
 
     /// The upstream sent something.
@@ -78,6 +79,11 @@ impl Watchdog {
     /// The upstream has said why it stopped.
     pub fn complete(&mut self, now: Millis) {
         self.complete_at.get_or_insert(now);
+    }
+
+    /// What looked complete is not.
+    pub fn incomplete(&mut self) {
+        self.complete_at = None;
     }
 
     /// The client was sent something.
