@@ -237,7 +237,11 @@ impl Machine {
             let at = known.unwrap_or(last);
             let call = self.calls.get(at)?;
             let joins = match known {
-                Some(_) => call.key.is_none() || name.is_none() || call.takes_more(entry),
+                // Some servers give every call the same id.
+                Some(_) => name.is_none_or(|name| {
+                    call.key.is_none()
+                        || call.takes_more(entry) && !call.contradicts(name, &self.asked.tools)
+                }),
                 None => id.is_none() && name.is_none() && call.takes_more(entry),
             };
             return joins.then_some(at);
@@ -295,15 +299,16 @@ impl Machine {
     ) -> bool {
         let Some(name) = name.filter(|_| !call.name.is_empty()) else { return false };
         let tools = &self.asked.tools;
-        let are_tools = || is_tool(name, tools) && is_tool(&call.name, tools);
-        if self.named_in_list.contains(&at) && (call.input.has_text() || are_tools()) {
+        let are_tools = || tools.meant_by(name).is_some() && tools.meant_by(&call.name).is_some();
+        let other_name = call.contradicts(name, tools);
+        if self.named_in_list.contains(&at) && (call.input.has_text() || other_name || are_tools())
+        {
             return true;
         }
         // An id that repeats the name says nothing.
         let id = id.filter(|id| *id != name);
         let known = call.id.as_deref().filter(|id| *id != call.name);
         let other_id = id.is_some() && known.is_some() && known != id;
-        let other_name = call.contradicts(name, tools);
         let goes_on = || matches!(entry.arguments, Arguments::Text(text) if call.input.goes_on_with(&text.decode()));
         if !call.input.is_object() && (!call.input.may_be_object() || goes_on()) {
             return !call.input.has_text() && other_name && (other_id || are_tools());

@@ -521,3 +521,31 @@ fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
         c.gives(&done(&[call(0, "call_a", name, "{}")]), &expected);
     }
 }
+
+#[test]
+fn calls_with_one_id_and_an_index_each_are_kept_apart_by_their_names() {
+    for (first, second) in [("functions.t", "w"), ("t", "functions.w"), ("x1", "x2"), ("T", "W")] {
+        let (a, b) = (call(0, "c", first, ""), call(1, "c", second, r#"{"city":"Oslo"}"#));
+        let both = json!({"tool_calls": [a["tool_calls"][0], b["tool_calls"][0]]});
+        let bare = without_indices(both.clone());
+        for chunks in [vec![a, b], vec![both], vec![bare]] {
+            let shown = show(&case().stream(&done(&chunks)));
+            assert_eq!(shown.matches("r_c ").count(), 2, "{first}, {second}: {shown}");
+            assert!(shown.contains(r#"{"city":"Oslo"}"#) && !shown.contains("x1x2"), "{shown}");
+        }
+    }
+    // The same index, and a name that means another tool.
+    let same = [call(0, "c", "functions.t", ""), call(0, "c", "w", "{}")];
+    assert_eq!(show(&case().stream(&done(&same))).matches("r_c ").count(), 2);
+    // A name in pieces goes on.
+    let pieces = [call(0, "c", "get_", ""), call(1, "c", "weather", "{}")];
+    let shown = show(&with_tools(&["get_weather"]).stream(&done(&pieces)));
+    assert_eq!(shown.matches("r_c ").count(), 1, "{shown}");
+}
+
+fn without_indices(mut chunk: Value) -> Value {
+    for call in chunk["tool_calls"].as_array_mut().unwrap() {
+        call.as_object_mut().unwrap().remove("index");
+    }
+    chunk
+}
