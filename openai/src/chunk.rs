@@ -253,6 +253,7 @@ impl<'a> Choice<'a> {
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let choice = self;
         let (mut matched, mut completion) = (None, None);
+        let mut dropped = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
@@ -271,8 +272,13 @@ impl<'a> Choice<'a> {
                     let raw = reader.skip()?;
                     choice.error = says_something(raw).then_some(raw);
                 }
+                "tool_calls" => dropped = says_something(reader.skip()?),
                 _ => drop(reader.skip()?),
             }
+        }
+        if dropped {
+            let delta = choice.message.as_mut().or(choice.delta.as_mut());
+            delta.into_iter().for_each(|delta| delta.content_dropped = true);
         }
         choice.stop_sequence = choice.stop_sequence.or(matched);
         let of_delta = |delta: &Option<Delta<'a>>| delta.as_ref()?.finish_reason;
@@ -301,6 +307,11 @@ impl<'a> Delta<'a> {
             *slot = text(reader)?.map(Self::of_text);
             return Ok(());
         }
+        if reader.kind()? == Kind::Array {
+            let content_dropped = says_something(reader.skip()?);
+            *slot = content_dropped.then(|| Self { content_dropped, ..Self::default() });
+            return Ok(());
+        }
         if !reader.object_or_skip()? {
             return Ok(());
         }
@@ -308,14 +319,10 @@ impl<'a> Delta<'a> {
         let mut plain = None;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                "reasoning_content" if reader.kind()? == Kind::Array => {
-                    let mut texts = Few::default();
-                    read_thinking(reader, &mut texts)?;
-                    delta.reasoning_content = texts.iter().copied().next();
-                    delta.content_dropped |= texts.iter().nth(1).is_some();
+                "reasoning_content" => {
+                    delta.reasoning_content = reasoning(reader, &mut delta.content_dropped)?;
                 }
-                "reasoning_content" => delta.reasoning_content = text(reader)?,
-                "reasoning" => delta.reasoning = text(reader)?,
+                "reasoning" => delta.reasoning = reasoning(reader, &mut delta.content_dropped)?,
                 "reasoning_text" => delta.reasoning_text = text(reader)?,
                 "reasoning_details" => {
                     // Some send a single one without the list around it.
@@ -360,6 +367,8 @@ impl<'a> Delta<'a> {
                         reader.skip()?;
                     }
                 }
+                // Of kinds that a Messages client cannot be shown.
+                "images" | "audio" => delta.content_dropped |= says_something(reader.skip()?),
                 _ => drop(reader.skip()?),
             }
         }
@@ -382,6 +391,19 @@ impl<'a> Delta<'a> {
             && self.tool_calls.is_empty()
             && self.function_call.is_none()
     }
+}
+
+/// Reads a text of reasoning; of a list of them the first. Says whether something else is lost.
+fn reasoning<'a>(reader: &mut Reader<'a>, dropped: &mut bool) -> Result<Option<Str<'a>>, Error> {
+    if !matches!(reader.kind()?, Kind::Array | Kind::Object) {
+        return text(reader);
+    }
+    let raw = reader.skip()?;
+    let mut texts = Few::default();
+    read_thinking(&mut Reader::new(raw, 128), &mut texts)?;
+    let first = texts.iter().copied().next();
+    *dropped |= texts.iter().nth(1).is_some() || first.is_none() && says_something(raw);
+    Ok(first)
 }
 
 /// Reads a `finish_reason`, which SGLang's own form has in an object; the word `null` counts as absent, as

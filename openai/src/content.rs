@@ -68,7 +68,7 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
             "content" if reader.kind()? == Kind::String => content = text(reader)?,
             "refusal" => refusal = text(reader)?,
             // Texts again; nothing else can be inside.
-            "thinking" | "summary" => read_thinking(reader, &mut thinking)?,
+            "thinking" | "summary" | "reasoning" => read_thinking(reader, &mut thinking)?,
             _ => others |= says(reader.skip()?),
         }
     }
@@ -178,6 +178,20 @@ mod tests {
         ] {
             assert_eq!(read(hi), ("Text(\"Hi\")".to_owned(), false), "{hi}");
         }
+        for lost in [
+            r#"{"content":"Hi","images":[{"image_url":{"url":"data:"}}]}"#,
+            r#"{"content":"Hi","audio":{"data":"UklG"}}"#,
+            r#"{"content":"Hi","reasoning":{"a":"hm"}}"#,
+            r#"{"content":"Hi","reasoning":["a","b"]}"#,
+        ] {
+            assert_eq!(read(lost), ("Text(\"Hi\")".to_owned(), true), "{lost}");
+        }
+        assert!(read(r#"[{"content":"Hi"}]"#).1 && !read(r#"{"images":[],"audio":{}}"#).1);
+        let part = r#"{"content":[{"type":"reasoning","reasoning":"hm"}]}"#;
+        assert_eq!(read(part), ("Reasoning(\"hm\")".to_owned(), false));
+        let beside = r#"{"choices":[{"message":{"content":"Hi"},"tool_calls":[{"id":"c"}]}]}"#;
+        let chunk = Chunk::read(beside, 128).unwrap();
+        assert!(chunk.choices.iter().all(|it| it.message.as_ref().unwrap().content_dropped));
         for nothing in ["null", "[]", "{}", "[{}]", "[null]", r#"[{"type":"text","text":""}]"#] {
             let delta = format!(r#"{{"content":{nothing}}}"#);
             assert_eq!(read(&delta), (String::new(), false), "{delta}");
