@@ -88,8 +88,9 @@ impl Exchange {
         if length.is_some_and(|length| length > self.config.settings.request_bytes_max) {
             return Err(request_too_large());
         }
-        match headers.value("content-encoding") {
-            None | Some("" | "identity") => Ok(RequestHead::Translate),
+        match headers.value("content-encoding").map(str::trim) {
+            None | Some("") => Ok(RequestHead::Translate),
+            Some(plain) if plain.eq_ignore_ascii_case("identity") => Ok(RequestHead::Translate),
             Some(encoding) => Err(Error::invalid(format!(
                 "content-encoding: expected identity, but found {}",
                 quoted(encoding)
@@ -118,7 +119,7 @@ impl Exchange {
         if body.len() > self.config.settings.request_bytes_max {
             return Err(self.refuse(&request_too_large()));
         }
-        let Ok(text) = simdutf8::basic::from_utf8(body) else {
+        let Ok(text) = simdutf8::basic::from_utf8(without_mark(body)) else {
             let error = Error::invalid("The request body is not valid JSON: it is not UTF-8");
             return Err(self.refuse(&error));
         };
@@ -266,4 +267,9 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
         reader.skip().ok()?;
     }
     None
+}
+
+/// A body without the byte order mark that some clients on Windows write before it.
+pub(super) fn without_mark(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
 }

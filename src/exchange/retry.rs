@@ -1,6 +1,7 @@
 //! A second try, where an upstream refuses how calls and results are paired although they were
 //! repaired. Each vendor has rules of its own, and one such conversation would be refused for ever.
 
+use super::request::without_mark;
 use super::{Exchange, HeadState, State, UpstreamRequest};
 use crate::Millis;
 use crate::asked::Asked;
@@ -45,7 +46,7 @@ impl Exchange {
         }
         let mut warnings = Warnings::new(self.config.settings.strict);
         let translated = translate::request_without_calls(
-            std::str::from_utf8(body).ok()?,
+            std::str::from_utf8(without_mark(body)).ok()?,
             &self.config,
             &self.client.headers,
             &refusal.message,
