@@ -424,3 +424,42 @@ fn a_refusal_whose_connection_stays_open_is_told_after_ten_seconds() {
         assert!(body.contains(said), "{body}");
     }
 }
+
+#[test]
+fn what_is_no_answer_at_all_is_called_invalid() {
+    for body in [
+        &b"upstream connect error"[..],
+        b"Internal Server Error\n",
+        b"\x1f\x8b\x08\0\n\xff",
+        b"\"no\"",
+    ] {
+        for end in [End::Complete, End::Aborted] {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+            let answer = drive::respond(exchange, 200, &[], body.chunks(5), end);
+            let said = error_of(&answer.body);
+            let cut = body[0] == b'"' && end == End::Aborted;
+            let expected = if cut { "" } else { "Upstream sent an invalid response" };
+            assert_eq!(answer.head.status, 502);
+            assert!(said["message"].as_str().unwrap().starts_with(expected), "{body:?}: {said}");
+        }
+    }
+    let twice =
+        json!(r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#).to_string();
+    for end in [End::Complete, End::Aborted] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
+        let answer = drive::respond(exchange, 200, &[], twice.as_bytes().chunks(7), end);
+        assert_eq!(answer.head.status, 200, "{end:?}");
+    }
+}
+
+#[test]
+fn a_request_may_have_a_byte_order_mark_and_call_no_encoding_what_it_likes() {
+    for name in ["identity", "IDENTITY", " Identity ", ""] {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::Sent);
+        let sent = headers(&[("x-api-key", "k"), ("content-encoding", name)]);
+        let head = exchange.handle_request_head("POST", "/v1/messages", &sent);
+        assert_eq!(head, RequestHead::Translate, "{name:?}");
+        let body = [&b"\xef\xbb\xbf"[..], &ask(true)].concat();
+        assert!(exchange.handle_request(&body, NOW).is_ok());
+    }
+}

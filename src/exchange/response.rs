@@ -110,7 +110,7 @@ impl Exchange {
                 // Whether this is its end is asked only where nothing more comes: most answers end by
                 // themselves, and should not be read twice.
                 State::Whole { body, .. } => {
-                    matches!(body.trim_ascii_end().last(), Some(b'}' | b']'))
+                    matches!(body.trim_ascii_end().last(), Some(b'}' | b']' | b'"'))
                 }
                 _ => false,
             };
@@ -144,7 +144,7 @@ impl Exchange {
                 let Some(first) = first_of_body(seen) else { return Ok(()) };
                 // Content types lie: servers send streams as text/plain, and errors and whole
                 // answers as text/event-stream. The first byte does not.
-                let whole = matches!(first, b'{' | b'[' | b'<');
+                let whole = matches!(first, b'{' | b'[' | b'<' | b'"');
                 let State::Undecided { mut answer, seen } =
                     std::mem::replace(&mut self.state, State::Ended)
                 else {

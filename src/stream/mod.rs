@@ -145,6 +145,17 @@ impl Answer {
             {
                 messages::write_whole(&mut self.machine, body, out)
             }
+            // The streams of the same servers name their events elsewhere.
+            Ok(chunk)
+                if chunk.choices.is_empty()
+                    && chunk.kind.is_none()
+                    && !chunk.error
+                    && !chunk.failed
+                    && json::member(body, "content").is_some_and(|it| it.starts_with('[')) =>
+            {
+                let message = messages::with_type(body, "message");
+                messages::write_whole(&mut self.machine, &message, out)
+            }
             Ok(chunk) => self.machine.handle_whole(&chunk, body, out),
         };
         self.settle(result)
@@ -153,6 +164,10 @@ impl Answer {
     /// A body that is not one JSON object, although it begins like one: an error in an array
     /// (Google), objects in lines, an array of chunks, JSON that needs repair.
     fn handle_several(&mut self, body: &str, out: &mut Vec<u8>) -> Result<(), Error> {
+        if let Some(inside) = framing::unquoted(body) {
+            // Serialised twice.
+            return self.handle_whole(inside.as_bytes(), out);
+        }
         let mut rest = body;
         let first = framing::next(&mut rest);
         let alone = framing::next(&mut rest).is_none();
@@ -203,6 +218,10 @@ impl Answer {
                     messages.message_stop(&mut self.machine, None, out)
                 }
                 None if is_complete => self.machine.end(out),
+                // Plain text, or bytes that nothing here can read.
+                None if self.decoder.has_junk && self.machine.report.chunks == 0 => {
+                    Err(Error::misbehaved(INVALID_RESPONSE))
+                }
                 _ => Err(Error::misbehaved("Upstream stream ended before completion.")),
             };
         }
@@ -254,10 +273,10 @@ pub fn is_whole(body: &[u8]) -> bool {
             chunk.says_something()
                 && chunk.choices.iter().all(|it| it.message.is_some() || it.finish_reason.is_some())
         }
-        // A list of errors, or of all chunks.
+        // A list of errors or of all chunks, or an answer that was serialised twice.
         Err(_) => {
             let mut reader = Reader::new(body, 128);
-            body.starts_with('[') && reader.skip().and_then(|_| reader.end()).is_ok()
+            body.starts_with(['[', '"']) && reader.skip().and_then(|_| reader.end()).is_ok()
         }
     }
 }

@@ -36,6 +36,8 @@ pub(super) struct Decoder {
     after_cr: bool,
     /// `data` was given out and can be reused.
     given: bool,
+    /// There were lines that are none of an event stream.
+    pub(super) has_junk: bool,
     bytes_max: usize,
 }
 
@@ -99,6 +101,7 @@ impl Decoder {
             called_late: None,
             after_cr: false,
             given: false,
+            has_junk: false,
             bytes_max,
         }
     }
@@ -244,6 +247,8 @@ impl Decoder {
             } else {
                 self.called = called;
             }
+        } else if !name.is_empty() && !is(b"id") && !is(b"retry") {
+            self.has_junk = true;
         }
         false
     }

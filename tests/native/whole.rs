@@ -109,3 +109,13 @@ fn an_answer_in_the_other_protocol_is_translated() {
     let whole: Value = serde_json::from_str(&answers(&body.to_string()).0).unwrap();
     assert_eq!(whole["content"], json!([{"type": "text", "text": "Hi"}]));
 }
+
+#[test]
+fn a_message_that_does_not_say_that_it_is_one_is_one() {
+    let mut bare = message();
+    bare.as_object_mut().unwrap().remove("type");
+    let (whole, folded) = answers(&bare.to_string());
+    let whole: Value = serde_json::from_str(&whole).unwrap();
+    assert_eq!(whole, message());
+    assert_eq!(comparable(folded), comparable(message()));
+}
