@@ -336,6 +336,9 @@ impl Machine {
         if chunk.choices.is_empty() {
             return Ok(());
         }
+        if let Some(failure) = self.early_failure(chunk).filter(|_| self.cut_at.is_none()) {
+            return Err(failure);
+        }
         self.start(out);
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
@@ -372,6 +375,22 @@ impl Machine {
             Some(failure) if self.cut_at.is_none() => Err(failure),
             _ => Ok(()),
         }
+    }
+
+    /// The failure that a chunk ends with, where the client has seen nothing yet or where the chunk's
+    /// text is the upstream's word for it.
+    fn early_failure(&self, chunk: &Chunk<'_>) -> Option<Error> {
+        chunk.choices.iter().find_map(|choice| {
+            let word = choice.finish_reason?.decode();
+            let failure = stop_reason::failure(&word)?;
+            if stop_reason::is_told_in_text(&word)
+                && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
+                && !text.is_blank()
+            {
+                return Some(error::from_object(&text.decode(), &self.asked));
+            }
+            (self.phase == Phase::Start).then_some(failure)
+        })
     }
 
     /// One choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.

@@ -133,6 +133,17 @@ impl Answer {
     /// # Errors
     /// The upstream reports an error, or sends what cannot be understood.
     pub fn handle_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let before = out.len();
+        let result = self.read_whole(body, out);
+        if result.is_err() {
+            // All that was written of it was written just now: nobody has seen it.
+            out.truncate(before);
+            self.machine.phase = Phase::Failed;
+        }
+        result
+    }
+
+    fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         if self.machine.phase.is_final() {
             return Ok(());
         }
@@ -174,7 +185,7 @@ impl Answer {
         match first {
             // Nothing but brackets around it. (The same text again would be nested too deeply.)
             Some(Item::Object(object)) if alone && object.len() < body.len() => {
-                self.handle_whole(object.as_bytes(), out)
+                self.read_whole(object.as_bytes(), out)
             }
             Some(Item::Object(text) | Item::Unreadable(text))
                 if !alone && text.starts_with('{') =>
@@ -187,7 +198,7 @@ impl Answer {
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
                 Some(text) if Reader::new(&text, 128).skip().is_ok() => {
                     self.machine.warnings.add("upstream_json_repaired");
-                    self.handle_whole(text.as_bytes(), out)
+                    self.read_whole(text.as_bytes(), out)
                 }
                 _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
             },

@@ -32,6 +32,9 @@ pub struct Ending<'a> {
     pub at_stop_sequence: bool,
 }
 
+/// DashScope's word for a failure. The text beside it says what failed; it is not the model's.
+const TOLD_IN_TEXT: &str = "error_finish";
+
 /// The meaning of a `finish_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Finish {
@@ -69,7 +72,8 @@ impl Finish {
             "model_length" | "model_context_window_exceeded" | "context_length_exceeded" => {
                 Self::Window
             }
-            "error"
+            TOLD_IN_TEXT
+            | "error"
             | "abort"
             | "aborted"
             | "cancelled"
@@ -139,6 +143,12 @@ pub fn failure(finish_reason: &str) -> Option<Error> {
     Some(stopped(finish_reason))
 }
 
+/// Whether the text beside the word says what failed, and is no part of the answer.
+#[must_use]
+pub fn is_told_in_text(finish_reason: &str) -> bool {
+    in_snake_case(finish_reason) == TOLD_IN_TEXT
+}
+
 /// The `stop_reason` of an answer.
 ///
 /// # Errors
@@ -202,6 +212,7 @@ mod tests {
     fn a_failure_is_no_answer() {
         assert_eq!(failure("stop"), None);
         assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);
         assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
         let silent = Ending { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Ending::default() };
         assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");

@@ -7,6 +7,7 @@
 mod blocks;
 mod calls;
 mod endings;
+mod errors;
 mod framing;
 mod invariants;
 mod markup;

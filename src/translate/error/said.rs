@@ -66,6 +66,10 @@ impl Said {
         }
         let end = beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
+        // `Throttling: too many requests`
+        if let Some((word, _)) = said.message.split_once(':') {
+            said.codes.push(word.to_ascii_lowercase());
+        }
         said
     }
 
@@ -323,6 +327,8 @@ impl Said {
             | "resource_exhausted"
             | "too_many_requests"
             | "ratelimiterror" => Some(429),
+            // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
+            _ if code.starts_with("throttling") => Some(429),
             "overloaded_error"
             | "overloaded"
             | "engine_overloaded_error"

@@ -1,0 +1,70 @@
+//! Errors where an answer should be, and in the middle of one.
+
+use super::*;
+
+fn failing(content: &str, word: &str) -> Value {
+    json!({"choices": [{"delta": {"content": content}, "finish_reason": word}]})
+}
+
+#[test]
+fn what_a_failing_chunk_says_is_the_error_and_not_the_answer() {
+    let c = case();
+    let failed = failing("Throttling: TPM(1/1)", "error_finish");
+    let begun = call(0, "c0", "w", "{\"a\":\"Ro");
+    for before in [text("Let me look. "), begun] {
+        let found = c.stream(&done(&[before.clone(), failed.clone()]));
+        let error = found.error.clone().expect("an error");
+        assert_eq!((error.status, error.kind.word()), (429, "rate_limit_error"));
+        assert_eq!(error.message, "Throttling: TPM(1/1)");
+        assert!(!found.out.contains("Throttling"), "{}", found.out);
+        assert!(!found.out.contains("content_block_stop"), "{}", found.out);
+    }
+    let whole =
+        json!({"choices": [{"message": {"content": "Broken"}, "finish_reason": "error_finish"}]});
+    // Of a whole answer nobody knows where the model's own words end.
+    let error = c.whole(false, &whole.to_string()).error.expect("an error");
+    assert_eq!((error.status, &*error.message), (502, "Upstream stopped: error_finish"));
+    let silent = c.stream(&done(&[text("a"), failing("", "error_finish")])).error.unwrap();
+    assert_eq!((silent.status, &*silent.message), (502, "Upstream stopped: error_finish"));
+    // Other words end an answer that may have said something.
+    let found = c.stream(&done(&[text("Let"), failing(" me", "error")]));
+    assert!(found.out.contains(" me"), "{}", found.out);
+    assert_eq!(found.error.unwrap().message, "Upstream stopped: error");
+}
+
+#[test]
+fn a_failure_that_is_known_before_the_first_byte_is_no_answer() {
+    let c = case();
+    for (message, finish, status) in [
+        (json!({"content": ""}), "insufficient_system_resource", 529),
+        (json!({"content": "part"}), "error", 502),
+        (
+            json!({"content": "", "tool_calls": [{"function": {"arguments": "{}"}}]}),
+            "stop",
+            502,
+        ),
+    ] {
+        let body = json!({"choices": [{"message": message, "finish_reason": finish}]}).to_string();
+        for stream in [true, false] {
+            let found = c.whole(stream, &body);
+            assert_eq!((found.error.unwrap().status, found.out), (status, String::new()), "{body}");
+        }
+    }
+    let found = c.stream(&done(&[failing("", "insufficient_system_resource")]));
+    assert_eq!((found.error.unwrap().status, found.out), (529, String::new()));
+}
+
+#[test]
+fn the_word_in_front_of_an_errors_text_is_a_code() {
+    let c = case();
+    for (error, status) in [
+        (json!({"code": "Throttling.AllocationQuota", "message": "quota"}), 429),
+        (json!({"error": {"code": "ThrottlingException", "message": "slow down"}}), 429),
+        (json!({"error": {"message": "overloaded_error: try again"}}), 529),
+        (json!({"error": "Forbidden: no such thing"}), 403),
+        (json!({"error": "it is: not"}), 502),
+    ] {
+        let found = c.stream(&format!("event: error\ndata: {error}\n\n"));
+        assert_eq!(found.error.unwrap().status, status, "{error}");
+    }
+}
