@@ -48,6 +48,8 @@ enum Finish {
 
 impl Finish {
     fn of(word: &str) -> Self {
+        // Gemini says why: `content_filter: RECITATION`
+        let word = word.split_once(':').map_or(word, |(word, _)| word);
         match &*in_snake_case(word.trim()) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
@@ -196,6 +198,9 @@ mod tests {
             (Some("model_length"), call, "model_context_window_exceeded"),
             (Some("content_filter"), call, "refusal"),
             (Some("sensitive"), ending, "refusal"),
+            (Some("content_filter: RECITATION"), ending, "refusal"),
+            (Some("content_filter: PROHIBITED_CONTENT"), Ending::default(), "refusal"),
+            (Some("MAX_TOKENS: 8192"), ending, "max_tokens"),
             (Some("length"), refused, "refusal"),
             (Some("stop"), at_stop, "stop_sequence"),
             (Some("length"), at_stop, "max_tokens"),
@@ -212,6 +217,7 @@ mod tests {
     fn a_failure_is_no_answer() {
         assert_eq!(failure("stop"), None);
         assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
         assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);
         assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
         let silent = Ending { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Ending::default() };
