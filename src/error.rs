@@ -116,6 +116,8 @@ pub struct Said {
     pub message: String,
     /// `error.details.error_code`, where a client acts on it.
     pub code: Option<&'static str>,
+    /// The same, in an upstream's words.
+    pub upstream_code: Option<String>,
     /// `x-should-retry`, where an SDK would decide wrongly by the status.
     pub should_retry: Option<bool>,
 }
@@ -131,7 +133,15 @@ impl Error {
     #[inline(never)]
     fn with_message(fault: Fault, kind: Kind, message: String) -> Self {
         let status = kind.status();
-        Self(Box::new(Said { fault, kind, status, message, code: None, should_retry: None }))
+        Self(Box::new(Said {
+            fault,
+            kind,
+            status,
+            message,
+            code: None,
+            upstream_code: None,
+            should_retry: None,
+        }))
     }
 
     /// A request that cannot be served; `message` begins with the path where there is one.
@@ -180,7 +190,7 @@ impl Error {
         json.key("error").begin_object();
         json.key("type").text(self.kind.word());
         json.key("message").text(&self.message);
-        if let Some(code) = self.code {
+        if let Some(code) = self.code.or(self.upstream_code.as_deref()) {
             json.key("details").begin_object().key("error_code").text(code).end_object();
         }
         json.end_object();

@@ -71,7 +71,9 @@ pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
 #[must_use]
 pub fn from_object(object: &str, asked: &Asked) -> Error {
     let said = Said::read(object);
-    let status = said.status.or_else(|| said.status_of_codes()).unwrap_or(502);
+    let known = said.status.or_else(|| said.status_of_codes());
+    let status =
+        known.unwrap_or_else(|| if context::rewritten(&said, asked).is_some() { 400 } else { 502 });
     let mut error = error(status, &said, asked);
     if said.message.is_empty() && error.status == 502 {
         "Upstream reported an error".clone_into(&mut error.message);
@@ -99,7 +101,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         let message = "Upstream rejected the gateway's credentials.";
         return Error::new(Fault::Operator, Kind::Api, message);
     }
-    if status == 429 && said.has_code(&["insufficient_quota"]) {
+    if status == 429 && said.has_code(&["insufficient_quota", "exceeded_current_quota_error"]) {
         // SDKs would retry a 429; no waiting helps here.
         let message = message(status, said);
         return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
@@ -111,7 +113,10 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     {
         return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
     }
-    Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status)
+    let mut error =
+        Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
+    error.upstream_code.clone_from(&said.error_code);
+    error
 }
 
 fn fault(kind: Kind, asked: &Asked) -> Fault {

@@ -20,6 +20,9 @@ const CODES: [&str; 5] = [
 
 /// Words that mean it by themselves.
 const PHRASES: [&str; 25] = [
+    // TensorRT-LLM
+    "not exceed max_",
+    "less than max_seq_len",
     "prompt token count",
     "`inputs` must have less than",
     "allowed token size",
@@ -35,10 +38,8 @@ const PHRASES: [&str; 25] = [
     "maximum prompt length",
     "maximum model length",
     "maximum input length",
-    "maximum allowed length",
     "exceeds the max_model_len",
     "exceeded model token limit",
-    "exceeds max length",
     "range of input length",
     "`max_new_tokens` must be",
     "reduce the length of the",
@@ -48,8 +49,14 @@ const PHRASES: [&str; 25] = [
 ];
 
 /// Words that mean it when something is too much of it.
-const WINDOWS: [&str; 5] =
-    ["context length", "context window", "context size", "context limit", "token limit"];
+const WINDOWS: [&str; 4] = ["context length", "context window", "context size", "context limit"];
+/// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
+const LIMITS: [&str; 3] = ["token limit", "maximum allowed length", "max length"];
+const CONVERSATIONS: [&str; 4] = ["prompt", "input", "context", "message"];
+const OTHERS: [&str; 8] =
+    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
+/// Limits of time, which no shorter prompt mends.
+const RATES: [&str; 6] = ["per minute", "rate limit", "daily", "monthly", "quota", "please wait"];
 const TOO_MUCH: [&str; 10] = [
     "exceed",
     "too long",
@@ -64,7 +71,9 @@ const TOO_MUCH: [&str; 10] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 20] = [
+const WINDOW_AFTER: [&str; 22] = [
+    "not exceed max_",
+    "less than max_seq_len",
     "context length",
     "context window",
     "available context size",
@@ -97,7 +106,7 @@ const PROMPT_BEFORE: [&str; 7] = [
     "tokens in the prompt",
     "prompt tokens",
 ];
-const PROMPT_AFTER: [&str; 16] = [
+const PROMPT_AFTER: [&str; 17] = [
     "request (",
     "input token count",
     "prompt contains",
@@ -114,6 +123,7 @@ const PROMPT_AFTER: [&str; 16] = [
     "given",
     "input length",
     "prompt length",
+    "prompt_tokens (",
 ];
 
 const ANSWER_BEFORE: [&str; 6] = [
@@ -124,15 +134,22 @@ const ANSWER_BEFORE: [&str; 6] = [
     "completion tokens",
     "`max_new_tokens`",
 ];
-const ANSWER_AFTER: [&str; 1] = ["is too large"];
+const ANSWER_AFTER: [&str; 2] = ["is too large", "max_tokens ("];
 
 /// Both together.
 const TOTAL_AFTER: [&str; 5] =
     ["total of", "contains at least", "you requested", "requested", "sequence length of"];
 
 /// In front of the most tokens that an answer may have.
-const ANSWER_MOST_AFTER: [&str; 4] =
-    ["at most", "[1,", "less than or equal to `", "less than or equal to"];
+const ANSWER_MOST_AFTER: [&str; 7] = [
+    "at most",
+    "[1,",
+    "less than or equal to `",
+    "less than or equal to",
+    "max_model_len=",
+    "a value <=",
+    "model limit of",
+];
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
@@ -140,8 +157,10 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     let has = |any: &[&str]| words::has_any(&text, any);
     let is_context = said.has_code(&CODES)
         || said.context_tokens.is_some() && said.prompt_tokens.is_some()
-        || has(&PHRASES)
-        || has(&WINDOWS) && has(&TOO_MUCH);
+        || !has(&RATES)
+            && (has(&PHRASES)
+                || has(&TOO_MUCH)
+                    && (has(&WINDOWS) || has(&LIMITS) && has(&CONVERSATIONS) && !has(&OTHERS)));
     let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, asked)? };
     // The text of a real Anthropic endpoint, perhaps with something around it.
     if said.message.is_empty() || words::has(&said.message, &wording) {
@@ -186,7 +205,8 @@ fn too_long(said: &Said, text: &str) -> String {
 
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
-    if !words::has_any(text, &["max_tokens", "max_completion_tokens"]) {
+    let names = ["max_tokens", "max_completion_tokens", "maximum tokens you requested"];
+    if !words::has_any(text, &names) {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
@@ -276,6 +296,20 @@ mod tests {
                 "The engine prompt length 227861 exceeds the max_model_len 131072. Please reduce prompt.",
                 "prompt is too long: 227861 tokens > 131072 maximum",
             ),
+            (
+                "The sum of prompt length (9351.0), query length (0) should not exceed max_num_tokens (8192)",
+                "prompt is too long: 9351 tokens > 8192 maximum",
+            ),
+            (
+                "The sum of prompt length (4000) and query length (0) max_tokens (2048) should not exceed \
+                 max_seq_len (4096)",
+                "input length and `max_tokens` exceed context limit: 4000 + 2048 > 4096, decrease input length \
+                 or `max_tokens` and try again",
+            ),
+            (
+                "length of prompt_tokens (141644) must be less than max_seq_len (32768).",
+                "prompt is too long: 141644 tokens > 32768 maximum",
+            ),
             // What counts beside the messages counts too.
             (
                 "This model's maximum context length is 128000 tokens. However, your messages resulted in \
@@ -306,6 +340,13 @@ mod tests {
             "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than \
              the `context_window` for this model",
             "max_tokens: Input should be less than or equal to 8192",
+            "max_tokens=32000 cannot be greater than max_model_len=max_total_tokens=8192. Please request fewer \
+             output tokens. (parameter=max_tokens, value=32000)",
+            "max_tokens=32000cannot be greater than max_model_len=8192.",
+            "max_completion_tokens=32000 cannot be greater than max_model_len=8192.",
+            "Invalid 'max_tokens': integer above maximum value. Expected a value <= 8192, but got 32000 instead.",
+            "The maximum tokens you requested exceeds the model limit of 8192. Try again with a maximum tokens \
+             value that is lower than 8192.",
         ] {
             let expected = format!(
                 "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m \

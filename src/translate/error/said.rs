@@ -41,6 +41,8 @@ pub(super) struct Said {
     codes: Vec<String>,
     /// MiniMax: `base_resp.status_code`, which is no HTTP status.
     base_resp: u64,
+    /// `details.error_code`, on which clients act.
+    pub(super) error_code: Option<String>,
     /// Where the message was found; the lowest place wins.
     place: u32,
     /// `metadata.raw`: what the server behind a router said.
@@ -81,6 +83,7 @@ impl Said {
             context_tokens: None,
             codes: Vec::new(),
             base_resp: 0,
+            error_code: None,
             place: u32::MAX,
             raw: String::new(),
         };
@@ -154,10 +157,13 @@ impl Said {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match &*key.decode() {
-                "error" => self.value(reader, at(1), weight)?,
+                "error" | "Error" | "err" | "exception" | "fault" => {
+                    self.value(reader, at(1), weight)?;
+                }
                 "message" | "Message" => self.value(reader, at(2), weight)?,
                 "detail" => self.detail(reader, at(3), weight)?,
-                "msg" | "error_msg" | "errmsg" => self.value(reader, at(4), weight)?,
+                "msg" | "error_msg" | "errmsg" | "error_message" | "errorMessage"
+                | "error_description" | "faultstring" => self.value(reader, at(4), weight)?,
                 "errors" => self.value(reader, at(5), weight)?,
                 "title" => self.value(reader, at(6), weight)?,
                 // Azure's reason.
@@ -166,8 +172,9 @@ impl Said {
                 "choices" => self.choices(reader, at(1), weight)?,
                 "x_groq" => self.value(reader, at(1), weight)?,
                 "metadata" => self.metadata(reader)?,
+                "details" => self.details(reader)?,
                 "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
-                | "error_code" | "error_type" | "errcode" | "StatusCode" => {
+                | "error_code" | "error_type" | "errorType" | "errcode" | "StatusCode" => {
                     self.code(reader)?;
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
@@ -277,6 +284,20 @@ impl Said {
         })
     }
 
+    /// The Messages API's details. Only a word is taken: anything else could be a credential.
+    fn details(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        members(reader, |key, reader| {
+            let is_code = key == "error_code" && reader.kind()? == Kind::String;
+            if is_code {
+                let code = reader.string()?.decode();
+                let is_letter = |byte: u8| byte == b'_' || byte.is_ascii_lowercase();
+                let is_word = (1..=64).contains(&code.len()) && code.bytes().all(is_letter);
+                self.error_code = is_word.then(|| code.into_owned());
+            }
+            Ok(is_code)
+        })
+    }
+
     /// Whether one of these stands where codes do.
     pub(super) fn has_code(&self, codes: &[&str]) -> bool {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
@@ -324,6 +345,7 @@ impl Said {
             "rate_limit_error"
             | "rate_limit_exceeded"
             | "insufficient_quota"
+            | "exceeded_current_quota_error"
             | "resource_exhausted"
             | "too_many_requests"
             | "ratelimiterror" => Some(429),

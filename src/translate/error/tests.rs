@@ -1,3 +1,5 @@
+mod answers;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -350,6 +352,8 @@ fn a_prompt_of_unknown_length_is_still_too_long() {
         "prompt too long; exceeded max context length by 12 tokens",
         "invalid params, context window exceeds limit (2013)",
         "Prompt exceeds max length",
+        "The input exceeds the model's token limit",
+        "Total length of the messages exceeds the maximum allowed length",
         "Range of input length should be [1, 30720]",
         "Please reduce the length of the messages or completion.",
         "The prompt's length, 5, exceeds the model's context window of 99999999999999999999999",
@@ -386,6 +390,16 @@ fn other_errors_about_lengths_are_not_rewritten() {
         "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
         "temperature is too large: at most 2",
         "image is too large",
+        "tools.0.function.name exceeds max length 64",
+        "messages.3.tool_calls.0.id exceeds max length 40",
+        "tool_call_id length exceeds max length 40",
+        "The tool description exceeds the maximum allowed length of 1024",
+        "messages.1: the tool description exceeds the maximum allowed length of 1024",
+        "Stop sequence exceeds maximum allowed length",
+        "You have exceeded your monthly token limit",
+        "The prompt exceeds your daily token limit",
+        "thinking budget 40000 exceeds the token limit 32768",
+        "Too many tokens per minute",
     ] {
         assert_eq!(rewritten(text), text);
     }
@@ -431,10 +445,12 @@ fn a_quota_is_billing_and_is_not_retried() {
     for body in [
         r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
         r#"{"error":{"message":"m","type":"insufficient_quota","code":null}}"#,
+        r#"{"error":{"message":"m","type":"exceeded_current_quota_error"}}"#,
     ] {
-        let error = refused(429, body);
-        assert_eq!((error.status, error.kind), (402, Kind::Billing));
-        assert_eq!(error.should_retry, Some(false));
+        for error in [refused(429, body), from_object(body, &asked())] {
+            assert_eq!((error.status, error.kind), (402, Kind::Billing));
+            assert_eq!(error.should_retry, Some(false));
+        }
     }
     let limited =
         refused(429, r#"{"error":{"message":"m","type":"tokens","code":"rate_limit_exceeded"}}"#);
@@ -504,67 +520,6 @@ fn what_is_no_credential_stays_readable() {
     ] {
         assert_eq!(message(&serde_json::json!({"error": text}).to_string()), text);
     }
-}
-
-#[test]
-fn an_error_where_an_answer_should_be_finds_its_status() {
-    for (object, status, kind) in [
-        (r#"{"error":{"message":"m","code":404},"user_id":"u"}"#, 404, Kind::NotFound),
-        (r#"{"message":"m","code":429}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","code":"429"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","code":503}}"#, 529, Kind::Overloaded),
-        (r#"{"error":{"message":"m","code":200}}"#, 502, Kind::Api),
-        (r#"{"error":{"message":"m","code":1008}}"#, 502, Kind::Api),
-        (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","type":"server_error"}}"#, 502, Kind::Api),
-        (
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
-            529,
-            Kind::Overloaded,
-        ),
-        (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, Kind::Billing),
-        (r#"{"error":"m"}"#, 502, Kind::Api),
-        (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, Kind::Api),
-        (
-            r#"{"id":"c","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":429,"message":"m"}}]}"#,
-            429,
-            Kind::RateLimit,
-        ),
-        (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#, 502, Kind::Api),
-        (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
-        ("\"m\"", 502, Kind::Api),
-        ("m", 502, Kind::Api),
-    ] {
-        let error = from_object(object, &asked());
-        assert_eq!((error.status, error.kind), (status, kind), "{object}");
-        assert_eq!(error.message, "m", "{object}");
-    }
-}
-
-#[test]
-fn an_error_without_a_word_is_the_upstreams() {
-    let silent = from_object("{}", &asked());
-    assert_eq!((silent.status, silent.message.as_str()), (502, "Upstream reported an error"));
-}
-
-#[test]
-fn an_empty_account_is_not_asked_again() {
-    let object = r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
-    let error = from_object(object, &asked());
-    assert_eq!((error.should_retry, error.message.as_str()), (Some(false), "insufficient balance"));
-}
-
-#[test]
-fn a_context_error_inside_a_stream_is_rewritten_too() {
-    let object =
-        r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
-    let error = from_object(object, &asked());
-    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
-    assert_eq!(error.message, "prompt is too long (context length exceeded)");
-    let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
-    assert_eq!(from_object(coded, &asked()).message, "prompt is too long (m)");
 }
 
 #[test]

@@ -1,0 +1,130 @@
+//! Errors where an answer should be.
+
+use super::*;
+
+#[test]
+fn an_error_where_an_answer_should_be_finds_its_status() {
+    for (object, status, kind) in [
+        (r#"{"error":{"message":"m","code":404},"user_id":"u"}"#, 404, Kind::NotFound),
+        (r#"{"message":"m","code":429}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":"429"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":503}}"#, 529, Kind::Overloaded),
+        (r#"{"error":{"message":"m","code":200}}"#, 502, Kind::Api),
+        (r#"{"error":{"message":"m","code":1008}}"#, 502, Kind::Api),
+        (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","type":"server_error"}}"#, 502, Kind::Api),
+        (
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
+            529,
+            Kind::Overloaded,
+        ),
+        (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, Kind::Billing),
+        (r#"{"error":"m"}"#, 502, Kind::Api),
+        (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, Kind::Api),
+        (
+            r#"{"id":"c","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":429,"message":"m"}}]}"#,
+            429,
+            Kind::RateLimit,
+        ),
+        (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#, 502, Kind::Api),
+        (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
+        ("\"m\"", 502, Kind::Api),
+        ("m", 502, Kind::Api),
+    ] {
+        let error = from_object(object, &asked());
+        assert_eq!((error.status, error.kind), (status, kind), "{object}");
+        assert_eq!(error.message, "m", "{object}");
+    }
+}
+
+#[test]
+fn an_error_is_read_under_the_names_of_other_languages() {
+    for object in [
+        r#"{"error_type":"BadRequestError","error_message":"m"}"#,
+        r#"{"errorMessage":"m","errorType":"X"}"#,
+        r#"{"err":"m"}"#,
+        r#"{"Error":{"Message":"m"}}"#,
+        r#"{"exception":"m"}"#,
+        r#"{"fault":{"faultstring":"m"}}"#,
+        r#"{"error_description":"m"}"#,
+    ] {
+        assert_eq!(from_object(object, &asked()).message, "m", "{object}");
+    }
+}
+
+#[test]
+fn the_code_that_clients_act_on_is_kept() {
+    let body = |code: &str| {
+        serde_json::json!({"type": "error", "error": {"type": "rate_limit_error", "message": "m",
+            "details": {"error_code": code}}})
+        .to_string()
+    };
+    let told = |error: &Error| {
+        let mut out = Vec::new();
+        error.write(&mut out, "req_1");
+        let written: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        written["error"]["details"]["error_code"].as_str().map(str::to_owned)
+    };
+    let code = "enforced_spend_limit_reached";
+    assert_eq!(told(&refused(429, &body(code))).as_deref(), Some(code));
+    assert_eq!(told(&from_object(&body(code), &asked())).as_deref(), Some(code));
+    // A word, and nothing that could be a credential.
+    for other in ["", "sk-canary-1", "Not a word", &"a".repeat(65)] {
+        assert_eq!(told(&refused(429, &body(other))), None, "{other}");
+    }
+    let own = from_upstream(401, body(code).as_bytes(), &edge_asked());
+    assert!(matches!(own, Refusal::Error(error) if told(&error).is_none()));
+}
+
+#[test]
+fn an_error_without_a_word_is_the_upstreams() {
+    let silent = from_object("{}", &asked());
+    assert_eq!((silent.status, silent.message.as_str()), (502, "Upstream reported an error"));
+}
+
+#[test]
+fn an_empty_account_is_not_asked_again() {
+    let object = r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
+    let error = from_object(object, &asked());
+    assert_eq!((error.should_retry, error.message.as_str()), (Some(false), "insufficient balance"));
+}
+
+#[test]
+fn a_context_error_inside_a_stream_is_rewritten_too() {
+    let object =
+        r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
+    let error = from_object(object, &asked());
+    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+    assert_eq!(error.message, "prompt is too long (context length exceeded)");
+    let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
+    assert_eq!(from_object(coded, &asked()).message, "prompt is too long (m)");
+}
+
+#[test]
+fn a_context_error_inside_an_answer_needs_no_code() {
+    for text in [
+        "The number of tokens to keep from the initial prompt is greater than the context length. Try a shorter input",
+        "Context size has been exceeded.",
+    ] {
+        for object in [
+            serde_json::json!({"error": {"message": text}}),
+            serde_json::json!({"error": {"message": text, "type": "api_error"}}),
+            serde_json::json!(text),
+        ] {
+            let error = from_object(&object.to_string(), &asked());
+            assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{object}");
+            assert_eq!(error.message, format!("prompt is too long ({text})"));
+        }
+    }
+    for slow in [
+        "Too many tokens, please wait before trying again.",
+        "Rate limit reached: token limit of 9 per minute exceeded by the prompt",
+    ] {
+        let error = from_object(&serde_json::json!({"error": slow}).to_string(), &asked());
+        assert_eq!((error.status, &*error.message), (502, slow));
+    }
+    let known = r#"{"error":{"message":"Context size has been exceeded.","code":500}}"#;
+    assert_eq!(from_object(known, &asked()).status, 500);
+}
