@@ -24,6 +24,8 @@ pub struct Chunk<'a> {
     pub error: bool,
     /// It says in another way that the request failed; only to be believed without `choices`.
     pub failed: bool,
+    /// It says that all is well.
+    pub well: bool,
     /// It has a message of which it does not say that all is well; only to be believed where nothing else
     /// says that there is an answer.
     pub complains: bool,
@@ -157,9 +159,13 @@ impl<'a> Chunk<'a> {
                 "object" => {
                     chunk.failed |= reader.string_or_skip()?.is_some_and(|text| text == "error")
                 }
-                "message" | "detail" | "msg" | "errors" | "error_msg" | "errmsg" | "Message" => {
+                "message" | "detail" | "msg" | "errors" | "error_msg" | "errmsg" | "Message"
+                | "error_message" | "errorMessage" | "error_description" | "err" | "Error"
+                | "exception" | "fault" => {
                     let raw = reader.skip()?;
-                    complains |= says_something(raw) && !says_well(raw);
+                    let is_well = says_well(raw);
+                    chunk.well |= is_well;
+                    complains |= says_something(raw) && !is_well;
                 }
                 // Some servers say beside each chunk that all is well.
                 "code" | "success" | "error_code" | "errcode" | "StatusCode" => {
@@ -182,8 +188,10 @@ impl<'a> Chunk<'a> {
             }
         }
         reader.end()?;
+        chunk.well |= succeeded;
         chunk.complains = complains && !succeeded;
         chunk.failed |= chunk.complains && refused;
+        chunk.failed |= chunk.kind.is_some_and(|kind| kind.raw() == "error");
         let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
         chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
         Ok(())
@@ -242,10 +250,10 @@ fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
 }
 
 impl<'a> Choice<'a> {
-    /// Whether there is anything of an answer in it but how it ended.
+    /// Whether there is an answer in it: a text, a refusal or a call. Reasoning alone is none.
     #[must_use]
-    pub fn says_something(&self) -> bool {
-        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
+    pub fn answers(&self) -> bool {
+        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(Delta::answers);
         says(&self.delta) || says(&self.message)
     }
 
@@ -376,6 +384,14 @@ impl<'a> Delta<'a> {
             delta.content.push(Part::Text(text));
         }
         Ok(())
+    }
+
+    fn answers(&self) -> bool {
+        let is_said = |part: &Part<'a>| matches!(part, Part::Text(text) | Part::Refusal(text) if !text.is_blank());
+        self.content.iter().any(is_said)
+            || self.refusal.is_some()
+            || !self.tool_calls.is_empty()
+            || self.function_call.is_some()
     }
 
     /// Whether it says nothing, as the deltas that only name a role.

@@ -256,9 +256,13 @@ impl Machine {
         raw: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if chunk.error && chunk.choices.iter().all(|choice| !choice.says_something()) {
+        if chunk.error {
             // Some gateways put an empty answer around an error.
-            return self.fail(raw, out);
+            let answers = chunk.choices.iter().any(|choice| choice.answers());
+            if !answers || self.early_failure(chunk).is_some() {
+                return self.fail(raw, out);
+            }
+            self.warnings.add("upstream_event_dropped");
         }
         if chunk.choices.is_empty() {
             return if chunk.failed || chunk.complains {

@@ -45,6 +45,7 @@ use crate::report::AnswerReport;
 use crate::translate::error;
 use crate::translate::usage::{Counts, tokens_of};
 use crate::warning::Warnings;
+use crate::words;
 use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};
 use messages::Messages;
@@ -418,6 +419,15 @@ fn handle_object(
             Some(_) => messages.handle_event(machine, name, data, out),
             None => messages.handle_event(machine, name, &messages::with_type(data, name), out),
         };
+    }
+    if !is_chunk
+        && !chunk.says_something()
+        && !chunk.well
+        && data != "{}"
+        && !words::has(data, "\"choices\"")
+    {
+        // Nothing in it is known. It may be an error in words of its own.
+        machine.warnings.add("upstream_event_dropped");
     }
     match name {
         "ping" if !is_chunk => Ok(()),

@@ -38,11 +38,7 @@ fn a_failure_that_is_known_before_the_first_byte_is_no_answer() {
     for (message, finish, status) in [
         (json!({"content": ""}), "insufficient_system_resource", 529),
         (json!({"content": "part"}), "error", 502),
-        (
-            json!({"content": "", "tool_calls": [{"function": {"arguments": "{}"}}]}),
-            "stop",
-            502,
-        ),
+        (json!({"content": "", "tool_calls": [{"function": {"arguments": "{}"}}]}), "stop", 502),
     ] {
         let body = json!({"choices": [{"message": message, "finish_reason": finish}]}).to_string();
         for stream in [true, false] {
@@ -66,5 +62,60 @@ fn the_word_in_front_of_an_errors_text_is_a_code() {
     ] {
         let found = c.stream(&format!("event: error\ndata: {error}\n\n"));
         assert_eq!(found.error.unwrap().status, status, "{error}");
+    }
+}
+
+#[test]
+fn an_object_of_another_kind_is_an_error_or_is_counted() {
+    let c = case();
+    for object in [
+        json!({"id": "", "choices": null, "error_type": "BadRequestError", "error_message": "boom"}),
+        json!({"err": "boom"}),
+        json!({"errorMessage": "boom"}),
+        json!({"Error": "boom"}),
+        json!({"exception": "boom"}),
+        json!({"fault": {"faultstring": "boom"}}),
+        json!({"type": "error", "reason": "boom"}),
+    ] {
+        let found =
+            c.stream(&format!("{}data: {object}\n\ndata: [DONE]\n\n", sse(&[text("a")], "")));
+        assert!(found.error.is_some(), "{object}");
+        assert!(c.stream(&format!("data: {object}\n\n")).error.is_some(), "{object}");
+        assert!(c.whole(false, &object.to_string()).error.is_some(), "{object}");
+    }
+    let other = json!({"status": "error", "reason": "boom"});
+    let before = format!("{}data: {other}\n\n", sse(&[text("a")], ""));
+    let after = done(&[json!({"finish": "stop"})]);
+    c.gives(&format!("{before}{after}"), "text \"a\"; end_turn !upstream_event_dropped");
+    for silent in [json!({}), json!({"choices": []}), json!({"msg": "ok"}), json!({"type": "ping"})]
+    {
+        let chunks = format!("{}data: {silent}\n\n{after}", sse(&[text("a")], ""));
+        c.gives(&chunks, "text \"a\"; end_turn");
+    }
+}
+
+#[test]
+fn an_error_beside_an_answer_counts_where_the_answer_is_none() {
+    let body = |message: Value, finish: &str| {
+        json!({"error": {"message": "Rate limited", "code": 429},
+            "choices": [{"index": 0, "message": message, "finish_reason": finish}]})
+        .to_string()
+    };
+    let call = json!([{"id": "call_a", "function": {"name": "w", "arguments": "{}"}}]);
+    for stream in [true, false] {
+        for (message, finish) in [
+            (json!({"content": "part"}), "error"),
+            (json!({"content": "", "reasoning_content": "Hm"}), "stop"),
+            (json!({"content": " \n"}), "stop"),
+            (json!({"content": [{"type": "thinking", "thinking": "Hm"}]}), "stop"),
+        ] {
+            let found = case().whole(stream, &body(message, finish));
+            assert_eq!(show(&found), "429 rate_limit_error");
+            assert_eq!(found.error.unwrap().message, "Rate limited");
+        }
+        let found = case().whole(stream, &body(json!({"content": "Hi"}), "stop"));
+        assert_eq!(show(&found), "text \"Hi\"; end_turn !upstream_event_dropped");
+        let found = case().whole(stream, &body(json!({"tool_calls": call}), "stop"));
+        assert_eq!(show(&found), "tool_use a w {}; tool_use !upstream_event_dropped");
     }
 }

@@ -189,7 +189,7 @@ fn an_error_around_an_empty_answer_is_an_error() {
             assert_eq!(outcome.error.unwrap().message, "Rate limited");
         }
         let outcome = case().whole(stream, &body(json!({"content": "Hi"})));
-        assert_eq!(show(&outcome), "text \"Hi\"; end_turn");
+        assert_eq!(show(&outcome), "text \"Hi\"; end_turn !upstream_event_dropped");
     }
 }
 
