@@ -163,7 +163,7 @@ impl<'a> Messages<'_, 'a> {
         let toolset = call.toolset.map(|toolset| toolset.decode());
         let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
         let client_id = call.id.decode();
-        let id = self.ids.id(&client_id, &outgoing);
+        let id = self.ids.id(client_id.clone(), &outgoing);
         let signature = reasoning.signature_of(id).or_else(|| reasoning.signature_of(&client_id));
         json.begin_object().key("id").text(id).key("type").text("function");
         json.key("function").begin_object().key("name").text(&outgoing);

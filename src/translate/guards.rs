@@ -207,7 +207,7 @@ pub(super) fn without_refused<'a>(
             let toolset = call.toolset.map(|toolset| toolset.decode());
             let name = call.name.decode();
             let name = tools.outgoing_name(&name, toolset.as_deref());
-            let outgoing = ids.id(&call.id.decode(), &name);
+            let outgoing = ids.id(call.id.decode(), &name);
             if outgoing.len() >= ID_BYTES_MIN && names(refusal, outgoing) {
                 named.push(call.id.decode().into_owned());
             }

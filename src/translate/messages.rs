@@ -190,7 +190,7 @@ impl<'r, 'a> Messages<'r, 'a> {
         let in_parts = self.profile().tool_content_parts == ToolContentParts::Images
             && !attached.is_empty()
             && attached.iter().all(|block| matches!(block, Block::Image(_)));
-        let id = self.ids.id(&result.id.decode(), "");
+        let id = self.ids.id(result.id.decode(), "");
         let waits = (!attached.is_empty() && !in_parts).then(|| id.to_owned());
         json.begin_object().key("role").text("tool");
         json.key("tool_call_id").text(id).key("content");

@@ -185,12 +185,12 @@ impl<'a> Outgoing<'a> {
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
     /// which the upstream knows the tool.
-    pub fn id(&mut self, client_id: &Cow<'a, str>, tool_name: &str) -> &str {
-        if !self.given.contains(client_id) {
-            let id = self.new_id(client_id, tool_name);
+    pub fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
+        if !self.given.contains(&client_id) {
+            let id = self.new_id(&client_id, tool_name);
             self.given.insert(client_id.clone(), id);
         }
-        self.given.get(client_id).map_or("", String::as_str)
+        self.given.get(&client_id).map_or("", String::as_str)
     }
 
     fn new_id(&mut self, client_id: &str, tool_name: &str) -> String {
@@ -276,7 +276,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn given(outgoing: &mut Outgoing<'_>, client_id: &str, tool_name: &str) -> String {
-        outgoing.id(&client_id.to_owned().into(), tool_name).to_owned()
+        outgoing.id(client_id.to_owned().into(), tool_name).to_owned()
     }
 
     fn encoded(id: &str) -> String {
