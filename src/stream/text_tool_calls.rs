@@ -150,7 +150,7 @@ impl Markup {
         let blanks = self.held.get(..indent).unwrap_or_default();
         self.is_code = !self.first
             && self.is_written_in_letters()
-            && (blanks.len() >= CODE_INDENT || blanks.contains('\t'));
+            && (blanks.len() >= CODE_INDENT || blanks.as_bytes().contains(&b'\t'));
         let callable = self.fence.is_none() && !self.is_code;
         let markers = self.markers();
         if callable && markers.iter().any(|marker| seen.starts_with(marker)) {

@@ -182,8 +182,10 @@ impl ToolInput {
         // White space before the object would only delay its first byte.
         let behind = self.reading.push_value(if first { text.trim_start() } else { text });
         self.whole = first && self.reading.scan.is_object();
-        let gives_way = self.reading.text.trim() == "null" && begins_an_input(behind);
-        if self.reading.scan.is_object() || gives_way {
+        if behind.is_empty() || self.reading.scan.is_object() {
+            return behind;
+        }
+        if self.reading.text.trim() == "null" && begins_an_input(behind) {
             return behind;
         }
         self.reading.push(behind);

@@ -25,7 +25,7 @@ pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     match open {
         _ if length < LENGTH_MIN => open,
         // Those of a code span: three marks before it and behind it, in one line.
-        None if mark == b'`' && info.contains('`') => None,
+        None if mark == b'`' && info.as_bytes().contains(&mark) => None,
         None => Some(Fence { mark, length }),
         Some(fence) if fence.mark == mark && length >= fence.length && info.is_empty() => None,
         open => open,
