@@ -29,8 +29,21 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) input: ToolInput,
     pub(super) state: CallState,
+    /// What the fragments after its first one say of it, while its input goes on.
+    pub(super) habit: Habit,
     /// The block, once it began: the client's id and name, and the toolset.
     pub(super) block: Option<(String, String, Option<&'static str>)>,
+}
+
+/// What fragments of a call repeat, by which one that begins another call can be known.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Habit {
+    /// One had another id, so another id says nothing.
+    other_ids: bool,
+    /// One had the name again.
+    named: bool,
+    /// One had neither, so a name says that a call begins.
+    nameless: bool,
 }
 
 /// What the client has seen of a call.
@@ -97,6 +110,37 @@ impl Call {
             Arguments::Text(text) => self.input.is_other_object(&text.decode()),
             Arguments::Json(raw) => self.input.is_other_object(raw),
         }
+    }
+
+    /// Notes what a fragment repeats, unless it is the first one or comes after the input.
+    fn learn(&mut self, id: Option<&str>, name: Option<&str>) {
+        if self.name.is_empty() || self.input.is_object() {
+            return;
+        }
+        self.habit.other_ids |= id.is_some() && self.id.is_some() && self.id.as_deref() != id;
+        self.habit.named |= name.is_some();
+        self.habit.nameless |= name.is_none();
+    }
+
+    /// Whether its input is complete, and `entry` has nothing but white space or the same once more.
+    fn is_only_repeated(&self, entry: &ToolCall<'_>) -> bool {
+        self.input.is_object()
+            && match entry.arguments {
+                Arguments::None => true,
+                Arguments::Text(text) => text.is_blank() || self.input.is_same(&text.decode()),
+                Arguments::Json(raw) => self.input.is_same(raw),
+            }
+    }
+
+    /// Whether an entry with the call's name begins another one, since no fragment had it again.
+    fn is_named_anew(&self, entry: &ToolCall<'_>) -> bool {
+        let Habit { named, nameless, .. } = self.habit;
+        let says_same = || match entry.arguments {
+            Arguments::None => false,
+            Arguments::Text(text) => !text.is_blank() && self.is_only_repeated(entry),
+            Arguments::Json(_) => self.is_only_repeated(entry),
+        };
+        nameless && !named && !says_same()
     }
 
     /// Whether the name cannot be the start of a longer one.
@@ -168,6 +212,7 @@ impl Machine {
         if call.state == CallState::LeftOut {
             return Ok(());
         }
+        call.learn(id.as_deref(), name.as_deref());
         if call.key.is_none() && !legacy {
             call.key = entry.index.map(|index| (choice, index));
         }
@@ -267,11 +312,15 @@ impl Machine {
         id: Option<&str>,
         name: Option<&str>,
     ) -> bool {
-        let Some(name) = name else { return !last.input.is_object() };
+        let Habit { other_ids, named, .. } = last.habit;
+        let is_end = |habit: bool| habit && last.is_only_repeated(entry);
+        let Some(name) = name else { return !last.input.is_object() || is_end(other_ids) };
         if last.name != name {
             return false;
         }
         match (id, &last.id) {
+            (None, None) if is_end(named) => true,
+            (Some(_), _) if is_end(other_ids) => true,
             // A name alone, twice, is two calls without arguments.
             (None, None) => {
                 !last.input.is_object()
@@ -314,7 +363,9 @@ impl Machine {
             return !call.input.has_text() && other_name && (other_id || are_tools());
         }
         let no_ids = id.is_none() && known.is_none();
-        other_id || other_name || (no_ids && call.has_other_input(entry))
+        other_name
+            || other_id && !(call.habit.other_ids && call.is_only_repeated(entry))
+            || no_ids && (call.has_other_input(entry) || call.is_named_anew(entry))
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {

@@ -268,7 +268,12 @@ impl ToolInput {
     pub(super) fn is_other_object(&self, text: &str) -> bool {
         !self.reading.is_placeholder()
             && Reading::of(text.trim()).scan.is_object()
-            && !same(text.trim(), self.reading.text.trim())
+            && !self.is_same(text)
+    }
+
+    /// Whether `text` is this input once more.
+    pub(super) fn is_same(&self, text: &str) -> bool {
+        same(text.trim(), self.reading.text.trim())
     }
 
     /// How many bytes it holds.

@@ -233,6 +233,72 @@ fn interleaved_blocks_become_one_after_another() {
     assert_eq!(content, json!([texts[0], call("x", &json!({})), texts[1]]));
 }
 
+#[test]
+fn a_block_waits_for_what_belongs_into_it_while_the_next_one_has_begun() {
+    let delta = |index: u64, kind: &str, field: &str, text: &str| {
+        json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: text}})
+    };
+    let thought = |text: &str| delta(0, "thinking_delta", "thinking", text);
+    let begin = [
+        start(),
+        open(0, &json!({"type": "thinking", "thinking": "", "signature": ""})),
+        thought("hm"),
+        open_text(1),
+    ];
+    let said = |text: &str| json!({"type": "text", "text": text});
+    let rest = [
+        text(1, "a"),
+        thought("m"),
+        delta(0, "signature_delta", "signature", "s"),
+        stop(0),
+        text(1, "b"),
+        stop(1),
+        ending("end_turn"),
+        end(),
+    ];
+    let (content, _) = content_of(&[&begin[..], &rest].concat());
+    let signed = json!({"type": "thinking", "thinking": "hmm", "signature": "s"});
+    assert_eq!(content, json!([signed, said("ab")]));
+    // The first text of a block may come after the next one began.
+    let events = [
+        start(),
+        open_text(0),
+        open_call(1, "x", &json!({})),
+        text(0, "a"),
+        input(1, "{}"),
+        stop(0),
+        stop(1),
+        ending("tool_use"),
+        end(),
+    ];
+    assert_eq!(content_of(&events).0, json!([said("a"), call("x", &json!({}))]));
+    // Texts are never mixed.
+    let events = [
+        start(),
+        open_text(0),
+        text(0, "a1"),
+        open_text(1),
+        text(1, "b1"),
+        text(0, "a2"),
+        stop(0),
+        text(1, "b2"),
+        stop(1),
+        ending("end_turn"),
+        end(),
+    ];
+    let texts = ["a1", "b1", "a2", "b2"].map(said);
+    assert_eq!(content_of(&events).0, json!(texts));
+    // Who never says that a block is over is late by eight deltas.
+    for (deltas, is_sent) in [(7, false), (8, true)] {
+        let events = [&begin[..], &vec![text(1, "x"); deltas]].concat();
+        let sse = sse(&events);
+        let kind = (200, "text/event-stream");
+        let found = answered(&config(), true, kind, [sse.as_bytes()], End::Aborted);
+        let found = String::from_utf8(found.body).unwrap();
+        assert_eq!(found.contains("text_delta"), is_sent, "{found}");
+    }
+}
+
 #[track_caller]
 fn content_of(events: &[Value]) -> (Value, Vec<String>) {
     content(events)

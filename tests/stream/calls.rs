@@ -463,6 +463,56 @@ fn a_name_that_comes_twice_alone_is_two_calls() {
 }
 
 #[test]
+fn what_the_fragments_of_a_call_repeat_begins_no_other_call() {
+    let c = case();
+    for index in [true, false] {
+        let entry = |id: &str, name: &str, arguments: &str| {
+            let chunk = call(0, id, name, arguments);
+            if index { chunk } else { without_index(chunk) }
+        };
+        for last in ["", "\n", "{\"c\":1}", "{\"c\": 1}"] {
+            // Another id with each fragment.
+            for (second, third) in [("w", "w"), ("", "w"), ("w", ""), ("", "")] {
+                let chunks = [
+                    entry("call_a", "w", "{\"c\":"),
+                    entry("call_b", second, "1}"),
+                    entry("call_c", third, last),
+                ];
+                c.gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
+            }
+            // The name with each, and no id.
+            let chunks =
+                [entry("", "w", "{\"c\":"), entry("", "w", "1}"), entry("", "w", last)];
+            c.gives(&done(&chunks), "tool_use minted w {\"c\":1}; tool_use");
+        }
+        // What is not repeated is another call's.
+        let chunks = [
+            entry("call_a", "w", "{\"c\":"),
+            entry("call_b", "w", "1}"),
+            entry("call_c", "w", "{\"c\":"),
+            entry("call_d", "w", "2}"),
+        ];
+        c.gives(
+            &done(&chunks),
+            "tool_use a w {\"c\":1}, tool_use c w {\"c\":2}; tool_use",
+        );
+    }
+}
+
+#[test]
+fn a_name_begins_a_call_where_only_first_fragments_have_one() {
+    let one = [call(0, "", "w", ""), call(0, "", "", "{\"c\":"), call(0, "", "", "1}")];
+    let two = [call(0, "", "w", ""), call(0, "", "", "{\"c\":"), call(0, "", "", "2}")];
+    let both = "tool_use minted w {\"c\":1}, tool_use minted w {\"c\":2}; tool_use";
+    case().gives(&done(&[one.clone(), two].concat()), both);
+    let pieces = [call(0, "", "w", "{\"c\":"), call(0, "", "", "2}")];
+    case().gives(&done(&[&one[..], &pieces].concat()), both);
+    // All of it once more.
+    let again = [&one[..], &[call(0, "", "w", "{\"c\":1}")]].concat();
+    case().gives(&done(&again), "tool_use minted w {\"c\":1}; tool_use");
+}
+
+#[test]
 fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
     let [ping, other] = [call(0, "call_a", "t", ""), call(1, "call_b", "w", "{}")];
     let finish = |word: &str| json!({"finish": word});

@@ -22,6 +22,10 @@ use crate::stream::tool_input::{Input, ToolInput};
 /// What a held delta costs beside its text.
 const DELTA_BYTES: usize = 32;
 
+/// So many deltas wait for the stop of a block before them that may be missing. A server that never
+/// sends one is late by as many; one that sends blocks at the same time brings their rest within them.
+const WAITING_MAX: usize = 8;
+
 /// A block that the upstream has started.
 #[derive(Debug)]
 pub(super) struct Block {
@@ -49,6 +53,7 @@ enum Content {
         said: Said,
         /// The start's, escaped; it counts when no delta brings one.
         signature: String,
+        is_signed: bool,
     },
     Tool(Box<Tool>),
     Other,
@@ -187,7 +192,11 @@ impl Block {
                 if !signature.is_empty() {
                     changes.push(("signature", "\"\""));
                 }
-                Content::Thinking { said: Said::new(start), signature: signature.raw().to_owned() }
+                Content::Thinking {
+                    said: Said::new(start),
+                    signature: signature.raw().to_owned(),
+                    is_signed: !signature.is_empty(),
+                }
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
                 let start = input_of(member(block, "input").unwrap_or_default());
@@ -244,20 +253,32 @@ impl Block {
         }
     }
 
-    /// Whether nothing is lost if it is closed without its stop: the input of a call is complete,
-    /// and a text can go on in a block of its own.
-    pub(super) fn may_close(&self) -> bool {
+    /// Whether its stop can be missing for long: it has what belongs into it.
+    pub(super) fn is_complete(&self) -> bool {
         match &self.content {
             Content::Tool(tool) => tool.input.is_object(),
-            _ => true,
+            Content::Text(said) => self.has_delta || !said.start.is_empty(),
+            Content::Thinking { is_signed, .. } => *is_signed,
+            Content::Other => true,
         }
+    }
+
+    /// Whether nothing is lost if it is closed without its stop: a text, or a thought, can go on in a
+    /// block of its own, and an input cannot.
+    pub(super) fn may_close(&self) -> bool {
+        self.is_complete() || !matches!(self.content, Content::Tool(_))
+    }
+
+    /// Whether so many deltas wait that the block before it must have been meant to end.
+    pub(super) fn waits_long(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
     }
 
     /// How many bytes it holds.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.content {
             Content::Text(said) => said.start.len(),
-            Content::Thinking { said, signature } => {
+            Content::Thinking { said, signature, .. } => {
                 said.start.len().saturating_add(signature.len())
             }
             Content::Tool(tool) => tool.held_bytes(),
@@ -307,9 +328,10 @@ impl Block {
             (_, DeltaKind::Other) => {
                 out.indexed("content_block_delta", data, delta.index, index);
             }
-            (Content::Thinking { signature, .. }, DeltaKind::Signature) => {
+            (Content::Thinking { signature, is_signed, .. }, DeltaKind::Signature) => {
                 if !delta.is_blank() {
                     signature.clear();
+                    *is_signed = true;
                 }
                 raw(out);
             }
@@ -329,7 +351,7 @@ impl Block {
         let mut conflict = false;
         match &mut self.content {
             Content::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
-            Content::Thinking { said, signature } => {
+            Content::Thinking { said, signature, .. } => {
                 out.delta(DeltaKind::Thinking, &said.finish(), index);
                 out.delta(DeltaKind::Signature, signature, index);
             }

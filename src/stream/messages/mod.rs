@@ -298,6 +298,8 @@ impl Messages {
                     return Err(Error::misbehaved(INVALID_RESPONSE));
                 }
                 DeltaKind::Input | DeltaKind::Other => repaired(machine, "late_delta"),
+                // It signs what stands in its own block.
+                DeltaKind::Signature if late => repaired(machine, "late_delta"),
                 _ if delta.is_blank() => {}
                 _ => {
                     repaired(machine, "content_block_start");
@@ -323,7 +325,7 @@ impl Messages {
             if let Some(at) = self.blocks.iter().rposition(named) {
                 return Some(at);
             }
-            if self.closed_early.contains(index) && delta.kind == DeltaKind::Input {
+            if self.closed_early.contains(index) {
                 return None;
             }
         }
@@ -341,6 +343,9 @@ impl Messages {
         let Some(block) = self.blocks.get_mut(at) else { return };
         if !block.is_open {
             self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
+            if block.waits_long() {
+                self.pump(machine, false, out);
+            }
             return;
         }
         let mut to = Out { fold: self.fold.as_deref_mut(), out };
@@ -374,9 +379,14 @@ impl Messages {
                 block.open(self.index, &mut to);
             }
             let early = block.stop.is_none();
-            let others = self.blocks.len() > 1;
+            let mut others = self.blocks.iter().skip(1);
+            let is_over = match self.blocks.front() {
+                Some(block) if block.is_complete() => others.len() > 0,
+                Some(block) => block.may_close() && others.any(Block::waits_long),
+                None => return,
+            };
             let Some(block) = self.blocks.front_mut() else { return };
-            if early && !all && !(others && block.may_close()) {
+            if early && !all && !is_over {
                 return;
             }
             if early {
