@@ -29,6 +29,8 @@ pub struct Asked {
     /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries
     /// it even when its text is not shown.
     pub reasoning_returns: bool,
+    /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
+    pub upstream_mark: String,
     /// The client allows one tool call only (`disable_parallel_tool_use`).
     pub one_tool_call: bool,
     /// The tools that a guard withheld, which the model may call all the same.

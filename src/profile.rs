@@ -30,7 +30,7 @@ keys! {
         /// Whether reasoning in the history goes back to the upstream. DeepSeek refuses a history whose
         /// tool calls lack it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
-        /// What happens to thinking blocks that another endpoint signed.
+        /// What happens to thinking blocks of another endpoint, or of an upstream with another `url`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
         /// reads the function's name out of `functions.NAME:N`.

@@ -124,7 +124,8 @@ impl Machine {
             return false;
         }
         let (calls, ids) = (&mut self.calls, &self.ids);
-        let signature = thinking.signature(|index| match calls.get_mut(index) {
+        let mark = &self.asked.upstream_mark;
+        let signature = thinking.signature(mark, |index| match calls.get_mut(index) {
             Some(call) => upstream_id(call, index, ids).to_owned(),
             None => String::new(),
         });

@@ -111,8 +111,13 @@ impl Thinking {
         });
     }
 
-    /// The signature of the complete block. `call_id` gives the upstream's id of a call.
-    pub(super) fn signature(&mut self, mut call_id: impl FnMut(usize) -> String) -> Signature {
+    /// The signature of the complete block. `call_id` gives the upstream's id of a call, `upstream` is
+    /// the upstream's mark.
+    pub(super) fn signature(
+        &mut self,
+        upstream: &str,
+        mut call_id: impl FnMut(usize) -> String,
+    ) -> Signature {
         let full_text = (!self.shown && !self.pending.is_empty()).then(|| {
             let mut text = String::with_capacity(self.pending.len());
             json::unescape(&mut text, &self.pending);
@@ -128,6 +133,7 @@ impl Thinking {
                 .into_iter()
                 .map(|(call, value)| (call_id(call), value))
                 .collect(),
+            upstream: upstream.to_owned(),
         }
     }
 
@@ -193,7 +199,7 @@ mod tests {
                 block.push_detail(detail);
             }
         }
-        block.signature(|_| String::new()).opaque.unwrap_or_default()
+        block.signature("", |_| String::new()).opaque.unwrap_or_default()
     }
 
     #[test]

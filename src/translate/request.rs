@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{ToolSet, meets_strict_subset};
 use super::turns::History;
-use super::{Translated, count, surrogates};
+use super::{Translated, count, surrogates, thinking};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -74,7 +74,8 @@ pub(super) fn translate(
     let messages = std::mem::take(&mut request.messages);
     let only_system = messages.iter().all(|message| message.role == Role::System);
     let last_says_nothing = messages.last().is_some_and(says_nothing);
-    let mut history = History::new(messages, profile, warnings)?;
+    let upstream_mark = thinking::mark(config, upstream);
+    let mut history = History::new(messages, profile, &upstream_mark, warnings)?;
     if pairing == Pairing::Repair {
         let before = warnings.count();
         history.turns = pairs::repair(std::mem::take(&mut history.turns), warnings);
@@ -120,6 +121,7 @@ pub(super) fn translate(
         stop_sequences,
         thinking: effort::shown(&request, config.settings.reasoning),
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
+        upstream_mark,
         one_tool_call: tools.one_tool_call(),
         withheld: guarded.withheld,
         ids_used: std::mem::take(&mut history.ids),

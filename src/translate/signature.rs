@@ -10,6 +10,7 @@
 //!             1  the full reasoning, where the shown text is empty or shortened
 //!             2  JSON of opaque items of the upstream
 //!             3  signature of a tool call: the call's id, 00, the value
+//!             4  the mark of the upstream that thought, where there are several
 //! ```
 //!
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
@@ -27,6 +28,7 @@ const MARK_TEXT: &str = "VFhT";
 const TAG_FULL_TEXT: u8 = 1;
 const TAG_OPAQUE: u8 = 2;
 const TAG_CALL: u8 = 3;
+const TAG_UPSTREAM: u8 = 4;
 
 /// In which field of Chat Completions the reasoning came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +99,8 @@ pub struct Signature {
     pub opaque: Option<String>,
     /// The upstream's call ids and their signatures.
     pub call_signatures: Vec<(String, String)>,
+    /// The mark of the upstream that thought, or nothing.
+    pub upstream: String,
 }
 
 /// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use it.
@@ -151,6 +155,7 @@ impl Signature {
             full_text: None,
             opaque: None,
             call_signatures: Vec::new(),
+            upstream: String::new(),
         };
         while let Some((tag, after)) = rest.split_first() {
             let (length, after) = after.split_first_chunk()?;
@@ -164,12 +169,19 @@ impl Signature {
                     let (id, value) = record.split_once('\0')?;
                     signature.call_signatures.push((id.to_owned(), value.to_owned()));
                 }
+                TAG_UPSTREAM => signature.upstream = record.to_owned(),
                 // Of a later version that kept the mark.
                 _ => {}
             }
             rest = after;
         }
         Some(signature)
+    }
+
+    /// Whether another upstream thought than the one with this mark, as far as is known.
+    #[must_use]
+    pub fn is_of_another(&self, upstream: &str) -> bool {
+        !self.upstream.is_empty() && !upstream.is_empty() && self.upstream != upstream
     }
 
     /// Whether the block's text is the one that was signed, or the reasoning is in here.
@@ -185,7 +197,8 @@ impl Signature {
             .map(|(id, value)| (TAG_CALL, [id.as_str(), "\0", value.as_str()]));
         let opaque = self.opaque.iter().map(|json| (TAG_OPAQUE, ["", "", json.as_str()]));
         let full = self.full_text.iter().map(|text| (TAG_FULL_TEXT, ["", "", text.as_str()]));
-        calls.chain(opaque).chain(full)
+        let mark = (!self.upstream.is_empty()).then_some((TAG_UPSTREAM, ["", "", &*self.upstream]));
+        mark.into_iter().chain(calls).chain(opaque).chain(full)
     }
 
     /// The bytes of everything, before base64.
@@ -297,6 +310,7 @@ mod tests {
             full_text: None,
             opaque: None,
             call_signatures: Vec::new(),
+            upstream: String::new(),
         }
     }
 
@@ -308,12 +322,13 @@ mod tests {
             full_text: Some("é".to_owned()),
             opaque: Some("[]".to_owned()),
             call_signatures: vec![("call_a".to_owned(), "S".to_owned())],
+            upstream: "0a".to_owned(),
         }
         .encode();
         assert_eq!(
             unbase64(&text).unwrap(),
             b"TXS\x01\x05\x01\x02\x03\x04\x05\x06\x07\x08\
-              \x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9"
+              \x04\0\0\0\x020a\x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9"
         );
         assert_eq!(signature("").encode(), "VFhTAQHL8pzkhCIjJQ==");
     }
@@ -410,6 +425,7 @@ mod tests {
             full_text in any::<Option<String>>(),
             opaque in any::<Option<String>>(),
             calls in prop::collection::vec(("[^\0]{0,12}", any::<String>()), 0..4),
+            upstream in "([0-9a-f]{8})?",
         ) {
             let written = Signature {
                 field: Field::ALL[code],
@@ -417,6 +433,7 @@ mod tests {
                 full_text,
                 opaque,
                 call_signatures: calls,
+                upstream,
             };
             prop_assert!(written.fits());
             let read = Signature::decode(&written.encode()).unwrap();

@@ -3,6 +3,8 @@
 //! What the client holds is a thinking block; where its reasoning came from is in the signature.
 
 use crate::anthropic::Block;
+use crate::config::{Config, Upstream};
+use crate::ids::hex_of_hash;
 use crate::json::{Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
@@ -26,28 +28,45 @@ enum Shown<'a> {
     Decoded(String),
 }
 
-/// Whether a thinking block is reasoning that the upstream can have back.
-pub(super) fn returns(
-    thinking: Str<'_>,
-    signature: Str<'_>,
+/// How many digits tell the upstreams of one configuration apart.
+const MARK_DIGITS: usize = 8;
+
+/// By what a thinking block says which upstream thought: digits of a hash of its `url`, or of its name;
+/// nothing where there is only one. Two entries for one server share their reasoning.
+pub(super) fn mark(config: &Config, upstream: &Upstream) -> String {
+    if config.upstreams.len() < 2 {
+        return String::new();
+    }
+    let place = if upstream.url.is_empty() { &upstream.name } else { &upstream.url };
+    hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect()
+}
+
+/// The thinking block as the upstream with this mark can have it back. What a model thought whose
+/// reasoning it does not know has no signature.
+pub(super) fn returned<'a>(
+    thinking: Str<'a>,
+    signature: Str<'a>,
     profile: &Profile,
+    upstream: &str,
     warnings: &mut Warnings,
-) -> bool {
+) -> Option<Block<'a>> {
     if profile.reasoning_history == ReasoningHistory::Never {
-        return false;
+        return None;
     }
-    let Some(signature) = Signature::decode(&signature.decode()) else {
-        return profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
+    let own = Signature::decode(&signature.decode()).filter(|own| !own.is_of_another(upstream));
+    let Some(own) = own else {
+        let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
+        return forwards.then(|| Block::Thinking { thinking, signature: Str::default() });
     };
-    let unchanged = signature.matches(&thinking.decode());
-    if !unchanged {
+    if !own.matches(&thinking.decode()) {
         warnings.add("thinking_modified");
+        return None;
     }
-    unchanged
+    Some(Block::Thinking { thinking, signature })
 }
 
 impl<'a> Reasoning<'a> {
-    /// Collects that of blocks for which [`returns`] is true.
+    /// Collects that of blocks which [`returned`] gave.
     pub(super) fn of(blocks: &[Block<'a>]) -> Self {
         let mut reasoning = Self::default();
         for block in blocks {

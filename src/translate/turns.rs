@@ -29,6 +29,7 @@ pub(super) struct History<'a> {
 
 pub(super) struct Reading<'p, 'w, 'a> {
     profile: &'p Profile,
+    upstream: &'p str,
     warnings: &'w mut Warnings,
     history: History<'a>,
     turns: Turns<'a>,
@@ -36,18 +37,20 @@ pub(super) struct Reading<'p, 'w, 'a> {
 }
 
 impl<'a> History<'a> {
-    /// Reads the messages.
+    /// Reads the messages. `upstream` is the mark of the one that they are for.
     ///
     /// # Errors
     /// Something that the user said would be lost.
     pub(super) fn new(
         messages: Vec<Message<'a>>,
         profile: &Profile,
+        upstream: &str,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let last_user = messages.iter().rposition(|message| message.role == Role::User);
         let mut reading = Reading {
             profile,
+            upstream,
             warnings,
             history: Self::default(),
             turns: Turns::default(),
@@ -172,8 +175,11 @@ impl<'a> Reading<'_, '_, 'a> {
                 self.turns.block(Block::ToolUse(call));
             }
             Block::Thinking { thinking, signature } => {
-                if thinking::returns(thinking, signature, self.profile, self.warnings) {
-                    self.turns.block(Block::Thinking { thinking, signature });
+                let (profile, upstream) = (self.profile, self.upstream);
+                let block =
+                    thinking::returned(thinking, signature, profile, upstream, self.warnings);
+                if let Some(block) = block {
+                    self.turns.block(block);
                 }
             }
             Block::ServerToolUse { .. } | Block::ServerToolResult { .. } => {

@@ -172,6 +172,7 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
         full_text: None,
         opaque: None,
         call_signatures: Vec::new(),
+        upstream: String::new(),
     }
     .encode();
     let thinking =

@@ -235,9 +235,7 @@ fn interleaved_blocks_become_one_after_another() {
 
 #[test]
 fn a_block_waits_for_what_belongs_into_it_while_the_next_one_has_begun() {
-    let delta = |index: u64, kind: &str, field: &str, text: &str| {
-        json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: text}})
-    };
+    let delta = |index: u64, kind: &str, field: &str, text: &str| json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: text}});
     let thought = |text: &str| delta(0, "thinking_delta", "thinking", text);
     let begin = [
         start(),

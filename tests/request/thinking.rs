@@ -136,7 +136,48 @@ fn signature(field: Field, shown: &str) -> Signature {
         full_text: None,
         opaque: None,
         call_signatures: Vec::new(),
+        upstream: String::new(),
     }
+}
+
+#[test]
+fn reasoning_goes_to_no_other_upstream() {
+    let config = Config::from_json(
+        &json!({
+            "upstreams": {
+                "a": {"url": "http://127.0.0.1:1", "profile": "deepseek"},
+                "b": {"url": "http://127.0.0.1:2", "profile": "default"},
+                "a2": {"url": "http://127.0.0.1:1", "profile": "vllm"},
+            },
+            "models": {"to-a": {"upstream": "a"}, "to-b": {"upstream": "b"}, "to-a2": {"upstream": "a2"}},
+        })
+        .to_string(),
+        |_| None,
+    )
+    .unwrap();
+    let sent = |model: &str, signature: &str| {
+        let block = json!({"type": "thinking", "thinking": "hm", "signature": signature});
+        let messages = [user("q"), assistant(json!([block, text("a")])), user("q2")];
+        let request = whole(json!({"model": model, "messages": messages}));
+        let (mut body, asked) = try_with(&config, &request).0.unwrap();
+        (body["messages"][1].take(), asked.upstream_mark)
+    };
+    let mark = sent("to-a", "").1;
+    assert_eq!(
+        (mark.len(), sent("to-a2", "").1 == mark, sent("to-b", "").1 == mark),
+        (8, true, false)
+    );
+    let unmarked = signature(Field::ReasoningContent, "hm");
+    let marked = Signature { upstream: mark, ..unmarked.clone() }.encode();
+    let answer = json!({"role": "assistant", "content": "a"});
+    assert_eq!(sent("to-b", &marked).0, answer);
+    let mut with_reasoning = answer;
+    with_reasoning["reasoning_content"] = json!("hm");
+    assert_eq!(sent("to-a2", &marked).0, with_reasoning);
+    // Signed before there was a second upstream.
+    assert_eq!(sent("to-b", &unmarked.encode()).0, with_reasoning);
+    // With one upstream there is nothing to tell apart.
+    assert_eq!(try_with(&Config::default(), &whole(json!({}))).0.unwrap().1.upstream_mark, "");
 }
 
 #[test]

@@ -96,6 +96,11 @@ fn hidden_reasoning_comes_back_with_calls() {
     ]);
     let shown = case().gives(&sse, "thinking \"Need w.\", text \"Ok\", tool_use a w {}; tool_use");
     assert_eq!(signature(&shown).full_text, None);
+    assert_eq!(signature(&shown).upstream, "");
+    // Where there are several upstreams, it says which one thought.
+    let marked = case().with(|asked, _| asked.upstream_mark = "0a1b2c3d".to_owned());
+    let marked = marked.stream(&sse);
+    assert_eq!(signature(&marked).upstream, "0a1b2c3d");
     let omitted = case().with(|asked, _| asked.thinking = Thinking::Omitted);
     let omitted = omitted.gives(&sse, "thinking \"\", text \"Ok\", tool_use a w {}; tool_use");
     assert_eq!(signature(&omitted).full_text.as_deref(), Some("Need w."));

@@ -481,8 +481,7 @@ fn what_the_fragments_of_a_call_repeat_begins_no_other_call() {
                 c.gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
             }
             // The name with each, and no id.
-            let chunks =
-                [entry("", "w", "{\"c\":"), entry("", "w", "1}"), entry("", "w", last)];
+            let chunks = [entry("", "w", "{\"c\":"), entry("", "w", "1}"), entry("", "w", last)];
             c.gives(&done(&chunks), "tool_use minted w {\"c\":1}; tool_use");
         }
         // What is not repeated is another call's.
@@ -492,10 +491,7 @@ fn what_the_fragments_of_a_call_repeat_begins_no_other_call() {
             entry("call_c", "w", "{\"c\":"),
             entry("call_d", "w", "2}"),
         ];
-        c.gives(
-            &done(&chunks),
-            "tool_use a w {\"c\":1}, tool_use c w {\"c\":2}; tool_use",
-        );
+        c.gives(&done(&chunks), "tool_use a w {\"c\":1}, tool_use c w {\"c\":2}; tool_use");
     }
 }
 

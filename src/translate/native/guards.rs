@@ -46,7 +46,7 @@ impl Verdict {
     ) -> Result<Self, Error> {
         let mut unsaid = Warnings::new(false);
         let messages = std::mem::take(&mut request.messages);
-        let Ok(mut history) = History::new(messages, profile, &mut unsaid) else {
+        let Ok(mut history) = History::new(messages, profile, "", &mut unsaid) else {
             return Ok(Self::default());
         };
         if settings.pairing == Pairing::Repair {
