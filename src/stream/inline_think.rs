@@ -45,8 +45,8 @@ impl InlineThink {
         Self::Start { held: String::new(), blank: 0 }
     }
 
-    /// Takes text; gives reasoning and text to `each` (`true`: reasoning).
-    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(bool, &str)) {
+    /// Takes text; gives reasoning, with its end tag, and text to `each`.
+    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<&'static str>, &str)) {
         let mut rest = text.to_owned();
         loop {
             match self {
@@ -79,14 +79,14 @@ impl InlineThink {
                 Self::Inside { held, end } => {
                     held.push_str(&rest);
                     if let Some((reasoning, after)) = words::split_once(held, end) {
-                        each(true, reasoning);
+                        each(Some(end), reasoning);
                         rest = after.to_owned();
                         *self = Self::After;
                         continue;
                     }
                     let ready = held.len().saturating_sub(overlap(held, end));
                     let tail = held.split_off(ready);
-                    each(true, held);
+                    each(Some(end), held);
                     *held = tail;
                     return;
                 }
@@ -98,20 +98,20 @@ impl InlineThink {
                     rest = text.to_owned();
                     *self = Self::Text;
                 }
-                Self::Text => return each(false, &rest),
+                Self::Text => return each(None, &rest),
             }
         }
     }
 
     /// The text is over, or something else comes: gives what was held back.
-    pub(super) fn release(&mut self, mut each: impl FnMut(bool, &str)) {
+    pub(super) fn release(&mut self, mut each: impl FnMut(Option<&'static str>, &str)) {
         match self {
             Self::Start { held, .. } => {
-                each(false, held);
+                each(None, held);
                 *self = Self::Text;
             }
-            Self::Inside { held, .. } => {
-                each(true, held);
+            Self::Inside { held, end } => {
+                each(Some(end), held);
                 held.clear();
             }
             Self::After | Self::Text => {}
@@ -145,8 +145,8 @@ mod tests {
         let run = |pieces: &mut dyn Iterator<Item = &str>| {
             let mut found = (String::new(), String::new());
             let mut think = InlineThink::new();
-            let mut each = |reasoning: bool, text: &str| {
-                if reasoning { found.0.push_str(text) } else { found.1.push_str(text) }
+            let mut each = |end: Option<&str>, text: &str| {
+                if end.is_some() { found.0.push_str(text) } else { found.1.push_str(text) }
             };
             for piece in pieces {
                 think.push(piece, &mut each);

@@ -5,7 +5,6 @@ use super::machine::{Block, Machine};
 use super::text_filter::Piece;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::translate::signature::Field;
 
 /// The first so many bytes of a refusal become its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
@@ -60,11 +59,11 @@ impl Machine {
                     self.push_text(raw, || text.trim().is_empty(), out);
                 }
                 // What came in a field of its own already is the same.
-                Piece::Thinking(_) if self.reasoning_field.is_some() => {}
-                Piece::Thinking(text) => {
+                Piece::Thinking(..) if self.reasoning_field.is_some() => {}
+                Piece::Thinking(field, text) => {
                     json::escape(&mut raw, &text);
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();
-                    self.push_raw_reasoning(raw, Field::ReasoningContent, out);
+                    self.push_raw_reasoning(raw, field, out);
                 }
                 Piece::Stop(sequence) => {
                     self.cut_at = Some(sequence);

@@ -15,6 +15,7 @@ use super::text_tool_calls::Markup;
 use crate::asked::{Asked, Tools};
 use crate::json;
 use crate::profile::TextToolCalls;
+use crate::translate::signature::Field;
 use crate::words;
 
 /// See the module's documentation.
@@ -32,7 +33,7 @@ pub(super) struct TextFilter {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Piece {
     Text(String),
-    Thinking(String),
+    Thinking(Field, String),
     /// A stop sequence, by its position in `stop_here`. Nothing follows.
     Stop(usize),
     /// A call; `input` is an object.
@@ -115,7 +116,7 @@ impl TextFilter {
         }
         let mut texts = Vec::new();
         if let Some(think) = &mut self.think {
-            think.release(|reasoning, text| texts.push((reasoning, text.to_owned())));
+            think.release(|end, text| texts.push((end, text.to_owned())));
         }
         self.take_thought(texts, pieces);
         if let Some(stop) = &mut self.stop {
@@ -144,16 +145,22 @@ impl TextFilter {
     fn think_about(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         let Some(think) = &mut self.think else { return self.stop_at(text, pieces) };
         let mut texts = Vec::new();
-        think.push(text, |reasoning, text| texts.push((reasoning, text.to_owned())));
+        think.push(text, |end, text| texts.push((end, text.to_owned())));
         self.take_thought(texts, pieces);
     }
 
-    fn take_thought(&mut self, texts: Vec<(bool, String)>, pieces: &mut Vec<Piece>) {
-        for (reasoning, text) in texts {
-            if !reasoning {
-                self.stop_at(&text, pieces);
-            } else if !text.is_empty() {
-                pieces.push(Piece::Thinking(text));
+    fn take_thought(
+        &mut self,
+        texts: Vec<(Option<&'static str>, String)>,
+        pieces: &mut Vec<Piece>,
+    ) {
+        for (end, text) in texts {
+            match end {
+                None => self.stop_at(&text, pieces),
+                Some(_) if text.is_empty() => {}
+                Some("</think>") => pieces.push(Piece::Thinking(Field::Inline, text)),
+                // No template reads the other tags in a history.
+                Some(_) => pieces.push(Piece::Thinking(Field::Marked, text)),
             }
         }
     }
@@ -252,7 +259,7 @@ mod tests {
             for piece in pieces {
                 match (all.last_mut(), piece) {
                     (Some(Piece::Text(before)), Piece::Text(text))
-                    | (Some(Piece::Thinking(before)), Piece::Thinking(text)) => {
+                    | (Some(Piece::Thinking(_, before)), Piece::Thinking(_, text)) => {
                         before.push_str(&text);
                     }
                     (_, piece) => all.push(piece),
@@ -299,7 +306,7 @@ mod tests {
         let asked = Asked { stop_here, profile, ..Asked::default() };
         assert_eq!(
             run(&asked, "<think>aXb</think>cXd"),
-            [Piece::Thinking("aXb".to_owned()), text("c"), Piece::Stop(0)]
+            [Piece::Thinking(Field::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]
         );
     }
 }

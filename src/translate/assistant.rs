@@ -91,6 +91,9 @@ impl<'a> Messages<'_, 'a> {
         }
         json.value().out().push(b'"');
         let start = json.out().len();
+        if reasoning.is_in_text(self.profile()) {
+            reasoning.push_in_text(json.out());
+        }
         self.push_assistant_text(json.out(), blocks)?;
         json.out().push(b'"');
         if json.out().len() > start.saturating_add(1) {

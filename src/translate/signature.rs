@@ -47,10 +47,12 @@ pub enum Field {
     Thinking,
     /// `content` that is marked as reasoning (Vertex AI, Databricks). No server takes it back.
     Marked,
+    /// `content`, between `<think>` and `</think>` (servers without a parser for reasoning)
+    Inline,
 }
 
 impl Field {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::ReasoningContent,
         Self::Reasoning,
         Self::ReasoningText,
@@ -58,6 +60,7 @@ impl Field {
         Self::Parts,
         Self::Thinking,
         Self::Marked,
+        Self::Inline,
     ];
 
     /// The field's name in messages and deltas.
@@ -69,7 +72,7 @@ impl Field {
             Self::ReasoningText => "reasoning_text",
             Self::ReasoningDetails => "reasoning_details",
             Self::Thinking => "thinking",
-            Self::Parts | Self::Marked => "content",
+            Self::Parts | Self::Marked | Self::Inline => "content",
         }
     }
 
@@ -82,6 +85,7 @@ impl Field {
             Self::Parts => 5,
             Self::Thinking => 6,
             Self::Marked => 7,
+            Self::Inline => 8,
         }
     }
 }
@@ -176,6 +180,12 @@ impl Signature {
             rest = after;
         }
         Some(signature)
+    }
+
+    /// Whether it holds what the upstream wants back beside the text.
+    #[must_use]
+    pub fn has_items(&self) -> bool {
+        self.opaque.is_some() || !self.call_signatures.is_empty()
     }
 
     /// Whether another upstream thought than the one with this mark, as far as is known.
@@ -420,7 +430,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_signature_is_read_as_it_was_written(
-            code in 0usize..5,
+            code in 0usize..8,
             shown in any::<String>(),
             full_text in any::<Option<String>>(),
             opaque in any::<Option<String>>(),

@@ -60,9 +60,13 @@ pub(super) fn returned<'a>(
     };
     if !own.matches(&thinking.decode()) {
         warnings.add("thinking_modified");
-        return None;
+        // The text is lost, and what it has nothing to do with is not.
+        let thinking = Str::default();
+        return own.has_items().then_some(Block::Thinking { thinking, signature });
     }
-    Some(Block::Thinking { thinking, signature })
+    // An assistant's turn of nothing else would be an empty message.
+    let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
+    (!says_nothing).then_some(Block::Thinking { thinking, signature })
 }
 
 impl<'a> Reasoning<'a> {
@@ -101,6 +105,11 @@ impl<'a> Reasoning<'a> {
             && !(self.texts.is_empty() && self.items.is_empty())
     }
 
+    /// Whether it stands at the start of the text, between its tags.
+    pub(super) fn is_in_text(&self, profile: &Profile) -> bool {
+        self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
+    }
+
     /// The signature of the call with this id.
     pub(super) fn signature_of(&self, id: &str) -> Option<&str> {
         self.call_signatures.get(id).map(String::as_str)
@@ -109,25 +118,34 @@ impl<'a> Reasoning<'a> {
     /// Writes its members of an assistant message.
     pub(super) fn write(&self, profile: &Profile, has_calls: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(Field::ReasoningContent);
-        if field == Field::ReasoningDetails && !self.items.is_empty() {
+        if !self.items.is_empty() && field != Field::Parts {
             json.key("reasoning_details").begin_array();
             self.write_items(json);
             json.end_array();
-            if !is_required(profile) {
+            if field == Field::ReasoningDetails && !is_required(profile) {
                 return;
             }
         }
         let name = match field {
             // Whatever field another upstream gave it in.
             _ if is_required(profile) => Field::ReasoningContent.name(),
-            Field::Parts | Field::Marked => return,
+            Field::Parts | Field::Marked | Field::Inline => return,
             // OpenRouter takes `reasoning` where it has no items.
             Field::ReasoningDetails => Field::Reasoning.name(),
             field => field.name(),
         };
         if !self.texts.is_empty() || has_calls && is_required(profile) {
-            self.write_text(json.key(name));
+            json.key(name).value().out().push(b'"');
+            self.push_text(json.out());
+            json.out().push(b'"');
         }
+    }
+
+    /// Pushes the start of a text that it stands in.
+    pub(super) fn push_in_text(&self, out: &mut Vec<u8>) {
+        escape(out, "<think>");
+        self.push_text(out);
+        escape(out, "</think>\n\n");
     }
 
     /// Writes its parts of the content.
@@ -138,7 +156,9 @@ impl<'a> Reasoning<'a> {
         json.begin_object().key("type").text("thinking");
         json.key("thinking").begin_array().begin_object();
         json.key("type").text("text");
-        self.write_text(json.key("text"));
+        json.key("text").value().out().push(b'"');
+        self.push_text(json.out());
+        json.out().push(b'"');
         json.end_object().end_array().end_object();
     }
 
@@ -156,16 +176,13 @@ impl<'a> Reasoning<'a> {
         }
     }
 
-    fn write_text(&self, json: &mut Writer<'_>) {
-        let out = json.value().out();
-        out.push(b'"');
+    fn push_text(&self, out: &mut Vec<u8>) {
         for text in &self.texts {
             match text {
                 Shown::Raw(text) => out.extend_from_slice(text.raw().as_bytes()),
                 Shown::Decoded(text) => escape(out, text),
             }
         }
-        out.push(b'"');
     }
 }
 

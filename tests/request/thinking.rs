@@ -244,4 +244,56 @@ fn reasoning_that_the_client_changed_is_dropped() {
     let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
     assert_eq!(warned(json!({"messages": history})), "thinking_modified");
+    // Without its text goes what the upstream signed or encrypted.
+    for mut signed in [signature(Field::Marked, "a\n"), signature(Field::Reasoning, "a\n")] {
+        signed.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
+        signed.call_signatures = vec![("call_1".to_owned(), "sig".to_owned())];
+        let message = returned(&signed, "a", "default", json!({}));
+        let google = json!({"google": {"thought_signature": "sig"}});
+        assert_eq!(message["tool_calls"][0]["extra_content"], google);
+        let items = json!([{"type": "reasoning.encrypted", "data": "E"}]);
+        assert_eq!(message["reasoning_details"], items);
+        assert_eq!(message.get("reasoning"), None);
+    }
+}
+
+#[test]
+fn items_go_back_beside_the_text_that_came_in_another_field() {
+    for field in [Field::Reasoning, Field::ReasoningContent] {
+        let mut own = signature(field, "a");
+        own.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
+        let message = returned(&own, "a", "default", json!({}));
+        assert_eq!(message[field.name()], "a");
+        let items = json!([{"type": "reasoning.encrypted", "data": "E"}]);
+        assert_eq!(message["reasoning_details"], items);
+    }
+}
+
+#[test]
+fn reasoning_from_the_text_goes_back_into_the_text() {
+    let own = signature(Field::Inline, "a \"b\"");
+    let message = returned(&own, "a \"b\"", "default", json!({}));
+    assert_eq!(message["content"], "<think>a \"b\"</think>\n\n");
+    assert_eq!(message.get("reasoning_content"), None);
+    let block = json!({"type": "thinking", "thinking": "a \"b\"", "signature": own.encode()});
+    let said = |block: &Value| {
+        let answer = assistant(json!([block, text("Hi")]));
+        messages(json!([user("q"), answer, user("r")]))[1].take()
+    };
+    assert_eq!(said(&block)["content"], "<think>a \"b\"</think>\n\nHi");
+    // DeepSeek has a field for it.
+    let required = returned(&own, "a \"b\"", "deepseek", json!({}));
+    assert_eq!(required["reasoning_content"], "a \"b\"");
+    // What no server takes back is no message.
+    let marked = signature(Field::Marked, "m").encode();
+    let block = json!({"type": "thinking", "thinking": "m", "signature": marked});
+    assert_eq!(said(&block), json!({"role": "assistant", "content": "Hi"}));
+    let nothing_else = json!([user("q"), assistant(json!([block])), user("r")]);
+    let roles: Vec<Value> = messages(nothing_else)
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["role"].clone())
+        .collect();
+    assert!(!roles.contains(&json!("assistant")), "{roles:?}");
 }

@@ -1,5 +1,7 @@
 //! Text that is more than text: reasoning and calls that stand in it.
 
+use creole::translate::signature::{Field, Signature};
+
 use super::*;
 
 #[test]
@@ -90,4 +92,11 @@ fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
         &done(&[field("\n"), text("<think>Hmm.</think>Hi")]),
         "thinking \"\\nHmm.\", text \"Hi\"; end_turn",
     );
+    // The signature says where it stood, as only one tag is read by templates.
+    for (tag, field) in [("think", Field::Inline), ("thinking", Field::Marked)] {
+        let outcome = c.stream(&done(&[text(&format!("<{tag}>Hmm.</{tag}>Hi"))]));
+        let signature = message(&outcome)["content"][0]["signature"].take();
+        let signature = Signature::decode(signature.as_str().unwrap()).unwrap();
+        assert_eq!(signature.field, field);
+    }
 }

@@ -18,6 +18,7 @@
 
 use crate::json::{self, Kind, Reader, Writer};
 use crate::profile::TextToolCalls;
+use crate::translate::signature::Field;
 use crate::words;
 
 use super::super::text_filter::Piece;
@@ -154,7 +155,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
                         text => text?,
                     };
                     calls.push(match channel {
-                        "analysis" => Piece::Thinking(text.to_owned()),
+                        "analysis" => Piece::Thinking(Field::ReasoningContent, text.to_owned()),
                         "commentary" | "final" => Piece::Text(text.to_owned()),
                         _ => return None,
                     });
@@ -208,7 +209,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
     });
     cursor.skip_blank();
     // Reasoning says enough as well: an answer in Harmony without a call.
-    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(_));
+    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(..));
     let is_known = |piece: &Piece| match piece {
         Piece::Call { name, .. } => schemas(name).is_some(),
         _ => true,

@@ -115,7 +115,7 @@ fn each_syntax_is_read() {
     is(
         Harmony,
         "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>analysis<|message|>Hm<|end|><|start|>assistant to=functions.t<|channel|>commentary<|message|>{}",
-        "Text(\"I look.\") Thinking(\"Hm\") t{}",
+        "Text(\"I look.\") Thinking(ReasoningContent, \"Hm\") t{}",
     );
 }
 
@@ -247,13 +247,13 @@ fn analysis_of_harmony_is_thinking() {
         &format!(
             "{think}<|channel|>commentary to=functions.w <|constrain|>json<|message|>{{}}<|call|>"
         ),
-        "Thinking(\"Think.\") w{}",
+        "Thinking(ReasoningContent, \"Think.\") w{}",
     );
     for end in ["", "<|end|>", "<|return|>"] {
         is(
             Harmony,
             &format!("{think}<|channel|>final<|message|>Hi <b>{end}"),
-            "Thinking(\"Think.\") Text(\"Hi <b>\")",
+            "Thinking(ReasoningContent, \"Think.\") Text(\"Hi <b>\")",
         );
     }
     is(Harmony, "<|channel|>analysis<|message|>Think.", "none");
