@@ -314,7 +314,10 @@ impl Machine {
     ) -> bool {
         let Habit { other_ids, named, .. } = last.habit;
         let is_end = |habit: bool| habit && last.is_only_repeated(entry);
-        let Some(name) = name else { return !last.input.is_object() || is_end(other_ids) };
+        let Some(name) = name else {
+            let is_open = !last.input.is_object() || last.input.is_placeholder();
+            return is_open || is_end(other_ids);
+        };
         if last.name != name {
             return false;
         }
@@ -329,8 +332,10 @@ impl Machine {
             // A server that gives ids gives each call its own.
             (None, Some(_)) => !last.has_other_input(entry),
             (Some(_), _) => {
+                let goes_on =
+                    |text: &str| last.input.goes_on_with(text) && !last.input.excludes(text);
                 !last.input.is_object()
-                    && matches!(entry.arguments, Arguments::Text(text) if last.input.goes_on_with(&text.decode()))
+                    && matches!(entry.arguments, Arguments::Text(text) if goes_on(&text.decode()))
             }
         }
     }
@@ -360,7 +365,11 @@ impl Machine {
         let other_id = id.is_some() && known.is_some() && known != id;
         let goes_on = || matches!(entry.arguments, Arguments::Text(text) if call.input.goes_on_with(&text.decode()));
         if !call.input.is_object() && (!call.input.may_be_object() || goes_on()) {
-            return !call.input.has_text() && other_name && (other_id || are_tools());
+            let excludes = || matches!(entry.arguments, Arguments::Text(text) if call.input.excludes(&text.decode()));
+            return match other_name {
+                true => are_tools() || other_id && !call.input.has_text(),
+                false => other_id && excludes(),
+            };
         }
         let no_ids = id.is_none() && known.is_none();
         other_name

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | deltas | `{"a"`, `:1}` | their concatenation |
 //! | whole | `{"a":1}`, perhaps again at the end, or again as deltas | the first; what repeats it is ignored |
-//! | placeholder | `{}` or `null`, then any of the others | the others |
+//! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
@@ -163,7 +163,7 @@ impl ToolInput {
             return "";
         }
         if !self.reading.scan.starts_object()
-            && self.reading.text.trim() == "null"
+            && is_nothing(&self.reading.text)
             && begins_an_input(text)
         {
             self.reading = Reading::default();
@@ -185,7 +185,7 @@ impl ToolInput {
         if behind.is_empty() || self.reading.scan.is_object() {
             return behind;
         }
-        if self.reading.text.trim() == "null" && begins_an_input(behind) {
+        if is_nothing(&self.reading.text) && begins_an_input(behind) {
             return behind;
         }
         self.reading.push(behind);
@@ -262,6 +262,16 @@ impl ToolInput {
         self.has_text()
             && (!text.trim_start().starts_with('{')
                 || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
+    }
+
+    /// Whether this and `text` together cannot be JSON.
+    pub(super) fn excludes(&self, text: &str) -> bool {
+        self.has_text() && Reading::of(&[&self.reading.text, text].concat()).scan.is_broken()
+    }
+
+    /// Whether it is `{}`, which another input can replace.
+    pub(super) fn is_placeholder(&self) -> bool {
+        self.sent == 0 && self.reading.is_placeholder()
     }
 
     /// Whether `text` is a whole input, and another than this one.
@@ -349,7 +359,7 @@ impl ToolInput {
         if text.is_empty() && cut_off {
             return Input::CutOff;
         }
-        if text.is_empty() || text == "null" {
+        if text.is_empty() || is_nothing(text) {
             return Input::Object("{}".to_owned());
         }
         match unwrapped(text) {
@@ -371,7 +381,15 @@ fn unwrapped(text: &str) -> Option<String> {
     let inside = reader.string().ok()?.decode();
     reader.end().ok()?;
     let inside = inside.trim();
+    if inside.is_empty() || is_nothing(inside) {
+        return Some("{}".to_owned());
+    }
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+}
+
+/// Whether it stands for no input: some servers write an empty object as an empty list.
+fn is_nothing(text: &str) -> bool {
+    matches!(text.trim(), "null" | "[]")
 }
 
 /// Whether two objects are the same but for white space between their tokens.
@@ -437,9 +455,19 @@ mod tests {
 
     #[test]
     fn a_call_without_arguments_has_an_empty_object() {
-        for fragments in
-            [&[] as &[&str], &[""], &[" ", "\n"], &["null"], &["{}"], &["{", "}"], &["json:{}"]]
-        {
+        for fragments in [
+            &[] as &[&str],
+            &[""],
+            &[" ", "\n"],
+            &["null"],
+            &["[]"],
+            &["json:[]"],
+            &["\"null\""],
+            &["\"\""],
+            &["{}"],
+            &["{", "}"],
+            &["json:{}"],
+        ] {
             let (sent, end, conflicts) = receive(fragments);
             assert_eq!((end, conflicts), (Input::Object("{}".to_owned()), 0), "{fragments:?}");
             assert!(sent.concat().is_empty() || sent.concat() == "{}");
@@ -470,6 +498,7 @@ mod tests {
         is(&["{}", " ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
         is(&["json:{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
         is(&["null", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+        is(&["[", "]", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
         is(&["nu", "ll ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
         is(&["{}", "\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
         // But not to what is no input.

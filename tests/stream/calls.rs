@@ -330,8 +330,32 @@ fn no_tool_gets_the_input_of_another() {
     // In the middle of an input.
     c.streams(
         &done(&[call(0, "call_a", "w", "{\"c\":"), call(0, "call_a", "t", "{\"d\":2}")]),
-        "tool_use a w \"{\\\"c\\\":\"; tool_use !tool_name_conflict !tool_input_invalid",
+        "tool_use a w \"{\\\"c\\\":\", tool_use u2_a t {\"d\":2}; tool_use !tool_input_invalid",
     );
+    // After an input that is no object, or one in a string.
+    let quoted = "\"{\\\"c\\\":1}\"";
+    for index in [without_index, |chunk| chunk] {
+        for (first, input) in [
+            ("{'c': 1}", "{\"INVALID_JSON\":\"{'c': 1}\"}"),
+            ("[1]", "{\"INVALID_JSON\":\"[1]\"}"),
+            (quoted, "{\"c\":1}"),
+        ] {
+            for (name, second) in [("t", "{\"d\":2}"), ("w", "{\"d\":2}"), ("w", quoted)] {
+                let expected = if second == quoted { "{\"c\":1}" } else { second };
+                let chunks =
+                    [index(call(0, "call_a", "w", first)), index(call(0, "call_b", name, second))];
+                let shown = show(&c.stream(&done(&chunks)));
+                let both = format!("tool_use a w {input}, tool_use b {name} {expected}; tool_use");
+                assert!(shown.starts_with(&both), "{shown}");
+            }
+        }
+    }
+    // An id without a name begins no call where there is room for its input.
+    let chunks = [
+        without_index(call(0, "call_a", "w", "{}")),
+        without_index(call(0, "call_b", "", "{\"c\":1}")),
+    ];
+    c.gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
 }
 
 #[test]
