@@ -6,12 +6,13 @@
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
+use super::gemini::finish_gemini;
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
 use crate::words;
 
-const DEPTH_MAX: u32 = 128;
+pub(super) const DEPTH_MAX: u32 = 128;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
@@ -97,22 +98,28 @@ fn holds(keyword: &str) -> Holds {
 
 /// What the members of one schema depend on in each other.
 #[derive(Default)]
-struct Facts<'a> {
-    typed: bool,
+pub(super) struct Facts<'a> {
+    pub(super) typed: bool,
+    /// There are several types, `null` aside.
+    pub(super) several: bool,
     /// The type is a kind of number.
-    numeric: bool,
-    properties: bool,
+    pub(super) numeric: bool,
+    pub(super) properties: bool,
+    /// `properties`, as they came.
+    pub(super) named: &'a str,
     /// The type is an array, or can be one.
     array: bool,
     items: bool,
-    any_of: bool,
+    prefix_items: bool,
+    pub(super) any_of: bool,
+    pub(super) one_of: bool,
     /// There is an `enum` or a `const`, of strings.
-    enumerated: bool,
-    constant: bool,
+    pub(super) enumerated: bool,
+    pub(super) constant: bool,
     /// The values where they are no strings.
-    values: Option<&'a str>,
-    described: bool,
-    format: Option<Str<'a>>,
+    pub(super) values: Option<&'a str>,
+    pub(super) described: bool,
+    pub(super) format: Option<Str<'a>>,
 }
 
 impl<'a> Facts<'a> {
@@ -131,13 +138,23 @@ impl<'a> Facts<'a> {
                     continue;
                 }
                 ("type", _) => {
+                    let types = reader.skip()?;
                     facts.typed = given;
-                    facts.array = words::has(reader.skip()?, "\"array\"");
+                    facts.array = words::has(types, "\"array\"");
+                    let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
+                    let nulls = words::places(types, "\"null\"").count();
+                    facts.several = names.saturating_sub(nulls) > 1;
                     continue;
                 }
-                ("items" | "prefixItems", _) => facts.items = true,
-                ("properties", _) => facts.properties = given,
+                ("items", _) => facts.items = true,
+                ("prefixItems", _) => facts.prefix_items = true,
+                ("properties", _) => {
+                    facts.properties = given;
+                    facts.named = reader.skip()?;
+                    continue;
+                }
                 ("anyOf", _) => facts.any_of = given,
+                ("oneOf", _) => facts.one_of = given,
                 ("enum", Kind::Array) => {
                     let values = reader.skip()?;
                     if !facts.constant {
@@ -167,7 +184,7 @@ impl<'a> Facts<'a> {
     }
 
     /// Appends what a description has to say in place of keywords, as the inside of a JSON string.
-    fn push_note(&self, out: &mut Vec<u8>) {
+    pub(super) fn push_note(&self, out: &mut Vec<u8>) {
         let [one_of, format_of, end] = match self.described {
             true => [" (one of: ", " (format: ", ")"],
             false => ["One of: ", "Format: ", ""],
@@ -200,18 +217,19 @@ fn only_strings(values: &str) -> bool {
 }
 
 /// Copies a schema into a dialect.
-struct Walk {
+pub(super) struct Walk {
     dialect: ToolSchema,
 }
 
 impl Walk {
     /// One schema: an object, a boolean, or an array of schemas.
-    fn schema(
+    pub(super) fn schema(
         &self,
         reader: &mut Reader<'_>,
         json: &mut Writer<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
+        let gemini = self.dialect == ToolSchema::Gemini;
         match reader.kind()? {
             Kind::Object => {}
             Kind::Array => {
@@ -224,11 +242,11 @@ impl Walk {
                 return Ok(());
             }
             _ => {
-                json.raw(reader.skip()?);
+                let value = reader.skip()?;
+                json.raw(if gemini { "{}" } else { value });
                 return Ok(());
             }
         }
-        let gemini = self.dialect == ToolSchema::Gemini;
         let facts = Facts::of(&mut reader.clone())?;
         reader.begin_object()?;
         json.begin_object();
@@ -251,7 +269,8 @@ impl Walk {
         if gemini {
             finish_gemini(json, &facts);
         }
-        if facts.array && !facts.items {
+        let is_list = facts.array && (!facts.several || !gemini);
+        if is_list && !facts.items && (gemini || !facts.prefix_items) {
             json.key("items").raw("{}");
         }
         if root && !facts.properties {
@@ -262,7 +281,7 @@ impl Walk {
     }
 
     /// A member of a schema that the dialect takes as it is.
-    fn member(
+    pub(super) fn member(
         &self,
         reader: &mut Reader<'_>,
         json: &mut Writer<'_>,
@@ -308,108 +327,6 @@ impl Walk {
         }
         self.member(reader, json, key, keyword)
     }
-
-    /// Gemini's endpoint refuses a request whose schemas have keywords that it does not know, and
-    /// enumerations of anything but strings. Other values are told in the description: as strings they would
-    /// come back as strings, which the client's schema refuses.
-    fn gemini(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-        key: Str<'_>,
-        keyword: &str,
-        facts: &Facts<'_>,
-    ) -> Result<(), json::Error> {
-        match keyword {
-            "$schema" | "$id" | "$comment" | "title" | "examples" | "discriminator"
-            | "exclusiveMinimum" | "exclusiveMaximum" => {
-                reader.skip()?;
-            }
-            "oneOf" if !facts.any_of => {
-                json.key("anyOf");
-                self.schema(reader, json, false)?;
-            }
-            // `finish_gemini` says that they are strings.
-            "type" if facts.enumerated => {
-                reader.skip()?;
-            }
-            "type" if reader.kind()? == Kind::Array => gemini_types(reader, json, key)?,
-            "const" if facts.enumerated => {
-                json.key("enum").begin_array().str(reader.string()?).end_array();
-            }
-            "const" => drop(reader.skip()?),
-            "enum" if facts.constant || facts.values.is_some() => drop(reader.skip()?),
-            "enum" if reader.kind()? == Kind::Array => {
-                let mut nullable = false;
-                reader.begin_array()?;
-                json.key("enum").begin_array();
-                while reader.next_element()? {
-                    if reader.null()? {
-                        nullable = true;
-                    } else {
-                        json.str(reader.string()?);
-                    }
-                }
-                json.end_array();
-                if nullable {
-                    json.key("nullable").bool(true);
-                }
-            }
-            // Only the formats of numbers are known (`int32`).
-            "format" if !facts.numeric && facts.format.is_some() => {
-                reader.skip()?;
-            }
-            "description" if facts.described => {
-                json.key("description").str(reader.string()?);
-                // Before the closing quote.
-                json.out().pop();
-                facts.push_note(json.out());
-                json.out().push(b'"');
-            }
-            _ => self.member(reader, json, key, keyword)?,
-        }
-        Ok(())
-    }
-}
-
-/// What Gemini's dialect says in another keyword than the client's.
-fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
-    if facts.enumerated {
-        json.key("type").text("string");
-    }
-    let noted = facts.values.is_some() || facts.format.is_some() && !facts.numeric;
-    if noted && !facts.described {
-        json.key("description").value().out().push(b'"');
-        facts.push_note(json.out());
-        json.out().push(b'"');
-    }
-}
-
-/// `["string", "null"]` is `"string"` and `nullable`; other lists of types are left alone.
-fn gemini_types(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    key: Str<'_>,
-) -> Result<(), json::Error> {
-    let mut types = Vec::new();
-    let mut nullable = false;
-    let mut list = reader.clone();
-    list.begin_array()?;
-    while list.next_element()? {
-        let name = list.string()?;
-        if name == "null" {
-            nullable = true;
-        } else {
-            types.push(name);
-        }
-    }
-    let [only] = types.as_slice() else { return copy_member(reader, json, key) };
-    reader.skip()?;
-    json.key("type").str(*only);
-    if nullable {
-        json.key("nullable").bool(true);
-    }
-    Ok(())
 }
 
 fn copy_member(
