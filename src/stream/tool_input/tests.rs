@@ -1,0 +1,206 @@
+//! What a client gets of inputs that come in every way.
+
+use super::*;
+
+/// What a client gets: the pieces that were sent while fragments came, and the input.
+fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
+    let mut input = ToolInput::default();
+    let mut sent = Vec::new();
+    for fragment in fragments {
+        if let Some(raw) = fragment.strip_prefix("json:") {
+            input.receive_json(raw);
+        } else {
+            let mut raw = Vec::new();
+            json::escape(&mut raw, fragment);
+            input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+        }
+        let piece = input.send();
+        if !piece.is_empty() {
+            sent.push(piece.to_owned());
+        }
+    }
+    let end = input.finish(false);
+    if let Input::Object(object) = &end {
+        assert!(object.starts_with(&sent.concat()), "{sent:?} is no prefix of {object}");
+    }
+    let conflicts = input.take_conflicts();
+    (sent, end, conflicts)
+}
+
+#[track_caller]
+fn is(fragments: &[&str], sent: &[&str], object: &str, conflicts: u32) {
+    let expected = (
+        sent.iter().map(|piece| (*piece).to_owned()).collect(),
+        Input::Object(object.to_owned()),
+        conflicts,
+    );
+    assert_eq!(receive(fragments), expected, "{fragments:?}");
+}
+
+#[test]
+fn deltas_are_sent_as_they_come() {
+    is(&["", "{\"a\"", ":", "1}"], &["{\"a\"", ":", "1}"], r#"{"a":1}"#, 0);
+    is(&[" ", "\n{", "\"a\":1", " }", " "], &["{\"a\":1", " }"], "{\"a\":1 }", 0);
+    is(&["{\"a\":\"x", "x", "x", "\"}"], &["{\"a\":\"x", "x", "x", "\"}"], "{\"a\":\"xxx\"}", 0);
+}
+
+#[test]
+fn a_call_without_arguments_has_an_empty_object() {
+    for fragments in [
+        &[] as &[&str],
+        &[""],
+        &[" ", "\n"],
+        &["null"],
+        &["[]"],
+        &["json:[]"],
+        &["\"null\""],
+        &["\"\""],
+        &["{}"],
+        &["{", "}"],
+        &["json:{}"],
+    ] {
+        let (sent, end, conflicts) = receive(fragments);
+        assert_eq!((end, conflicts), (Input::Object("{}".to_owned()), 0), "{fragments:?}");
+        assert!(sent.concat().is_empty() || sent.concat() == "{}");
+    }
+}
+
+#[test]
+fn a_whole_input_that_comes_again_counts_once() {
+    let whole = r#"{"city":"Paris"}"#;
+    is(&[whole], &[], whole, 0);
+    is(&[whole, whole], &[], whole, 0);
+    is(&[whole, "{\"city\":", "\"Paris\"}"], &[], whole, 0);
+    is(&[whole, "{\"city\":", " \"Paris\" }\n", whole], &[], whole, 0);
+    is(&["{\"city\":", "\"Paris\"}", whole], &["{\"city\":", "\"Paris\"}"], whole, 0);
+    is(
+        &["{\"city\":", "\"Paris\"}", "json:{\"city\": \"Paris\"}"],
+        &["{\"city\":", "\"Paris\"}"],
+        whole,
+        0,
+    );
+    is(&["json:{\"city\": \"Paris\"}", "{\"city\":", "\"Paris\"}"], &[], whole, 0);
+}
+
+#[test]
+fn a_placeholder_gives_way() {
+    is(&["{}", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+    is(&["{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+    is(&["{}", " ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+    is(&["json:{}", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+    is(&["null", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+    is(&["[", "]", "{\"a\":1}"], &[], r#"{"a":1}"#, 0);
+    is(&["nu", "ll ", "{\"a\":", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+    is(&["{}", "\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
+    // But not to what is no input.
+    is(&["{}", "}"], &[], "{}", 1);
+    is(&["{}", "<|im_end|>"], &[], "{}", 1);
+    is(&["{", "}", "}"], &[], "{}", 1);
+    // And never takes the place of an input.
+    is(&["{\"a\":1}", "{}"], &[], r#"{"a":1}"#, 1);
+}
+
+#[test]
+fn cumulative_fragments_are_told_from_nested_ones() {
+    is(
+        &["{\"city\"", "{\"city\":\"Pa", "{\"city\":\"Paris\"}"],
+        &["{\"city\"", ":\"Pa", "ris\"}"],
+        r#"{"city":"Paris"}"#,
+        0,
+    );
+    is(&["{", "{\"a\":1}"], &["{\"a\":1}"], r#"{"a":1}"#, 0);
+    is(&["{\"a\":", "{\"a\":1}}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
+    // Both readings are possible until the end, or until more comes.
+    is(&["{\"a\":", "{\"a\":1}"], &["{\"a\":"], r#"{"a":1}"#, 0);
+    is(&["{\"a\":", "{\"a\":1", "}", "}"], &["{\"a\":", "{\"a\":1}}"], r#"{"a":{"a":1}}"#, 0);
+    is(&["{\"a\":", "{\"a\":1", "{\"a\":12}"], &["{\"a\":", "12}"], r#"{"a":12}"#, 0);
+    is(&["{\"a\":", "json:{\"a\":1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 0);
+}
+
+#[test]
+fn another_value_wins_only_while_nothing_was_sent() {
+    is(&["{\"a\":1}", "{\"a\":2}"], &[], r#"{"a":2}"#, 1);
+    is(&["{\"a\":", "1}", "{\"a\":2}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+    is(&["{\"a\":", "1}", "}", "}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+    is(&["{\"a\":1}", "{\"a\":"], &[], r#"{"a":1}"#, 1);
+    is(&["{\"a\":", "json:{\"b\":1}", "1}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+}
+
+#[test]
+fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
+    for (text, object, conflicts) in [
+        (r#"{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+        (r#"{}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+        (r#"null {"a":"x"}"#, r#"{"a":"x"}"#, 0),
+        (r#"{} {} {"a":"x"}{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
+        (r#"{"a":"x"}}"#, r#"{"a":"x"}"#, 1),
+        (r#"{"a":"x"}<|im_end|>"#, r#"{"a":"x"}"#, 1),
+        (r#"{"a":"x"}{"a":"#, r#"{"a":"x"}"#, 1),
+    ] {
+        let expected = (Input::Object(object.to_owned()), conflicts);
+        let ends = |fragments: &[&str]| {
+            let (_, end, conflicts) = receive(fragments);
+            (end, conflicts)
+        };
+        assert_eq!(ends(&[text]), expected, "{text}");
+        let bytes: Vec<&str> = text.split("").collect();
+        assert_eq!(ends(&bytes), expected, "{text}, byte by byte");
+        for at in 1..text.len() {
+            let (left, right) = text.split_at(at);
+            assert_eq!(ends(&[left, right]), expected, "{text} cut at {at}");
+        }
+    }
+    // Nothing is read a second time, and nothing calls itself for each of them.
+    let many = "{}".repeat(100_000);
+    assert_eq!(receive(&[&many]).1, Input::Object("{}".to_owned()));
+}
+
+#[test]
+fn an_object_in_a_string_is_unwrapped_once() {
+    is(&["\"{\\\"a\\\"", ":1}\""], &[], r#"{"a":1}"#, 0);
+    for fragments in
+        [["\"x\""], ["[1]"], ["5"], ["{'a': 1}"], ["a=1"], ["\"\\\"{}\\\"\""], ["json:[1]"]]
+    {
+        assert_eq!(receive(&fragments), (vec![], Input::Invalid, 0), "{fragments:?}");
+    }
+}
+
+#[test]
+fn what_is_not_json_after_a_good_start_is_sent_as_it_came() {
+    let (sent, end, _) = receive(&["{\"a\":", "'x'", "}"]);
+    assert_eq!((sent.concat().as_str(), end), ("{\"a\":'x'}", Input::Invalid));
+}
+
+#[test]
+fn an_input_that_broke_off_is_cut_off_only_by_the_length_limit() {
+    for (text, cut) in [("{\"a\":\"b", true), ("", true), ("[1]", false), ("{\"a\":1}", false)] {
+        let mut input = ToolInput::default();
+        let mut raw = Vec::new();
+        json::escape(&mut raw, text);
+        input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+        assert_eq!(input.finish(true) == Input::CutOff, cut, "{text}");
+    }
+}
+
+#[test]
+fn a_pair_of_escapes_may_be_cut() {
+    let mut input = ToolInput::default();
+    let scratch = &mut String::new();
+    input.receive(r#"{\"s\":\"\ud83c"#, scratch);
+    assert_eq!(input.send(), "{\"s\":\"");
+    input.receive(r#"\udf89\"}"#, scratch);
+    assert_eq!(input.send(), "🎉\"}");
+    let mut input = ToolInput::default();
+    input.receive(r#"{\"s\":\"\\ud83c"#, scratch);
+    input.receive(r#"\\udf89\"}"#, scratch);
+    assert_eq!(input.finish(false), Input::Object("{\"s\":\"\\ud83c\\udf89\"}".to_owned()));
+}
+
+#[test]
+fn the_text_of_a_custom_tool_becomes_a_member() {
+    let mut input = ToolInput::default();
+    input.set_custom();
+    input.receive("{ls", &mut String::new());
+    assert_eq!(input.send(), "");
+    assert_eq!(input.finish(false), Input::Object("{\"input\":\"{ls\"}".to_owned()));
+}
