@@ -28,7 +28,7 @@ const SUBJECTS: [&str; 18] = [
 ];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 41] = [
+const RELATIONS: [&str; 42] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -63,6 +63,7 @@ const RELATIONS: [&str; 41] = [
     "number of function response parts is equal to",
     "call turn comes immediately after",
     "response turn comes immediately after",
+    "missing a thought_signature",
     // Bedrock
     "exceeds the number of tooluse blocks",
     "expected toolresult blocks",
@@ -112,6 +113,7 @@ mod tests {
             "Unexpected tool call id call_1 in tool results",
             "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+            "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.",
             "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of previous turn.",
             "Expected toolResult blocks at messages.4.content for the following Ids: tooluse_1",
             "No tool output found for function call call_1.",
