@@ -477,17 +477,22 @@ impl<'a> Source<'a, '_> {
 
     fn tool_result(&mut self) -> Read<Block<'a>> {
         let (mut id, mut content, mut is_error) = (None, Vec::new(), false);
+        let mut cached = false;
         self.object(|source, key| {
             match key {
                 "type" | "toolset_name" => return source.ignore(Kind::String),
                 "tool_use_id" => id = Some(source.string()?),
                 "content" => content = source.content(Place::Result)?,
                 "is_error" => is_error = source.reader.bool()?,
-                "cache_control" => return source.cache_control(),
+                "cache_control" => cached = source.cache_control()?,
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
+        // The prompt ends with the last block either way.
+        if let Some(Block::Text(last)) = content.last_mut() {
+            last.cached |= cached;
+        }
         Ok(Block::ToolResult(ToolResult { id: required(id, "tool_use_id")?, content, is_error }))
     }
 

@@ -122,9 +122,19 @@ impl<'r, 'a> Messages<'r, 'a> {
             Turn::User(user) => Some(user),
             _ => None,
         });
-        let items = users.flat_map(|user| &user.items).filter(|item| is_cached(item)).count();
+        let users = users.map(|user| {
+            let results = user.results.iter().filter(|result| self.is_cached(result)).count();
+            user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
+        });
         let system = self.system.texts.iter().filter(|text| text.cached).count();
-        items.saturating_add(system)
+        users.fold(system, usize::saturating_add)
+    }
+
+    /// Whether the client wants the prompt cached up to a result, and it can be said there.
+    fn is_cached(&self, result: &ToolResult<'_>) -> bool {
+        let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
+        self.profile().tool_content_parts != ToolContentParts::No
+            && result.content.iter().any(is_cached)
     }
 
     /// Whether a breakpoint is written for something that the client wants cached.
@@ -194,14 +204,15 @@ impl<'r, 'a> Messages<'r, 'a> {
         let waits = (!attached.is_empty() && !in_parts).then(|| id.to_owned());
         json.begin_object().key("role").text("tool");
         json.key("tool_call_id").text(id).key("content");
-        if in_parts {
+        let due = self.is_cached(&result) && self.breakpoint(true);
+        if in_parts || due && attached.is_empty() {
             json.begin_array();
             let before = json.out().len();
             begin_text(json);
             let start = json.out().len();
             self.push_tool_text(json.out(), &result, "", words)?;
             if json.out().len() > start {
-                end_text(json, false);
+                end_text(json, due);
             } else {
                 json.out().truncate(before);
             }
