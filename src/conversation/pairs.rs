@@ -217,51 +217,38 @@ fn assemble<'a>(
     orphans: Vec<Vec<Item<'a>>>,
 ) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
-    let speaks = |turns: &[Turn<'_>]| {
-        let last = turns.iter().rfind(|turn| !matches!(turn, Turn::System(_)));
-        matches!(last, Some(Turn::User(_)))
-    };
-    let ends_with_user = speaks(&turns);
-    let begins = |turns: &[Turn<'_>]| {
-        let first = turns.iter().find(|turn| !matches!(turn, Turn::System(_)));
-        matches!(first, Some(Turn::User(_)))
-    };
-    let begins_with_user = begins(&turns);
     // Results that wait for their turn, and system messages that must not stand before them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
-    for ((turn, results), mut orphans) in turns.into_iter().zip(answers).zip(orphans) {
+    // Whether the user spoke last.
+    let mut answered = false;
+    for ((turn, results), mut items) in turns.into_iter().zip(answers).zip(orphans) {
         match turn {
-            Turn::User(User { items, .. }) => {
-                orphans.extend(items);
-                let user = User { results: std::mem::take(&mut waiting), items: orphans };
-                if !(user.results.is_empty() && user.items.is_empty()) {
-                    whole.push(Turn::User(user));
+            Turn::User(user) => {
+                let results = std::mem::take(&mut waiting);
+                items.extend(user.items);
+                // All that stood here was moved. Servers want the user to begin, the model would go on with
+                // its own words at the end, and in the middle two of its answers would become one.
+                if results.is_empty() && items.is_empty() && !answered {
+                    items.push(Item::Moved);
+                }
+                if !(results.is_empty() && items.is_empty()) {
+                    whole.push(Turn::User(User { results, items }));
                 }
                 whole.append(&mut held);
+                answered = true;
             }
             Turn::System(_) if !waiting.is_empty() => held.push(turn),
             Turn::System(_) => whole.push(turn),
-            Turn::Assistant(blocks) => {
+            Turn::Assistant(_) => {
                 flush(&mut whole, &mut waiting, &mut held);
-                match whole.last_mut() {
-                    // All that stood between was moved.
-                    Some(Turn::Assistant(known)) => known.extend(blocks),
-                    _ => whole.push(Turn::Assistant(blocks)),
-                }
+                whole.push(turn);
                 waiting = results;
+                answered = false;
             }
         }
     }
     flush(&mut whole, &mut waiting, &mut held);
-    let moved = || Turn::User(User { results: Vec::new(), items: vec![Item::Moved] });
-    if ends_with_user && !speaks(&whole) {
-        whole.push(moved());
-    }
-    // Servers want the user to begin.
-    if begins_with_user && !begins(&whole) {
-        whole.insert(0, moved());
-    }
     whole
 }
 

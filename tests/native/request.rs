@@ -83,17 +83,26 @@ fn headers_are_those_of_the_api() {
 
 #[test]
 fn where_a_late_result_came_the_user_still_has_the_last_word() {
-    let up = repaired(&json!([
+    let mut history = json!([
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": [call("a.1")]},
         {"role": "user", "content": "stop"},
         {"role": "assistant", "content": "ok"},
         {"role": "user", "content": [result("a.1")]},
-    ]));
+    ]);
+    let up = repaired(&history);
     assert_eq!(up[2]["content"][0], result("a.1"));
-    let last = up.as_array().unwrap().last().unwrap();
+    let up = up.as_array().unwrap();
     let text = "[The result of an earlier tool call has come. It stands with its call.]";
-    assert_eq!(*last, json!({"role": "user", "content": [{"type": "text", "text": text}]}));
+    let moved = json!({"role": "user", "content": [{"type": "text", "text": text}]});
+    assert_eq!(up.last(), Some(&moved));
+    // And has it there for good: else the upstream's cache were lost, and two answers one.
+    let more =
+        [json!({"role": "assistant", "content": "so"}), json!({"role": "user", "content": "x"})];
+    history.as_array_mut().unwrap().extend(more.clone());
+    let later = repaired(&history);
+    let (before, after) = later.as_array().unwrap().split_at(up.len());
+    assert_eq!((before, after), (&up[..], &more[..]));
 }
 
 #[test]

@@ -77,6 +77,66 @@ fn a_result_elsewhere_is_moved() {
     );
 }
 
+/// What goes up for the whole history, which must begin with what went up for its first messages.
+#[track_caller]
+fn grown(history: &Value, first: usize) -> Value {
+    let all = history.as_array().unwrap();
+    let before = messages(json!(all[..first]));
+    let after = messages(history.clone());
+    let before = before.as_array().unwrap();
+    assert_eq!(after.as_array().unwrap().get(..before.len()), Some(&before[..]), "{after}");
+    after
+}
+
+#[test]
+fn where_a_late_result_came_the_user_has_spoken_ever_after() {
+    let moved = user("[The result of an earlier tool call has come. It stands with its call.]");
+    let history = json!([
+        user("q"),
+        assistant(json!([call("toolu_1"), call("toolu_2")])),
+        user(json!([result("toolu_1", "a")])),
+        assistant("One is missing."),
+        user(json!([result("toolu_2", "b")])),
+        assistant("Both are there."),
+        user("thanks"),
+    ]);
+    assert_eq!(
+        grown(&history, 5),
+        json!([
+            user("q"),
+            calling(&["call_1", "call_2"]),
+            tool("call_1", "a"),
+            tool("call_2", "b"),
+            assistant("One is missing."),
+            moved,
+            assistant("Both are there."),
+            user("thanks"),
+        ])
+    );
+    // With a system message behind it, and at the beginning.
+    let history = json!([
+        user(json!([result("toolu_1", "a")])),
+        assistant(json!([call("toolu_1")])),
+        user("x"),
+        assistant(json!([call("toolu_2")])),
+        user("y"),
+        assistant("I wait."),
+        user(json!([result("toolu_2", "b")])),
+        {"role": "system", "content": "S"},
+        user("z"),
+    ]);
+    let config = config("openai", json!({}), json!({}));
+    let up = |messages: &[Value]| {
+        let (sent, _) = try_with(&config, &whole(json!({"messages": messages}))).0.unwrap();
+        sent["messages"].as_array().unwrap().clone()
+    };
+    let all = history.as_array().unwrap();
+    let (before, after) = (up(&all[..7]), up(all));
+    assert_eq!((&before[0], &before[8]), (&moved, &moved));
+    assert_eq!(after[..9], before[..]);
+    assert_eq!(after[9..], [json!({"role": "system", "content": "S"}), user("z")]);
+}
+
 #[test]
 fn orphans_become_words_and_the_last_of_two_results_counts() {
     let orphan =
