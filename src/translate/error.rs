@@ -101,8 +101,8 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         let message = "Upstream rejected the gateway's credentials.";
         return Error::new(Fault::Operator, Kind::Api, message);
     }
-    if status == 429 && said.has_code(&["insufficient_quota", "exceeded_current_quota_error"]) {
-        // SDKs would retry a 429; no waiting helps here.
+    if status == 429 && said.is_unpaid() {
+        // SDKs would retry a 429.
         let message = message(status, said);
         return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
             .with_should_retry(false);

@@ -307,12 +307,26 @@ impl Said {
     pub(super) fn is_content_filter(&self) -> bool {
         self.has_code(&[
             "content_filter",
+            "contentfilter",
             "content_policy_violation",
             "responsibleaipolicyviolation",
             // Qwen's own service
             "data_inspection_failed",
             "datainspectionfailed",
+            // Zhipu, One API
+            "1301",
+            "sensitive_words_detected",
         ])
+        // Ark says of what before it, and of which kind behind it.
+        || self.codes.iter().any(|code| words::has(code, "sensitivecontentdetected"))
+        // DeepSeek has no code for it.
+        || words::has(&self.message, "Content Exists Risk")
+    }
+
+    /// Whether there is no credit left, told as a rate limit. No waiting helps here.
+    pub(super) fn is_unpaid(&self) -> bool {
+        // OpenAI, Moonshot, Zhipu
+        self.has_code(&["insufficient_quota", "exceeded_current_quota_error", "1113"])
     }
 
     /// The status that a code stands for, where no number does.
@@ -348,7 +362,9 @@ impl Said {
             | "exceeded_current_quota_error"
             | "resource_exhausted"
             | "too_many_requests"
-            | "ratelimiterror" => Some(429),
+            | "ratelimiterror"
+            // Zhipu's, from an empty account to a model that is too busy
+            | "1113" | "1302" | "1303" | "1304" | "1305" | "1308" => Some(429),
             // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
             _ if code.starts_with("throttling") => Some(429),
             "overloaded_error"

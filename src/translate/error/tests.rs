@@ -427,9 +427,18 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         azure,
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
         r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
+        // Zhipu, DeepSeek alone and behind a router, One API, Ark.
+        r#"{"error":{"code":"1301","message":"m"}}"#,
+        r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}"#,
+        r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"Content Exists Risk\"}}"}}}"#,
+        r#"{"error":{"code":"ContentFilter","message":"m"}}"#,
+        r#"{"error":{"code":"sensitive_words_detected","message":"m"}}"#,
+        r#"{"error":{"code":"InputTextSensitiveContentDetected","message":"m"}}"#,
+        r#"{"error":{"code":"SensitiveContentDetected.SevereViolation","message":"m"}}"#,
     ] {
         let refusal = from_upstream(400, body.as_bytes(), &asked());
         assert!(matches!(refusal, Refusal::ContentFilter), "{body}");
+        assert!(is_content_filter(body, &asked()), "{body}");
     }
     assert_eq!(refused(500, azure).kind, Kind::Api);
     let mut asked = asked();
@@ -446,6 +455,7 @@ fn a_quota_is_billing_and_is_not_retried() {
         r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
         r#"{"error":{"message":"m","type":"insufficient_quota","code":null}}"#,
         r#"{"error":{"message":"m","type":"exceeded_current_quota_error"}}"#,
+        r#"{"error":{"code":"1113","message":"Insufficient balance or no resource package."}}"#,
     ] {
         for error in [refused(429, body), from_object(body, &asked())] {
             assert_eq!((error.status, error.kind), (402, Kind::Billing));

@@ -19,6 +19,9 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
             Kind::Overloaded,
         ),
         (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, Kind::Billing),
+        (r#"{"error":{"message":"m","code":"1113"}}"#, 402, Kind::Billing),
+        (r#"{"error":{"message":"m","code":"1302"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":"1305"}}"#, 429, Kind::RateLimit),
         (r#"{"error":"m"}"#, 502, Kind::Api),
         (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, Kind::Api),
         (
