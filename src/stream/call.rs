@@ -198,6 +198,11 @@ impl Machine {
             let call = self.calls.get(*at);
             call.is_some_and(|it| !self.is_another(*at, it, entry, id.as_deref(), name.as_deref()))
         });
+        // Some servers send both forms, one after the other.
+        let is_twin = |call: &Call| {
+            call.legacy && name.as_deref() == Some(&call.name) && call.is_only_repeated(entry)
+        };
+        let found = found.or_else(|| self.calls.iter().rposition(|it| !legacy && is_twin(it)));
         let index = match found {
             Some(index) if !whole => index,
             _ => {

@@ -366,6 +366,15 @@ fn old_and_custom_calls_are_calls() {
         &done(&[old(json!("w"), ""), old(Value::Null, "{\"a\":"), old(json!(""), "1}")]),
         "tool_use minted w {\"a\":1}; tool_use",
     );
+    // Both forms of one call, one after the other.
+    let whole = old(json!("w"), "{\"a\":1}");
+    let pieces = [call(0, "", "w", ""), call(0, "", "", "{\"a\""), call(0, "", "", ":1}")];
+    for second in [&[call(0, "", "w", "{\"a\":1}")][..], &pieces] {
+        c.gives(
+            &done(&[&[whole.clone()], second].concat()),
+            "tool_use minted w {\"a\":1}; tool_use",
+        );
+    }
     let custom = |input: &str| {
         json!({"tool_calls": [{"index": 0, "id": "call_a", "type": "custom",
             "custom": {"name": "w", "input": input}}]})
