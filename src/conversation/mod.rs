@@ -65,25 +65,26 @@ pub struct Turns<'a> {
 }
 
 impl<'a> Turns<'a> {
+    /// Begins the user's turn, in which nothing may come.
+    pub fn user(&mut self) {
+        if !matches!(self.turns.last(), Some(Turn::User(_))) {
+            self.turns.push(Turn::User(User::default()));
+        }
+    }
+
     /// Adds a tool result to the user's turn.
     pub fn result(&mut self, result: ToolResult<'a>) {
-        match self.turns.last_mut() {
-            Some(Turn::User(user)) => user.results.push(result),
-            _ => {
-                let user = User { results: vec![result], items: Vec::new() };
-                self.turns.push(Turn::User(user));
-            }
+        self.user();
+        if let Some(Turn::User(user)) = self.turns.last_mut() {
+            user.results.push(result);
         }
     }
 
     /// Adds anything else to the user's turn.
     pub fn item(&mut self, item: Item<'a>) {
-        match self.turns.last_mut() {
-            Some(Turn::User(user)) => user.items.push(item),
-            _ => {
-                let user = User { results: Vec::new(), items: vec![item] };
-                self.turns.push(Turn::User(user));
-            }
+        self.user();
+        if let Some(Turn::User(user)) = self.turns.last_mut() {
+            user.items.push(item);
         }
     }
 
@@ -103,12 +104,13 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// All turns, without the texts that say nothing.
+    /// All turns, without the texts that say nothing. What follows calls stays a turn all the same if the
+    /// assistant goes on after it: that is where the results of these calls are missing.
     #[must_use]
     pub fn finish(self) -> Vec<Turn<'a>> {
         let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
         for mut turn in self.turns {
-            if !drop_blank_texts(&mut turn) {
+            if !(drop_blank_texts(&mut turn) || is_after_calls(&turns, &turn)) {
                 continue;
             }
             match (turns.last_mut(), turn) {
@@ -121,8 +123,20 @@ impl<'a> Turns<'a> {
                 (_, turn) => turns.push(turn),
             }
         }
+        let says_nothing = |turn: &mut Turn<'_>| match turn {
+            Turn::User(user) => user.results.is_empty() && user.items.is_empty(),
+            _ => false,
+        };
+        let _ = turns.pop_if(says_nothing);
         turns
     }
+}
+
+/// Whether the user was to answer calls here.
+fn is_after_calls(before: &[Turn<'_>], turn: &Turn<'_>) -> bool {
+    let asked = before.iter().rfind(|turn| !matches!(turn, Turn::System(_)));
+    matches!(turn, Turn::User(_))
+        && matches!(asked, Some(Turn::Assistant(blocks)) if calls(blocks).next().is_some())
 }
 
 /// Drops texts that are empty, and blank ones beside others. Says whether anything is left.

@@ -64,6 +64,9 @@ impl<'a> History<'a> {
                 }
                 role => {
                     let of_user = role == Role::User;
+                    if of_user {
+                        reading.turns.user();
+                    }
                     for (number, block) in message.content.into_iter().enumerate() {
                         let taken =
                             if of_user { reading.user(block) } else { reading.assistant(block) };

@@ -106,6 +106,24 @@ fn where_a_late_result_came_the_user_still_has_the_last_word() {
 }
 
 #[test]
+fn a_users_turn_without_a_word_still_stands_between_two_of_the_assistant() {
+    for empty in [json!(""), json!([]), json!([{"type": "text", "text": ""}])] {
+        let history = [
+            json!({"role": "user", "content": "go"}),
+            json!({"role": "assistant", "content": [call("a.1")]}),
+            json!({"role": "user", "content": empty}),
+            json!({"role": "assistant", "content": [{"type": "text", "text": "again"}, call("b.2")]}),
+            json!({"role": "user", "content": [result("b.2")]}),
+        ];
+        let before = repaired(&json!(history[..3]));
+        let after = repaired(&json!(history));
+        assert_eq!(after.as_array().unwrap()[..3], before.as_array().unwrap()[..]);
+        assert_eq!(after[2]["content"][0]["tool_use_id"], "a.1");
+        assert_eq!(after.as_array().unwrap()[3..], history[3..]);
+    }
+}
+
+#[test]
 fn calls_and_results_are_paired_and_keep_their_text() {
     let user = json!({"role": "user", "content": "go"});
     let calls = json!({"role": "assistant", "content": [call("a.1"), call("b.2")]});

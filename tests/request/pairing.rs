@@ -138,6 +138,41 @@ fn where_a_late_result_came_the_user_has_spoken_ever_after() {
 }
 
 #[test]
+fn a_users_turn_without_a_word_still_stands_between_two_of_the_assistant() {
+    let empties = [json!(""), json!([]), json!([text("")])];
+    let note = json!({"role": "system", "content": ""});
+    for (empty, system) in empties.iter().flat_map(|empty| [(empty, false), (empty, true)]) {
+        let mut history = json!([
+            user("q"),
+            assistant(json!([call("toolu_1")])),
+            user(empty.clone()),
+            assistant(json!([text("Trying again."), call("toolu_2")])),
+            user(json!([result("toolu_2", "r")])),
+        ]);
+        if system {
+            history.as_array_mut().unwrap().insert(3, note.clone());
+        }
+        let mut again = calling(&["call_2"]);
+        again["content"] = json!("Trying again.");
+        assert_eq!(
+            grown(&history, 3),
+            json!([
+                user("q"),
+                calling(&["call_1"]),
+                tool("call_1", "Error: Tool result is missing."),
+                again,
+                tool("call_2", "r"),
+            ])
+        );
+    }
+    // At the end it is none to which a model could answer.
+    let off = config("default", json!({}), json!({"guards": {"pairing": "off"}}));
+    let last = json!([user("q"), assistant(json!([call("toolu_1")])), user("")]);
+    let error = try_with(&off, &whole(json!({"messages": last}))).0.unwrap_err();
+    assert_eq!(error.message, "messages: text content blocks must be non-empty");
+}
+
+#[test]
 fn orphans_become_words_and_the_last_of_two_results_counts() {
     let orphan =
         json!({"messages": [user("q"), user(json!([result("toolu_9", [text("lost"), image()])]))]});

@@ -226,6 +226,9 @@ impl<'a> History<'a> {
     fn turns(&self) -> Vec<Turn<'a>> {
         let mut turns = Turns::default();
         for said in &self.said {
+            if said.role == Role::User {
+                turns.user();
+            }
             for part in &said.blocks {
                 match (said.role, self.block(part)) {
                     (Role::Assistant, block) => turns.block(block),
