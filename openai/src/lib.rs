@@ -37,7 +37,10 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
 }
 
 /// Reads a count or index, also one written as `3.0` or `"3"`; anything else counts as absent.
-fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
+///
+/// # Errors
+/// It is not JSON.
+pub fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     let text = match reader.kind()? {
         Kind::Number => reader.number()?,
         Kind::String => reader.string()?.raw(),

@@ -19,7 +19,7 @@ const CODES: [&str; 5] = [
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 25] = [
+const PHRASES: [&str; 26] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -46,12 +46,21 @@ const PHRASES: [&str; 25] = [
     "in the messages, ",
     "exceed context limit",
     "maximum context length",
+    // Ark
+    "exceed max message tokens",
 ];
 
 /// Words that mean it when something is too much of it.
 const WINDOWS: [&str; 4] = ["context length", "context window", "context size", "context limit"];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-const LIMITS: [&str; 3] = ["token limit", "maximum allowed length", "max length"];
+const LIMITS: [&str; 6] = [
+    "token limit",
+    "maximum allowed length",
+    "max length",
+    "input length",
+    "input token",
+    "tokens in the prompt",
+];
 const CONVERSATIONS: [&str; 4] = ["prompt", "input", "context", "message"];
 const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
@@ -71,7 +80,7 @@ const TOO_MUCH: [&str; 10] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 22] = [
+const WINDOW_AFTER: [&str; 24] = [
     "not exceed max_",
     "less than max_seq_len",
     "context length",
@@ -94,6 +103,8 @@ const WINDOW_AFTER: [&str; 22] = [
     "maximum sequence length",
     "maximum allowed length",
     "max_model_len",
+    "model's limit",
+    "exceeds the maximum",
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
 
@@ -309,6 +320,14 @@ mod tests {
             (
                 "length of prompt_tokens (141644) must be less than max_seq_len (32768).",
                 "prompt is too long: 141644 tokens > 32768 maximum",
+            ),
+            (
+                "input length 150000 exceeds the maximum 131072",
+                "prompt is too long: 150000 tokens > 131072 maximum",
+            ),
+            (
+                "The total number of tokens in the prompt (150000) exceeds the model's limit (131072).",
+                "prompt is too long: 150000 tokens > 131072 maximum",
             ),
             // What counts beside the messages counts too.
             (

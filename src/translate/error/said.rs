@@ -8,6 +8,7 @@
 //! ```
 
 use crate::json::{self, Kind, Reader};
+use crate::openai::number;
 use crate::words;
 
 /// How much of a body that is not JSON is shown, in characters.
@@ -403,11 +404,6 @@ fn members<'a>(
         }
     }
     Ok(())
-}
-
-/// A number, as far as it is whole.
-fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
-    Ok(reader.skip()?.parse().ok())
 }
 
 /// `loc: msg`

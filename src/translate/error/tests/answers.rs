@@ -32,6 +32,8 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
         (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, Kind::RateLimit),
         (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#, 502, Kind::Api),
         (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"base_resp":{"status_code":"1002","status_msg":"m"}}"#, 429, Kind::RateLimit),
+        (r#"{"base_resp":{"status_code":1002.0,"status_msg":"m"}}"#, 429, Kind::RateLimit),
         (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
         ("\"m\"", 502, Kind::Api),
         ("m", 502, Kind::Api),
