@@ -78,6 +78,8 @@ impl Finish {
             | "error"
             | "abort"
             | "aborted"
+            // vLLM gives up an answer that goes round in circles.
+            | "repetition"
             | "cancelled"
             | "canceled"
             | "timeout"
@@ -217,6 +219,7 @@ mod tests {
     fn a_failure_is_no_answer() {
         assert_eq!(failure("stop"), None);
         assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        assert_eq!(failure("repetition").unwrap().message, "Upstream stopped: repetition");
         assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
         assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);
         assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
