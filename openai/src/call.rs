@@ -75,17 +75,23 @@ impl<'a> ToolCall<'a> {
                     self.arguments = Arguments::Text(input);
                 }
             }
-            // `parameters` is what Llama models call it, and `input` the Messages API.
-            "parameters" | "input" if self.arguments != Arguments::None => drop(reader.skip()?),
-            "arguments" | "parameters" | "input" => match reader.kind()? {
-                Kind::String => {
-                    if let Some(arguments) = text(reader)? {
-                        self.arguments = Arguments::Text(arguments);
+            // `parameters` is what Llama models call it, `input` the Messages API, and `args` LangChain.
+            "parameters" | "input" | "args" | "arguments_json"
+                if self.arguments != Arguments::None =>
+            {
+                reader.skip()?;
+            }
+            "arguments" | "parameters" | "input" | "args" | "arguments_json" => {
+                match reader.kind()? {
+                    Kind::String => {
+                        if let Some(arguments) = text(reader)? {
+                            self.arguments = Arguments::Text(arguments);
+                        }
                     }
+                    Kind::Null => drop(reader.skip()?),
+                    _ => self.arguments = Arguments::Json(reader.skip()?),
                 }
-                Kind::Null => drop(reader.skip()?),
-                _ => self.arguments = Arguments::Json(reader.skip()?),
-            },
+            }
             _ => drop(reader.skip()?),
         }
         Ok(())

@@ -11,6 +11,7 @@ mod errors;
 mod framing;
 mod invariants;
 mod markup;
+mod shapes;
 mod whole;
 
 use creole::asked::{Asked, Thinking, Tool, Withheld};
