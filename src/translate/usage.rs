@@ -35,7 +35,9 @@ impl Counts {
         let without_cache =
             |prompt: u64| prompt.saturating_sub(cache_read).saturating_sub(cache_creation);
         let input = usage.prompt.map(without_cache).or(usage.input);
-        let output = usage.completion.map(|completion| {
+        // Some count the prompt and the sum only.
+        let difference = || usage.total?.checked_sub(usage.prompt?).filter(|output| *output > 0);
+        let output = usage.completion.or_else(difference).map(|completion| {
             let reasoning = usage.reasoning.unwrap_or(0);
             let sum = completion.saturating_add(reasoning);
             let prompt = usage.prompt.unwrap_or(0);
@@ -157,5 +159,11 @@ mod tests {
         assert_eq!((none.input, none.output, none.estimated), (7, 10, true));
         let half = counts(Usage { prompt: Some(3), ..Usage::default() });
         assert_eq!((half.input, half.output, half.estimated), (3, 10, true));
+        let difference = counts(Usage { prompt: Some(3), total: Some(8), ..Usage::default() });
+        assert_eq!((difference.input, difference.output, difference.estimated), (3, 5, false));
+        for total in [2, 3] {
+            let none = counts(Usage { prompt: Some(3), total: Some(total), ..Usage::default() });
+            assert_eq!((none.output, none.estimated), (10, true), "{total}");
+        }
     }
 }
