@@ -29,6 +29,7 @@ pub mod words;
 pub use config::Config;
 pub use exchange::{
     End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest,
+    passed_path,
 };
 pub use translate::headers::Header;
 

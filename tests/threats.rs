@@ -127,6 +127,46 @@ fn path_confusion() {
         drive::request(&config, "/v1/messages?x=/../../admin#y", &[], &bytes(&ask("m", true)))
             .unwrap();
     assert_eq!(sent.path, "/team/chat/completions");
+    // What passes has the upstream's key, which opens nothing beside the base path.
+    for path in [
+        "/v1/../admin",
+        "/v1/..",
+        "/v1/..?a",
+        "/v1/x/../../../b/v1/files",
+        "/v1/./files",
+        "/v1/%2e%2e/admin",
+        "/v1/.%2E/admin",
+        "/v1/..\\admin",
+        "/v1/x\\..\\..\\admin",
+        "/v1/..%5Cadmin",
+        "/v1/x%2f..%2f..%2fadmin",
+        "/v1/%252e%252e/admin",
+        "/v1/%2%65./admin",
+        "/v1/..;a=b/admin",
+        "/v1/..#x",
+        "/v1/..%3fx",
+        "/v1/..%00/admin",
+        "/v1/.\t./admin",
+        "/v2/files",
+        "/v1",
+        "/v1x",
+        "files",
+        "",
+    ] {
+        assert_eq!(creole::passed_path(path, "/team"), None, "{path}");
+    }
+    for path in [
+        "/files",
+        "/files/a..b/...",
+        "/files/.hidden/x.",
+        "/models/a%2Fb%20c:1?path=/../x",
+        "/files?..",
+        "//files/100%/%zz%2",
+        "/",
+    ] {
+        let client = ["/v1", path].concat();
+        assert_eq!(creole::passed_path(&client, "/team"), Some(["/team", path].concat()));
+    }
 }
 
 #[test]

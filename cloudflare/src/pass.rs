@@ -14,15 +14,12 @@ use crate::live::{self, Live};
 
 pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let url = request.url();
-    // `/v1` is the client's base path; the upstream has its own.
-    let path = http::path_and_query(&url).strip_prefix("/v1");
-    let (Some(rest), Some(upstream)) = (
-        path.filter(|rest| rest.starts_with('/')),
-        live.exchange.config().upstreams.values().next(),
-    ) else {
-        return live.fail(Failure::NoRoute);
-    };
-    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
+    let path = http::path_and_query(&url);
+    let upstream = live.exchange.config().upstreams.values().next();
+    let found = upstream
+        .and_then(|upstream| Some((upstream, creole::passed_path(path, &upstream.base_path)?)));
+    let Some((upstream, path)) = found else { return live.fail(Failure::NoRoute) };
+    let target = [upstream.url.as_str(), &path].concat();
     let name = upstream.name.clone();
     let headers = http::headers(&http::list(request.headers()));
     let _ = headers.delete("host");

@@ -25,13 +25,11 @@ pub(crate) async fn pass(
     body: Incoming,
 ) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    // `/v1` is the client's base path; the upstream has its own.
-    let rest = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'));
-    let (Some(rest), Some(upstream)) = (rest, live.exchange.config().upstreams.values().next())
-    else {
-        return live.fail(Failure::NoRoute);
-    };
-    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
+    let upstream = live.exchange.config().upstreams.values().next();
+    let found = upstream
+        .and_then(|upstream| Some((upstream, creole::passed_path(path, &upstream.base_path)?)));
+    let Some((upstream, path)) = found else { return live.fail(Failure::NoRoute) };
+    let target = [upstream.url.as_str(), &path].concat();
     let name = upstream.name.clone();
     let mut sent = head.headers;
     headers::remove_hop_by_hop(&mut sent);

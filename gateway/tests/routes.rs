@@ -84,7 +84,8 @@ async fn a_passed_stream_is_not_held_back() {
 async fn paths_outside_v1_are_not_found() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
     let gateway = Gateway::start(&upstream.url(), "{}");
-    for path in ["/other", "/v1", "/v10/x", "/V1/messages", "/v1x"] {
+    for path in ["/other", "/v1", "/v10/x", "/V1/messages", "/v1x", "/v1/../admin", "/v1/%2e%2e/x"]
+    {
         let got = send(&client(false), request("POST", &gateway.url(path), "{}")).await;
         got.assert_error(404, "not_found_error", "");
     }

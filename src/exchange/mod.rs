@@ -18,6 +18,7 @@
 //! from the seed. The same arguments give the same bytes on every host.
 
 mod count;
+mod pass;
 mod request;
 mod response;
 mod retry;
@@ -25,6 +26,7 @@ mod seam;
 
 use std::sync::Arc;
 
+pub use pass::passed_path;
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
 
 use count::Count;

@@ -17,13 +17,12 @@ pub(crate) fn pass(
     stream: &InputStream,
     out: ResponseOutparam,
 ) {
-    // `/v1` is the client's base path; the upstream has its own.
-    let rest = live.request.path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'));
     let target = live.exchange.config().upstreams.values().next().cloned();
-    let (Some(rest), Some(target)) = (rest, target) else {
-        return live.fail(Failure::NoRoute, out);
-    };
-    let path = format!("{}{rest}", target.base_path);
+    let found = target.and_then(|target| {
+        let path = creole::passed_path(&live.request.path, &target.base_path)?;
+        Some((target, path))
+    });
+    let Some((target, path)) = found else { return live.fail(Failure::NoRoute, out) };
     let mut list = headers::end_to_end(list);
     list.retain(|(name, _)| name != "host");
     headers::set_key(&mut list, &target);

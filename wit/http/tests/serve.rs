@@ -81,7 +81,9 @@ fn what_is_not_for_an_upstream_is_answered_here() {
     );
     send(&server, "GET", "/v1/messages", "").assert_error(405, "invalid_request_error", "POST");
     send(&server, "GET", "/elsewhere", "").assert_error(404, "not_found_error", "");
-    send(&server, "POST", "/v2/messages", "{}").assert_error(404, "not_found_error", "");
+    for path in ["/v2/messages", "/v1/../admin", "/v1/..%2fadmin"] {
+        send(&server, "POST", path, "{}").assert_error(404, "not_found_error", "");
+    }
     let large = messages(false, &"x".repeat(300_000));
     send(&server, "POST", "/v1/messages", &large).assert_error(413, "request_too_large", "");
     rig::send_chunked(&server, "/v1/messages", &large).assert_error(413, "request_too_large", "");

@@ -82,7 +82,9 @@ async fn a_passed_stream_is_not_held_back() {
 async fn paths_outside_v1_are_not_found() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
     let worker = Worker::start(&upstream.url(), "{}");
-    for path in ["/metrics", "/v1", "/v10/x", "/V1/messages", "/v1x"] {
+    for path in
+        ["/metrics", "/v1", "/v10/x", "/V1/messages", "/v1x", "/v1/../admin", "/v1/%2e%2e/x"]
+    {
         post(&worker, path, "{}").await.assert_error(404, "not_found_error", "");
     }
     assert!(upstream.asked.lock().unwrap().is_empty());
