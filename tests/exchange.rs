@@ -415,14 +415,63 @@ fn a_whole_answer_whose_connection_stays_open_ends_after_ten_seconds() {
 fn a_refusal_whose_connection_stays_open_is_told_after_ten_seconds() {
     let slow = r#"{"error":{"message":"slow down"}}"#;
     for (pieces, said, seconds) in [
-        (&[slow] as &[&str], "slow down", 12),
-        (&[&slow[..9], &slow[9..]], "slow down", 14),
+        (&[slow] as &[&str], "slow down", 10),
+        // However much of it still comes.
+        (&[&slow[..9], &slow[9..], " ", " "], "slow down", 10),
         (&[], "HTTP 429 from upstream", 10),
+        (&[slow], "slow down", 3),
     ] {
-        let (head, body, after) = silent_after(429, pieces, "{}");
+        let config = if seconds == 3 { r#"{"no_progress_timeout_ms": 3000}"# } else { "{}" };
+        let (head, body, after) = silent_after(429, pieces, config);
         assert_eq!((head.status, after), (429, seconds * 1000), "{body}");
         assert_eq!(header(&head, "retry-after"), Some("7"));
         assert!(body.contains(said), "{body}");
+    }
+}
+
+#[test]
+fn a_refusal_whose_body_does_not_end_is_told_and_not_read_on() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_response_head(500, &[], NOW);
+    let (mut out, mut read) = (Vec::new(), 0);
+    let mut piece = b"no memory ".repeat(100);
+    let head = loop {
+        let head = exchange.handle_response_body(&piece, NOW, &mut out);
+        read += piece.len();
+        if let Some(head) = head {
+            break head;
+        }
+        assert!(read < 300_000, "{read} bytes are not enough");
+        piece.resize(1000, b' ');
+    };
+    assert!(exchange.is_ended() && read > 200_000, "{read}");
+    assert_eq!(head.status, 500);
+    assert!(error_of(&out)["message"].as_str().unwrap().contains("no memory"));
+    assert_eq!(exchange.handle_response_end(End::Aborted, NOW, &mut out), None);
+}
+
+#[test]
+fn a_count_that_does_not_end_is_estimated() {
+    let text = r#"{"response_bytes_max": 2000, "count_tokens": "upstream",
+                   "upstreams": {"a": {"profile_overrides": {"tokenizer": "messages"}}}}"#;
+    for (piece, millis) in [("[1,2,3,", 1000), ("[1,2,3,4,5,6,7,8,9,", 0)] {
+        let sent =
+            drive::request(&drive::config(text), "/v1/messages/count_tokens", &[], &ask(false));
+        let (mut exchange, _) = sent.unwrap();
+        exchange.handle_response_head(200, &[], NOW);
+        let (mut out, mut now, mut read) = (Vec::new(), NOW, 0);
+        let head = loop {
+            now += millis;
+            read += piece.len();
+            let head = exchange.handle_response_body(piece.as_bytes(), now, &mut out);
+            if let Some(head) = head.or_else(|| exchange.handle_timeout(now, &mut out)) {
+                break head;
+            }
+            assert!(read < 3000, "{read} bytes are not enough");
+        };
+        assert_eq!((head.status, now - NOW), (200, millis * 10));
+        assert_eq!(header(&head, "x-creole-warnings"), Some("count_estimated"));
+        assert!(out.starts_with(b"{\"input_tokens\":"));
     }
 }
 

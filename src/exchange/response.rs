@@ -102,6 +102,8 @@ impl Exchange {
         self.report.response_bytes = self.report.response_bytes.saturating_add(piece.len());
         self.watchdog.byte(now);
         let before = out.len();
+        // However a long body is cut, the same of it is read.
+        let piece = piece.get(..self.room()).unwrap_or(piece);
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {
             self.watchdog.progress(progress, now);
@@ -120,8 +122,9 @@ impl Exchange {
             if progress > 0 {
                 self.report.content_at.get_or_insert(now);
             }
-        } else if !matches!(self.state, State::Undecided { .. }) {
-            self.watchdog.progress(self.report.response_bytes as u64, now);
+        }
+        if self.room() == 0 {
+            return self.handle_response_end(End::Complete, now, out);
         }
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {
@@ -165,19 +168,23 @@ impl Exchange {
                 let size = body.len();
                 self.check_size(size)
             }
-            State::Refused { body, .. } => {
-                let room = ERROR_BODY_BYTES_MAX.saturating_sub(body.len());
-                body.extend_from_slice(piece.get(..room).unwrap_or(piece));
-                Ok(())
-            }
-            State::Counting { body, .. } => {
-                // What is too long for an answer is not read, which makes it an estimate.
-                let room = self.config.settings.response_bytes_max.saturating_sub(body.len());
-                body.extend_from_slice(piece.get(..room).unwrap_or(piece));
+            State::Refused { body, .. } | State::Counting { body, .. } => {
+                body.extend_from_slice(piece);
                 Ok(())
             }
             State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => Ok(()),
         }
+    }
+
+    /// How much more of the body is read, where the rest would not matter: an error is told by its
+    /// beginning, and what is too long for an answer is no count.
+    fn room(&self) -> usize {
+        let (body, max) = match &self.state {
+            State::Refused { body, .. } => (body, ERROR_BODY_BYTES_MAX),
+            State::Counting { body, .. } => (body, self.config.settings.response_bytes_max),
+            _ => return usize::MAX,
+        };
+        max.saturating_sub(body.len())
     }
 
     fn check_size(&self, size: usize) -> Result<(), Error> {
