@@ -28,6 +28,10 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
         "upstream_reset_before_response_started" => reset(reason),
         _ if is_timeout(name) && request_complete => Failure::Timeout,
         _ if is_timeout(name) => Failure::RequestIncomplete,
+        // What a client sent was not HTTP any more. An upstream's is a `protocol_error`.
+        _ if ["http1.", "http2.", "http3."].iter().any(|codec| name.starts_with(codec)) => {
+            Failure::RequestIncomplete
+        }
         // Overload manager, circuit breakers and filters behind this one: their details are theirs
         // to choose.
         _ => match status {
@@ -179,6 +183,21 @@ mod tests {
             origin("stream_idle_timeout", 408, false),
             Origin::Envoy(Failure::RequestIncomplete)
         );
+    }
+
+    #[test]
+    fn a_client_that_breaks_the_protocol_is_not_the_upstreams_failure() {
+        for (details, status) in [
+            ("http1.codec_error", 400),
+            ("http1.body_disallowed", 400),
+            ("http2.violation.of.messaging.rule", 400),
+            ("http3.unexpected_trailer", 400),
+            ("http1.codec_error", 413),
+        ] {
+            let expected = Origin::Envoy(Failure::RequestIncomplete);
+            assert_eq!(origin(details, status, false), expected, "{details}");
+        }
+        assert_eq!(origin("http1_filter_of_mine", 400, true), Origin::Upstream);
     }
 
     #[test]
