@@ -84,7 +84,9 @@ pub(crate) fn reason(error: &JsValue) -> &'static str {
         (&["certificate", "tls", "ssl", "handshake"], "TLS: the connection is not trusted"),
         (&["refused"], "the connection was refused"),
         (&["timed out", "timeout"], "the connection timed out"),
-        (&["lost", "disconnect", "reset", "closed"], "it closed the connection before it answered"),
+        // workerd says so of a connection that was refused as well.
+        (&["lost"], "the connection was refused or lost"),
+        (&["disconnect", "reset", "closed"], "it closed the connection before it answered"),
     ] {
         if words::has_any(&text, any) {
             return reason;

@@ -23,6 +23,8 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let name = upstream.name.clone();
     let headers = http::headers(&http::list(request.headers()));
     let _ = headers.delete("host");
+    // The runtime has answered a client that waits for 100.
+    let _ = headers.delete("expect");
     set_key(&headers, upstream);
     // Nothing is cut by hand: the runtime ends both sides together.
     let signal = AbortController::default().signal();

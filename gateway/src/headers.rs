@@ -26,7 +26,7 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
 }
 
 /// Takes out what belongs to one connection only (RFC 9110, 7.6.1): the other side may speak another
-/// version of HTTP, where these are errors.
+/// version of HTTP, where these are errors. `expect` as well: a client that waits for 100 is answered here.
 pub(crate) fn remove_hop_by_hop(map: &mut HeaderMap) {
     let named: Vec<HeaderName> = map
         .get_all(header::CONNECTION)
@@ -40,6 +40,7 @@ pub(crate) fn remove_hop_by_hop(map: &mut HeaderMap) {
     }
     for name in [
         header::CONNECTION,
+        header::EXPECT,
         header::PROXY_AUTHENTICATE,
         header::PROXY_AUTHORIZATION,
         header::TE,
@@ -64,6 +65,7 @@ mod tests {
             ("connection".to_owned(), "close, X-Mine".to_owned()),
             ("x-mine".to_owned(), "1".to_owned()),
             ("transfer-encoding".to_owned(), "chunked".to_owned()),
+            ("expect".to_owned(), "100-continue".to_owned()),
             ("openai-organization".to_owned(), "o".to_owned()),
             ("no good".to_owned(), "o".to_owned()),
         ]);

@@ -23,10 +23,12 @@ pub(crate) fn fields(list: &[Header]) -> Fields {
     fields
 }
 
-/// Without what belongs to one connection only (RFC 9110, 7.6.1).
+/// Without what belongs to one connection only (RFC 9110, 7.6.1), and without `expect`: a client that waits
+/// for 100 is answered here.
 pub(crate) fn end_to_end(mut list: Vec<Header>) -> Vec<Header> {
-    const HOPS: [&str; 10] = [
+    const HOPS: [&str; 11] = [
         "connection",
+        "expect",
         "http2-settings",
         "keep-alive",
         "proxy-authenticate",
@@ -69,6 +71,7 @@ mod tests {
             ("connection", "close, X-Mine"),
             ("x-mine", "1"),
             ("transfer-encoding", "chunked"),
+            ("expect", "100-continue"),
             ("openai-organization", "o"),
         ]);
         assert_eq!(end_to_end(list), made(&[("openai-organization", "o")]));

@@ -96,7 +96,7 @@ async fn an_upstream_that_cannot_be_reached_is_a_502_that_names_no_address() {
     let worker = Worker::start(&url, "{}");
     for (path, body) in [("/v1/files", "{}".to_owned()), ("/v1/messages", messages(true))] {
         let got = post(&worker, path, body).await;
-        got.assert_error(502, "api_error", "could not be reached");
+        got.assert_error(502, "api_error", "the connection was refused");
         assert!(!got.body.contains("127.0.0.1"), "{got:?}");
     }
     let worker = Worker::start("http://no-such-host.invalid/v1", "{}");
