@@ -103,7 +103,7 @@ keys! {
         /// prefix caches.
         strip_billing_header: bool = true;
         /// Turn `<think>…</think>` (or `[THINK]`, `<thought>`, …) at the very start of the text into a
-        /// thinking block.
+        /// thinking block. What stood in `<think>` goes back there.
         inline_think: bool = false;
         /// Turn tool calls that the model wrote as text into calls, in this one syntax.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;
