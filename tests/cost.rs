@@ -228,16 +228,30 @@ fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
             + MESSAGE_END
     };
     assert_linear("an input in small deltas", &body(64 << 10), &body(2 << 20));
-    // Blocks that wait for a call that is never complete.
-    let blocks = |count: usize| {
-        let mut body = MESSAGE_START.to_owned() + &tool_block(0);
+    let fragment = |text: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"{}\",\"function\":\
+             {{\"name\":\"w\",\"arguments\":\"{}\"}}}}]}}}}]}}\n\n",
+            text.len(),
+            text.replace("\\\"", "'")
+        )
+    };
+    let quoted = |text: &str| fragment(text).replace('\'', "\\\"");
+    let body =
+        |total| quoted("{'a':'") + &in_events(total, 96, fragment) + &quoted("'}") + CHUNK_END;
+    assert_linear("an input in fragments with names", &body(64 << 10), &body(2 << 20));
+    // Blocks that wait for a call that is never complete, or for a text that never begins.
+    let blocks = |first: String, count: usize| {
+        let mut body = MESSAGE_START.to_owned() + &first;
         for index in 1..count {
             body += &text_block(index);
             body += &delta(index, "text_delta", "text", "some words that wait");
         }
         body + MESSAGE_END
     };
-    assert_linear("blocks that wait", &blocks(100), &blocks(4000));
+    for first in [tool_block(0), text_block(0)] {
+        assert_linear("blocks that wait", &blocks(first.clone(), 100), &blocks(first, 4000));
+    }
 }
 
 #[test]

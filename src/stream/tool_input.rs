@@ -266,7 +266,9 @@ impl ToolInput {
 
     /// Whether this and `text` together cannot be JSON.
     pub(super) fn excludes(&self, text: &str) -> bool {
-        self.has_text() && Reading::of(&[&self.reading.text, text].concat()).scan.is_broken()
+        let mut scan = self.reading.scan.clone();
+        scan.feed(text);
+        self.has_text() && scan.is_broken()
     }
 
     /// Whether it is `{}`, which another input can replace.

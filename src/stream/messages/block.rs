@@ -22,9 +22,10 @@ use crate::stream::tool_input::{Input, ToolInput};
 /// What a held delta costs beside its text.
 const DELTA_BYTES: usize = 32;
 
-/// So many deltas wait for the stop of a block before them that may be missing. A server that never
-/// sends one is late by as many; one that sends blocks at the same time brings their rest within them.
-const WAITING_MAX: usize = 8;
+/// So many deltas of a block, or so many blocks, wait for the stop of a block before them that may be
+/// missing. A server that never sends one is late by as many; one that sends blocks at the same time brings
+/// their rest within them.
+pub(super) const WAITING_MAX: usize = 8;
 
 /// A block that the upstream has started.
 #[derive(Debug)]

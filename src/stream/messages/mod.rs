@@ -31,7 +31,7 @@ use crate::ids::Ids;
 use crate::json;
 use crate::names::NameSet;
 use crate::translate::error;
-use block::{Block, Delta, DeltaKind};
+use block::{Block, Delta, DeltaKind, WAITING_MAX};
 use fold::Fold;
 use member::{count, member, text};
 pub(super) use whole::write_whole;
@@ -382,7 +382,11 @@ impl Messages {
             let mut others = self.blocks.iter().skip(1);
             let is_over = match self.blocks.front() {
                 Some(block) if block.is_complete() => others.len() > 0,
-                Some(block) => block.may_close() && others.any(Block::waits_long),
+                // Of many blocks not each is asked for each that comes.
+                Some(block) if others.len() < WAITING_MAX => {
+                    block.may_close() && others.any(Block::waits_long)
+                }
+                Some(block) => block.may_close(),
                 None => return,
             };
             let Some(block) = self.blocks.front_mut() else { return };
