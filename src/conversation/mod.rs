@@ -139,7 +139,8 @@ fn is_after_calls(before: &[Turn<'_>], turn: &Turn<'_>) -> bool {
         && matches!(asked, Some(Turn::Assistant(blocks)) if calls(blocks).next().is_some())
 }
 
-/// Drops texts that are empty, and blank ones beside others. Says whether anything is left.
+/// Drops texts that are empty, and blank ones beside others. Says whether anything is left. A blank one
+/// between two texts of the assistant stays: these are joined without a gap, and it is their line end.
 fn drop_blank_texts(turn: &mut Turn<'_>) -> bool {
     match turn {
         Turn::User(User { results, items }) => {
@@ -153,7 +154,14 @@ fn drop_blank_texts(turn: &mut Turn<'_>) -> bool {
         }
         Turn::Assistant(blocks) => {
             let only_blanks = blocks.iter().all(is_blank);
-            blocks.retain(|block| keeps(block, only_blanks));
+            let says = |block: &Block<'_>| matches!(block, Block::Text(_)) && !is_blank(block);
+            let (first, last) = (blocks.iter().position(says), blocks.iter().rposition(says));
+            let mut at = 0usize;
+            blocks.retain(|block| {
+                let is_between = first < Some(at) && Some(at) < last;
+                at = at.saturating_add(1);
+                keeps(block, only_blanks || is_between)
+            });
             !blocks.is_empty()
         }
         Turn::System(texts) => !texts.is_empty(),
@@ -164,9 +172,9 @@ fn is_blank(block: &Block<'_>) -> bool {
     matches!(block, Block::Text(text) if text.text.is_blank())
 }
 
-fn keeps(block: &Block<'_>, only_blanks: bool) -> bool {
+fn keeps(block: &Block<'_>, blanks: bool) -> bool {
     match block {
-        Block::Text(text) => !text.text.is_empty() && (only_blanks || !text.text.is_blank()),
+        Block::Text(text) => !text.text.is_empty() && (blanks || !text.text.is_blank()),
         _ => true,
     }
 }

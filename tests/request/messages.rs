@@ -20,6 +20,31 @@ fn neighbours_of_one_role_are_one_message() {
 }
 
 #[test]
+fn a_blank_text_between_two_of_the_assistant_is_their_line_end() {
+    let said = |blocks: Value| {
+        messages(json!([user("q"), assistant(blocks), user("r")]))[1]["content"].clone()
+    };
+    let blank = text("\n\n");
+    let cited = json!({"type": "text", "text": "One.", "citations": [{"type": "char_location"}]});
+    assert_eq!(said(json!([cited, blank, text("## Two")])), "One.\n\n## Two");
+    assert_eq!(said(json!([text("- a"), text("\n"), text(""), text(" "), text("b")])), "- a\n b");
+    let thinking = json!({"type": "thinking", "thinking": "t", "signature": "s"});
+    assert_eq!(said(json!([text("a"), blank, thinking, text("b")])), "a\n\nb");
+    // At the ends it says nothing.
+    assert_eq!(said(json!([blank, text("a"), blank])), "a");
+    assert_eq!(said(json!([blank, blank])), "\n\n\n\n");
+    let called = json!([
+        user("q"),
+        assistant(json!([blank, text("a"), blank, call("toolu_1")])),
+        user(json!([result("toolu_1", "r")])),
+        assistant(json!([blank, call("toolu_2")])),
+        user(json!([result("toolu_2", "r")])),
+    ]);
+    let sent = messages(called);
+    assert_eq!((&sent[1]["content"], &sent[3]["content"]), (&json!("a"), &json!(null)));
+}
+
+#[test]
 fn messages_that_say_nothing_are_left_out() {
     let history = json!([
         user("a"),
