@@ -33,8 +33,8 @@ const CALLS_COMPARED_MAX: usize = 16;
 /// The results with one id.
 #[derive(Default)]
 struct Found<'a> {
-    /// The turn in which each one was, rising, and the result until it is used.
-    results: Vec<(usize, Option<ToolResult<'a>>)>,
+    /// The turn in which each one was, rising, its place there, and the result until it is used.
+    results: Vec<(usize, usize, Option<ToolResult<'a>>)>,
     /// All before this one are used.
     used: usize,
     /// The turns that call with this id, rising.
@@ -50,12 +50,15 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
         return turns;
     }
     let mut found: Names<'a, Found<'a>> = Names::default();
-    for (at, turn) in turns.iter_mut().enumerate() {
+    // Those of each turn, as they were written.
+    let mut orphans: Vec<Vec<Option<Item<'a>>>> = turns.iter().map(|_| Vec::new()).collect();
+    for ((at, turn), orphans) in turns.iter_mut().enumerate().zip(&mut orphans) {
         match turn {
             Turn::User(user) => {
-                for result in std::mem::take(&mut user.results) {
+                for (place, result) in std::mem::take(&mut user.results).into_iter().enumerate() {
+                    orphans.push(None);
                     found.update(result.id.decode(), |known| {
-                        known.results.push((at, Some(result)));
+                        known.results.push((at, place, Some(result)));
                     });
                 }
             }
@@ -86,12 +89,11 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
         }
         answers.push(results);
     }
-    // Those of each turn.
-    let mut orphans: Vec<Vec<Item<'a>>> = turns.iter().map(|_| Vec::new()).collect();
-    for (at, result) in found.take_values().flat_map(|found| found.results) {
-        if let (Some(result), Some(orphans)) = (result, orphans.get_mut(at)) {
+    for (at, place, result) in found.take_values().flat_map(|found| found.results) {
+        let slot = orphans.get_mut(at).and_then(|orphans| orphans.get_mut(place));
+        if let (Some(result), Some(slot)) = (result, slot) {
             warnings.add("tool_result_orphan");
-            orphans.push(Item::Orphan(result));
+            *slot = Some(Item::Orphan(result));
         }
     }
     assemble(turns, answers, orphans)
@@ -171,11 +173,11 @@ impl<'a> Found<'a> {
         // A later call with the same id has the first claim on what follows it.
         let next_call = self.callers.partition_point(|caller| *caller <= at);
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
-        let after = self.results.partition_point(|(turn, _)| *turn <= at);
+        let after = self.results.partition_point(|(turn, ..)| *turn <= at);
         // Of two calls with one id the first was kept: the first result is its own.
         let first_counts = self.repeated.contains(&at);
         let mut taken = None;
-        for (turn, result) in self.results.iter_mut().skip(after) {
+        for (turn, _, result) in self.results.iter_mut().skip(after) {
             if Some(*turn) == answering {
                 let Some(result) = result.take() else { continue };
                 if taken.is_some() {
@@ -198,10 +200,10 @@ impl<'a> Found<'a> {
         if taken.is_some() {
             return taken;
         }
-        while self.results.get(self.used).is_some_and(|(_, result)| result.is_none()) {
+        while self.results.get(self.used).is_some_and(|(.., result)| result.is_none()) {
             self.used = self.used.saturating_add(1);
         }
-        let (turn, result) = self.results.get_mut(self.used)?;
+        let (turn, _, result) = self.results.get_mut(self.used)?;
         if *turn >= at {
             return None;
         }
@@ -214,7 +216,7 @@ impl<'a> Found<'a> {
 fn assemble<'a>(
     turns: Vec<Turn<'a>>,
     answers: Vec<Vec<ToolResult<'a>>>,
-    orphans: Vec<Vec<Item<'a>>>,
+    orphans: Vec<Vec<Option<Item<'a>>>>,
 ) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
     // Results that wait for their turn, and system messages that must not stand before them.
@@ -222,11 +224,15 @@ fn assemble<'a>(
     let mut held = Vec::new();
     // Whether the user spoke last.
     let mut answered = false;
-    for ((turn, results), mut items) in turns.into_iter().zip(answers).zip(orphans) {
+    for ((turn, results), orphans) in turns.into_iter().zip(answers).zip(orphans) {
         match turn {
-            Turn::User(user) => {
+            Turn::User(mut user) => {
                 let results = std::mem::take(&mut waiting);
-                items.extend(user.items);
+                let mut items = Vec::new();
+                for orphan in orphans.into_iter().flatten() {
+                    items.push(orphan);
+                }
+                items.append(&mut user.items);
                 // All that stood here was moved. Servers want the user to begin, the model would go on with
                 // its own words at the end, and in the middle two of its answers would become one.
                 if results.is_empty() && items.is_empty() && !answered {

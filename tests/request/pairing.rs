@@ -187,6 +187,25 @@ fn orphans_become_words_and_the_last_of_two_results_counts() {
 }
 
 #[test]
+fn orphans_stand_as_they_were_written() {
+    let history = json!([
+        assistant(json!([call("toolu_7")])),
+        user(json!([result("toolu_7", "0")])),
+        assistant("a"),
+        user(json!([
+            result("toolu_9", "1"),
+            result("toolu_3", "2"),
+            result("toolu_7", "3"),
+            result("toolu_3", "4"),
+            text("b"),
+        ])),
+    ]);
+    let orphan = |said: &str| text(&format!("[Tool result without a call: {said}]"));
+    let words = json!([orphan("1"), orphan("2"), orphan("3"), orphan("4"), text("b")]);
+    assert_eq!(messages(history)[3], user(words));
+}
+
+#[test]
 fn ids_that_repeat_belong_to_the_call_before_them() {
     let history = json!([
         user("q"),
