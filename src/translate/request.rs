@@ -73,7 +73,8 @@ pub(super) fn translate(
     }
     let messages = std::mem::take(&mut request.messages);
     let only_system = messages.iter().all(|message| message.role == Role::System);
-    let last_says_nothing = messages.last().is_some_and(says_nothing);
+    let last = messages.iter().rfind(|message| message.role != Role::System);
+    let last_says_nothing = last.is_some_and(says_nothing);
     let upstream_mark = thinking::mark(config, upstream);
     let mut history = History::new(messages, profile, &upstream_mark, warnings)?;
     if pairing == Pairing::Repair {
@@ -89,7 +90,8 @@ pub(super) fn translate(
     if only_system {
         return Err(Error::invalid("messages: first message must use the \"user\" role"));
     }
-    if history.turns.is_empty() || last_says_nothing && ends_with_assistant {
+    let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
+    if nobody_speaks || last_says_nothing && ends_with_assistant {
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }
     let prefilled = is_prefilled(&history.turns);

@@ -69,6 +69,28 @@ fn a_last_message_without_a_word_is_refused_and_not_left_out() {
 }
 
 #[test]
+fn a_system_message_is_nothing_to_answer_to() {
+    let system = |words: &str| json!({"role": "system", "content": words});
+    let refusal = "messages: text content blocks must be non-empty";
+    for profile in ["openai", "deepseek"] {
+        let config = config(profile, json!({}), json!({}));
+        let up = |messages: Value| try_with(&config, &whole(json!({"messages": messages}))).0;
+        for nothing in [json!(""), json!([]), json!([text("")])] {
+            for messages in [
+                json!([user(nothing.clone()), system("S")]),
+                json!([user("a"), assistant("b"), user(nothing), system("")]),
+            ] {
+                assert_eq!(up(messages).unwrap_err().message, refusal);
+            }
+        }
+        let prefill = up(json!([user("a"), assistant("b"), system("")])).unwrap().0;
+        assert_eq!(prefill["messages"].as_array().unwrap().len(), 2);
+        let asked = up(json!([user("a"), system("S")])).unwrap().0;
+        assert_eq!(asked["messages"], json!([user("a"), system("S")]));
+    }
+}
+
+#[test]
 fn a_conversation_needs_a_user() {
     let system = json!([{"role": "system", "content": "sys"}]);
     assert_eq!(
