@@ -50,10 +50,12 @@ impl Finish {
     fn of(word: &str) -> Self {
         // Gemini says why: `content_filter: RECITATION`
         let word = word.split_once(':').map_or(word, |(word, _)| word);
-        match &*in_snake_case(word.trim()) {
+        let word = in_snake_case(word.trim());
+        // Google's enumerations are spelled with their name in front.
+        match word.strip_prefix("finish_reason_").unwrap_or(&word) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
-            // Of OpenAI, Messages, Zhipu, Bedrock and Gemini, in this order.
+            // Of OpenAI, Messages, Zhipu, Bedrock, Gemini and Cohere, in this order.
             "content_filter"
             | "refusal"
             | "sensitive"
@@ -64,7 +66,8 @@ impl Finish {
             | "prohibited_content"
             | "blocklist"
             | "spii"
-            | "image_safety" => Self::Refusal,
+            | "image_safety"
+            | "error_toxic" => Self::Refusal,
             "length"
             | "max_tokens"
             | "max_output_tokens"
@@ -207,6 +210,9 @@ mod tests {
             (Some("stop"), at_stop, "stop_sequence"),
             (Some("length"), at_stop, "max_tokens"),
             (Some("stop"), Ending { has_tool_use: true, ..at_stop }, "tool_use"),
+            (Some("FINISH_REASON_MAX_TOKENS"), ending, "max_tokens"),
+            (Some("FINISH_REASON_SAFETY"), ending, "refusal"),
+            (Some("ERROR_TOXIC"), ending, "refusal"),
             (Some("MALFORMED_FUNCTION_CALL"), ending, "end_turn"),
             (Some("whatever"), call, "tool_use"),
         ] {
