@@ -201,7 +201,7 @@ impl Answer {
                     self.machine.warnings.add("upstream_json_repaired");
                     self.read_whole(text.as_bytes(), out)
                 }
-                _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
+                _ => self.settle(Err(unreadable(body, &self.machine.asked))),
             },
             _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
         }
@@ -341,7 +341,7 @@ fn handle_event(
         }
         match item {
             Item::Done => {
-                drop_text(machine, has_more, has_said)?;
+                drop_text(machine, data, has_more, has_said)?;
                 return match messages {
                     Some(messages) if messages.is_complete() => {
                         messages.message_stop(machine, None, out)
@@ -386,13 +386,27 @@ fn handle_event(
             }
         }
     }
-    drop_text(machine, has_more, has_said)
+    drop_text(machine, data, has_more, has_said)
+}
+
+/// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
+/// be a piece of the answer, and is not told.
+fn unreadable(text: &str, asked: &Asked) -> Error {
+    if text.bytes().any(|byte| matches!(byte, b'"' | b'{' | b'}')) {
+        return Error::misbehaved(INVALID_RESPONSE);
+    }
+    error::from_object(text, asked)
 }
 
 /// Leaves out what stood beside the objects of an event, if it did.
-fn drop_text(machine: &mut Machine, has_text: bool, has_objects: bool) -> Result<(), Error> {
+fn drop_text(
+    machine: &mut Machine,
+    data: &str,
+    has_text: bool,
+    has_objects: bool,
+) -> Result<(), Error> {
     if has_text && !has_objects && !machine.is_complete() {
-        return Err(Error::misbehaved(INVALID_RESPONSE));
+        return Err(unreadable(data, &machine.asked));
     }
     if has_text {
         machine.warnings.add("upstream_event_dropped");

@@ -46,7 +46,7 @@ pub(super) struct Decoder {
 pub(super) struct Event<'a> {
     /// Its data, never empty. What is not UTF-8 is replaced.
     pub(super) data: Cow<'a, str>,
-    /// It is called `error`.
+    /// It is called `error` or `exception`.
     pub(super) is_error: bool,
     /// What it is called, where that is an event of the Messages API.
     pub(super) name: Option<&'static str>,
@@ -71,7 +71,7 @@ impl Called {
         } else {
             EVENTS.into_iter().find(|name| name.as_bytes() == value)
         };
-        let is_error = value == b"error";
+        let is_error = value == b"error" || value == b"exception";
         let is_other = !(is_error || name.is_some() || value.is_empty() || value == b"message");
         Self { is_error, name, is_other }
     }

@@ -119,3 +119,29 @@ fn an_error_beside_an_answer_counts_where_the_answer_is_none() {
         assert_eq!(show(&found), "tool_use a w {}; tool_use !upstream_event_dropped");
     }
 }
+
+#[test]
+fn plain_text_in_place_of_an_answer_says_what_failed() {
+    for (said, status) in [
+        ("[ERROR] Net", 502),
+        ("error: Net", 502),
+        ("Internal Server Error", 502),
+        ("Throttling: slow down", 429),
+        ("prompt is too long", 400),
+    ] {
+        for before in [String::new(), sse(&[text("a")], "")] {
+            let found = case().stream(&format!("{before}data: {said}\n\ndata: [DONE]\n\n"));
+            let error = found.error.expect(said);
+            assert_eq!((error.status, &*error.message), (status, said));
+            assert!(!found.out.contains("message_stop"), "{}", found.out);
+        }
+        for stream in [true, false] {
+            let error = case().whole(stream, said).error.expect(said);
+            assert_eq!((error.status, &*error.message), (status, said));
+        }
+    }
+    let found = case().stream("event: exception\ndata: Net\n\n");
+    assert_eq!(found.error.unwrap().message, "Net");
+    let after = format!("{}data: [ERROR] Net\n\n", done(&[text("a"), json!({"finish": "stop"})]));
+    case().gives(&after, "text \"a\"; end_turn");
+}

@@ -216,10 +216,10 @@ fn what_cannot_be_read_is_an_error_and_not_silence() {
         // A piece of the answer may have been in it.
         format!("{a}{{\"choices\":[{{\"delta\":{{\"content\":\"b"),
         format!("{{\"choices\":oops}}{a}"),
-        // Only text, with or without empty objects.
-        "Internal Server Error".to_owned(),
+        // Text with something in it that looks like a part of an answer.
         "Internal Server Error {} [DONE]".to_owned(),
-        "oh no [DONE]".to_owned(),
+        "oh \"no\" [DONE]".to_owned(),
+        "the rest\"}}]}".to_owned(),
     ] {
         let outcome = case().stream(&format!("data: {data}\n\ndata: [DONE]\n\n"));
         let error = outcome.error.expect(&data);
