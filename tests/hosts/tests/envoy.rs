@@ -50,6 +50,8 @@ fn main() -> ExitCode {
         &[
             ("bad_json_never_reaches_the_upstream", bad_json),
             ("a_body_above_the_limit_is_an_anthropic_413", too_large),
+            ("a_body_that_breaks_the_framing_is_an_anthropic_400", broken_framing),
+            ("a_client_of_http_1_0_is_served", http10),
             ("an_upstream_that_dies_in_the_middle_breaks_the_stream", dies_in_the_middle),
             ("an_upstream_that_dies_before_its_body_is_an_anthropic_error", dies_before_its_body),
             ("http2_clients_get_what_http1_clients_get", http2_downstream),
@@ -112,6 +114,41 @@ fn too_large(envoys: &Envoys) {
         let got = envoys.plain().send(&trial("0002", request, events()));
         got.assert_error(413, "request_too_large", "maximum size");
         assert!(got.upstream.is_empty());
+    }
+}
+
+/// What an Envoy answers to bytes that no client library sends.
+fn answer_to(envoys: &Envoys, bytes: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(envoys.plain().address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn broken_framing(envoys: &Envoys) {
+    let head =
+        "POST /v1/messages HTTP/1.1\r\nhost: h\r\nx-api-key: k\r\ntransfer-encoding: chunked";
+    let answer = answer_to(envoys, &format!("{head}\r\n\r\nFFFFFFFFFFFFFFFFF\r\nabc"));
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("invalid_request_error") && answer.contains("broke off"), "{answer}");
+}
+
+fn http10(envoys: &Envoys) {
+    let upstream = Upstream::shared();
+    upstream.expect("0012", events());
+    for stream in [false, true] {
+        let request = messages("0012", stream, "hi");
+        let (body, bytes) = (String::from_utf8_lossy(&request.body), request.body.len());
+        let head = format!("host: h\r\nx-api-key: k\r\ncontent-length: {bytes}\r\n\r\n");
+        let answer = answer_to(envoys, &format!("POST /v1/messages HTTP/1.0\r\n{head}{body}"));
+        // Its end is that of the connection.
+        assert!(answer.split(' ').nth(1) == Some("200"), "{answer}");
+        assert!(answer.to_ascii_lowercase().contains("connection: close"), "{answer}");
+        assert_eq!(answer.ends_with("{\"type\":\"message_stop\"}\n\n"), stream, "{answer}");
+        assert!(answer.contains("Hello") && !answer.contains("chunked"), "{answer}");
     }
 }
 
