@@ -371,7 +371,7 @@ fn old_and_custom_calls_are_calls() {
     let pieces = [call(0, "", "w", ""), call(0, "", "", "{\"a\""), call(0, "", "", ":1}")];
     for second in [&[call(0, "", "w", "{\"a\":1}")][..], &pieces] {
         c.gives(
-            &done(&[&[whole.clone()], second].concat()),
+            &done(&[std::slice::from_ref(&whole), second].concat()),
             "tool_use minted w {\"a\":1}; tool_use",
         );
     }
