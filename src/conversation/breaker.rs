@@ -11,7 +11,8 @@
 //! A turn counts once, however many of its calls fail: the model has learnt nothing between calls
 //! that it made at once. A success that only repeats what is known since a person's words resets nothing, or
 //! two calls in turns could go on for ever as a pair. Everything is read from the request, so each replica comes
-//! to the same verdict, and text that was added to a result is added again in the next request.
+//! to the same verdict, and text that was added to a result is added again in the next request, until all counts
+//! are 0. Then it goes: a tool that works again must not stay forbidden, and what lies before need not be read.
 
 use std::borrow::Cow;
 use std::fmt;

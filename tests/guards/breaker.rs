@@ -124,6 +124,8 @@ fn any_other_success_and_any_word_of_a_person_resets() {
     };
     let reset = other("look", json!({}), "a.txt");
     assert_eq!((reset.header("x-creole-guard"), reset.tools().len()), ("", 2));
+    // The words against it go with the counts.
+    assert!(!reset.sent.to_string().contains("consecutively"), "{}", reset.sent);
     let same_tool = other("shell", json!({"command": "ls", "why": "x"}), "a.txt");
     assert_eq!(same_tool.header("x-creole-guard"), "");
     let failing = other("look", json!({}), "Error: no such place");
@@ -131,7 +133,9 @@ fn any_other_success_and_any_word_of_a_person_resets() {
 
     let mut messages = shells(8);
     messages.push(user("I have fixed the shell. Again."));
-    assert_eq!(sent(&messages, &shell(), json!({})).header("x-creole-guard"), "");
+    let person = sent(&messages, &shell(), json!({}));
+    assert_eq!(person.header("x-creole-guard"), "");
+    assert!(!person.sent.to_string().contains("consecutively"), "{}", person.sent);
     // Claude Code's reminders are no person.
     let mut messages = shells(3);
     let reminder = json!({"type": "text", "text": "<system-reminder>\nTodo\n</system-reminder>"});
