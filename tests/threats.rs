@@ -141,7 +141,6 @@ fn path_confusion() {
         "/v1/..%5Cadmin",
         "/v1/x%2f..%2f..%2fadmin",
         "/v1/%252e%252e/admin",
-        "/v1/%2%65./admin",
         "/v1/..;a=b/admin",
         "/v1/..#x",
         "/v1/..%3fx",
@@ -153,7 +152,7 @@ fn path_confusion() {
         "files",
         "",
     ] {
-        assert_eq!(creole::passed_path(path, "/team"), None, "{path}");
+        assert_eq!(creole::passed_path(path), None, "{path}");
     }
     for path in [
         "/files",
@@ -165,7 +164,7 @@ fn path_confusion() {
         "/",
     ] {
         let client = ["/v1", path].concat();
-        assert_eq!(creole::passed_path(&client, "/team"), Some(["/team", path].concat()));
+        assert_eq!(creole::passed_path(&client), Some(path));
     }
 }
 

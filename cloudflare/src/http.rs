@@ -84,9 +84,8 @@ pub(crate) fn reason(error: &JsValue) -> &'static str {
         (&["certificate", "tls", "ssl", "handshake"], "TLS: the connection is not trusted"),
         (&["refused"], "the connection was refused"),
         (&["timed out", "timeout"], "the connection timed out"),
-        // workerd says so of a connection that was refused as well.
-        (&["lost"], "the connection was refused or lost"),
-        (&["disconnect", "reset", "closed"], "it closed the connection before it answered"),
+        // workerd calls one that was refused lost.
+        (&["lost", "disconnect", "reset", "closed"], "the connection was refused or lost"),
     ] {
         if words::has_any(&text, any) {
             return reason;

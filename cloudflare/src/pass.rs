@@ -14,17 +14,18 @@ use crate::live::{self, Live};
 
 pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let url = request.url();
-    let path = http::path_and_query(&url);
-    let upstream = live.exchange.config().upstreams.values().next();
-    let found = upstream
-        .and_then(|upstream| Some((upstream, creole::passed_path(path, &upstream.base_path)?)));
-    let Some((upstream, path)) = found else { return live.fail(Failure::NoRoute) };
-    let target = [upstream.url.as_str(), &path].concat();
+    let rest = creole::passed_path(http::path_and_query(&url));
+    let (Some(rest), Some(upstream)) = (rest, live.exchange.config().upstreams.values().next())
+    else {
+        return live.fail(Failure::NoRoute);
+    };
+    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
     let name = upstream.name.clone();
     let headers = http::headers(&http::list(request.headers()));
-    let _ = headers.delete("host");
-    // The runtime has answered a client that waits for 100.
-    let _ = headers.delete("expect");
+    // The runtime sets the one, and has answered a client that waits for 100.
+    for name in ["host", "expect"] {
+        let _ = headers.delete(name);
+    }
     set_key(&headers, upstream);
     // Nothing is cut by hand: the runtime ends both sides together.
     let signal = AbortController::default().signal();

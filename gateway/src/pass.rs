@@ -25,11 +25,12 @@ pub(crate) async fn pass(
     body: Incoming,
 ) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let upstream = live.exchange.config().upstreams.values().next();
-    let found = upstream
-        .and_then(|upstream| Some((upstream, creole::passed_path(path, &upstream.base_path)?)));
-    let Some((upstream, path)) = found else { return live.fail(Failure::NoRoute) };
-    let target = [upstream.url.as_str(), &path].concat();
+    let (Some(rest), Some(upstream)) =
+        (creole::passed_path(path), live.exchange.config().upstreams.values().next())
+    else {
+        return live.fail(Failure::NoRoute);
+    };
+    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
     let name = upstream.name.clone();
     let mut sent = head.headers;
     headers::remove_hop_by_hop(&mut sent);

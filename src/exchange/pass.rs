@@ -1,39 +1,44 @@
-//! Where a request goes that is not ours and passes untouched, with the upstream's key.
+//! What of a client's path goes to an upstream where a request is not ours and passes untouched.
 
-/// The path at an upstream with this `base_path`, query included, for what a client asks below `/v1/`.
+/// The part below `/v1`, query included, which is the client's base path as the upstream has its own.
 ///
-/// Nothing where it would lead elsewhere: the key must not open what is beside the base path. Servers
-/// differ in what separates segments and in how often they decode them, so each way to read the path
-/// counts.
+/// Nothing where a server might be led out of its base path: the key must not open what is beside it.
+/// Servers differ in what separates segments and in how often they decode them, so each way to read
+/// the path counts.
 #[must_use]
-pub fn passed_path(path: &str, base_path: &str) -> Option<String> {
-    // `/v1` is the client's base path; the upstream has its own.
-    let rest = path.strip_prefix("/v1").filter(|rest| rest.starts_with('/'))?;
-    (!has_dots(rest)).then(|| [base_path, rest].concat())
+pub fn passed_path(path: &str) -> Option<&str> {
+    path.strip_prefix("/v1").filter(|rest| rest.starts_with('/') && !has_dots(rest))
 }
 
 /// Whether a segment is `.` or `..`, for some server.
 fn has_dots(path: &str) -> bool {
-    let mut decoded = Vec::new();
-    for byte in path.bytes().take_while(|byte| *byte != b'?') {
-        decoded.push(byte);
-        while let [before @ .., b'%', high, low] = &decoded[..]
-            && let (Some(high), Some(low)) = (hex(*high), hex(*low))
+    let mut rest = path.as_bytes().iter();
+    // Its last four bytes, none of which is zero.
+    let mut segment = 0u32;
+    while let Some(byte) = rest.next()
+        && *byte != b'?'
+    {
+        let mut letter = char::from(*byte);
+        // Another `%` may come of it, and is decoded again.
+        while letter == '%'
+            && let [high, low, after @ ..] = rest.as_slice()
+            && let (Some(high), Some(low)) =
+                (char::from(*high).to_digit(16), char::from(*low).to_digit(16))
         {
-            let start = before.len();
-            decoded.truncate(start);
-            decoded.push(high << 4 | low);
+            letter = char::from_u32(high << 4 | low).unwrap_or_default();
+            rest = after.iter();
+        }
+        if !matches!(letter, '\0'..=' ' | '/' | '\\' | ';' | '?' | '#') {
+            segment = segment << 8 | u32::from(letter);
+        } else if is_dots(segment) {
+            return true;
+        } else {
+            segment = 0;
         }
     }
-    decoded
-        .split(|byte| matches!(byte, 0..=b' ' | b'/' | b'\\' | b';' | b'?' | b'#'))
-        .any(|segment| matches!(segment, b"." | b".."))
+    is_dots(segment)
 }
 
-fn hex(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit & 15),
-        b'a'..=b'f' | b'A'..=b'F' => Some((digit & 15).wrapping_add(9)),
-        _ => None,
-    }
+fn is_dots(segment: u32) -> bool {
+    matches!(segment, 0x2e | 0x2e2e)
 }

@@ -17,12 +17,12 @@ pub(crate) fn pass(
     stream: &InputStream,
     out: ResponseOutparam,
 ) {
+    let rest = creole::passed_path(&live.request.path);
     let target = live.exchange.config().upstreams.values().next().cloned();
-    let found = target.and_then(|target| {
-        let path = creole::passed_path(&live.request.path, &target.base_path)?;
-        Some((target, path))
-    });
-    let Some((target, path)) = found else { return live.fail(Failure::NoRoute, out) };
+    let (Some(rest), Some(target)) = (rest, target) else {
+        return live.fail(Failure::NoRoute, out);
+    };
+    let path = format!("{}{rest}", target.base_path);
     let mut list = headers::end_to_end(list);
     list.retain(|(name, _)| name != "host");
     headers::set_key(&mut list, &target);
