@@ -106,6 +106,16 @@ async fn an_upstream_that_cannot_be_reached_is_a_502_that_names_no_address() {
 }
 
 #[tokio::test]
+async fn a_refusal_of_any_length_is_told() {
+    // Longer than all that an isolate may hold.
+    let text: &str = Box::leak("no memory ".repeat(3 << 20).into_boxed_str());
+    let upstream = Upstream::answering(500, "text/plain", text).await;
+    let worker = Worker::start(&upstream.url(), "{}");
+    let got = post(&worker, "/v1/messages", messages(true)).await;
+    got.assert_error(500, "api_error", "no memory");
+}
+
+#[tokio::test]
 async fn a_redirection_is_an_answer_and_is_not_followed() {
     let elsewhere = Upstream::answering(200, "text/plain", "no").await;
     let target = format!("http://{}/", elsewhere.address);
