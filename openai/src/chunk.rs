@@ -44,7 +44,7 @@ pub struct Choice<'a> {
     pub finish_reason: Option<Str<'a>>,
     /// The stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
     pub stop_sequence: Option<Str<'a>>,
-    /// The raw `error` of a router such as OpenRouter.
+    /// The raw `error` of a router such as OpenRouter, from wherever it puts it.
     pub error: Option<&'a str>,
     usage: Option<Usage>,
 }
@@ -64,6 +64,8 @@ pub struct Delta<'a> {
     pub is_thought: bool,
     /// `finish_reason`, where a server puts it here.
     finish_reason: Option<Str<'a>>,
+    /// The raw `error`, where a server puts it here.
+    error: Option<&'a str>,
     /// `reasoning_details`
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
@@ -276,26 +278,29 @@ impl<'a> Choice<'a> {
                     matched = reader.string_or_skip()?.filter(|text| !text.is_empty())
                 }
                 "usage" => choice.usage = Usage::read(reader)?,
-                "error" => {
-                    let raw = reader.skip()?;
-                    choice.error = says_something(raw).then_some(raw);
+                "error" => choice.error = something(reader)?,
+                "tool_calls" | "tool_call" | "function_call" => {
+                    dropped |= says_something(reader.skip()?);
                 }
-                "tool_calls" => dropped = says_something(reader.skip()?),
                 _ => drop(reader.skip()?),
             }
         }
         if dropped {
-            let delta = choice.message.as_mut().or(choice.delta.as_mut());
-            delta.into_iter().for_each(|delta| delta.content_dropped = true);
+            let delta = match &mut choice.message {
+                Some(message) => message,
+                None => choice.delta.get_or_insert_default(),
+            };
+            delta.content_dropped = true;
         }
         choice.stop_sequence = choice.stop_sequence.or(matched);
-        let of_delta = |delta: &Option<Delta<'a>>| delta.as_ref()?.finish_reason;
-        choice.finish_reason = choice
-            .finish_reason
-            .or_else(|| of_delta(&choice.delta))
-            .or_else(|| of_delta(&choice.message));
+        for delta in [&choice.delta, &choice.message].into_iter().flatten() {
+            choice.finish_reason = choice.finish_reason.or(delta.finish_reason);
+            choice.error = choice.error.or(delta.error);
+        }
         // A server for completions answers on the path for chats.
-        if let (None, None, Some(text)) = (&choice.delta, &choice.message, completion) {
+        if let (None, Some(text)) = (&choice.delta, completion)
+            && choice.message.as_ref().is_none_or(Delta::is_empty)
+        {
             choice.delta = Some(Delta::of_text(text));
         }
         Ok(())
@@ -324,14 +329,17 @@ impl<'a> Delta<'a> {
             return Ok(());
         }
         let delta = slot.insert(Self::default());
-        let mut plain = None;
+        let (mut plain, mut thoughts, mut blocks, mut refused) = (None, None, None, None);
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "reasoning_content" => {
-                    delta.reasoning_content = reasoning(reader, &mut delta.content_dropped)?;
+                    delta.reasoning_content = text_or(reader, &mut thoughts)?;
                 }
-                "reasoning" => delta.reasoning = reasoning(reader, &mut delta.content_dropped)?,
-                "reasoning_text" => delta.reasoning_text = text(reader)?,
+                "reasoning" => delta.reasoning = text_or(reader, &mut thoughts)?,
+                "reasoning_text" => delta.reasoning_text = text_or(reader, &mut thoughts)?,
+                "reasoning_details" if reader.kind()? == Kind::String => {
+                    thoughts = thoughts.or(something(reader)?);
+                }
                 "reasoning_details" => {
                     // Some send a single one without the list around it.
                     if reader.kind()? == Kind::Array {
@@ -343,47 +351,66 @@ impl<'a> Delta<'a> {
                         Detail::read(reader, &mut delta.reasoning_details)?;
                     }
                 }
-                "thinking" => delta.thinking = text(reader)?,
+                "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
+                // LiteLLM repeats in them what stands in `reasoning_content`.
+                "thinking_blocks" => blocks = Some(reader.skip()?),
                 "extra_content" => delta.is_thought = read_google(reader)?.1,
                 "finish_reason" => delta.finish_reason = finish(reader)?,
+                "error" => delta.error = something(reader)?,
                 "content" => {
                     // Of equal names the last one counts, here as in any list.
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content)?;
                 }
                 "text" => plain = text(reader)?,
-                "refusal" => delta.refusal = text(reader)?,
+                "refusal" => delta.refusal = text_or(reader, &mut refused)?,
                 "tool_calls" => {
                     delta.tool_calls = Few::default();
                     // Some servers send a single call without the list around it.
                     if reader.kind()? == Kind::Object {
                         delta.tool_calls.add().read(reader)?;
-                    } else if reader.array_or_skip()? {
+                    } else if reader.kind()? == Kind::Array {
+                        reader.begin_array()?;
                         while reader.next_element()? {
                             if reader.kind()? == Kind::Object {
                                 delta.tool_calls.add().read(reader)?;
                             } else {
-                                reader.skip()?;
+                                delta.content_dropped |= says_something(reader.skip()?);
                             }
                         }
-                    }
-                }
-                "function_call" => {
-                    if reader.kind()? == Kind::Object {
-                        delta.function_call.insert(ToolCall::default()).read(reader)?;
                     } else {
-                        reader.skip()?;
+                        delta.content_dropped |= says_something(reader.skip()?);
                     }
                 }
-                // Of kinds that a Messages client cannot be shown.
-                "images" | "audio" => delta.content_dropped |= says_something(reader.skip()?),
+                "function_call" if reader.kind()? == Kind::Object => {
+                    delta.function_call.insert(ToolCall::default()).read(reader)?;
+                }
+                // Of kinds that a Messages client cannot be shown, or in shapes that no server is known for.
+                "images" | "audio" | "tool_call" | "function_call" => {
+                    delta.content_dropped |= says_something(reader.skip()?);
+                }
                 _ => drop(reader.skip()?),
             }
         }
         if let Some(text) = plain.filter(|_| delta.content.is_empty()) {
             delta.content.push(Part::Text(text));
         }
+        if let Some(raw) = thoughts.or(blocks) {
+            delta.content_dropped |= !delta.think(raw)? && thoughts.is_some();
+        }
+        delta.content_dropped |= refused.is_some();
         Ok(())
+    }
+
+    /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.
+    #[inline(never)]
+    fn think(&mut self, raw: &'a str) -> Result<bool, Error> {
+        let mut parts = Few::default();
+        read_thinking(raw, Part::Reasoning, &mut parts)?;
+        let says = !parts.is_empty();
+        self.content.iter().for_each(|part| parts.push(*part));
+        self.content = parts;
+        Ok(says)
     }
 
     fn answers(&self) -> bool {
@@ -409,17 +436,21 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Reads a text of reasoning; of a list of them the first. Says whether something else is lost.
-fn reasoning<'a>(reader: &mut Reader<'a>, dropped: &mut bool) -> Result<Option<Str<'a>>, Error> {
+/// Reads a text; a list or an object that says something goes to `other`.
+fn text_or<'a>(
+    reader: &mut Reader<'a>,
+    other: &mut Option<&'a str>,
+) -> Result<Option<Str<'a>>, Error> {
     if !matches!(reader.kind()?, Kind::Array | Kind::Object) {
         return text(reader);
     }
-    let raw = reader.skip()?;
-    let mut texts = Few::default();
-    read_thinking(&mut Reader::new(raw, 128), &mut texts)?;
-    let first = texts.iter().copied().next();
-    *dropped |= texts.iter().nth(1).is_some() || first.is_none() && says_something(raw);
-    Ok(first)
+    *other = other.or(something(reader)?);
+    Ok(None)
+}
+
+/// Reads a value that says something.
+fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
+    Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
 }
 
 /// Reads a `finish_reason`, which SGLang's own form has in an object; the word `null` counts as absent, as

@@ -54,8 +54,8 @@ fn says(raw: &str) -> bool {
 #[inline(never)]
 fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
-    let mut others = false;
-    let mut thinking = Few::default();
+    let (mut others, mut lost) = (false, false);
+    let mut thinking = None;
     reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
         match key.raw() {
@@ -64,11 +64,12 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
                 let value = json::member(reader.skip()?, "value");
                 plain = value.and_then(|value| Reader::new(value, 1).string().ok());
             }
-            "text" => plain = text(reader)?,
+            "text" if reader.kind()? == Kind::String => plain = text(reader)?,
+            "text" => lost = says(reader.skip()?),
             "content" if reader.kind()? == Kind::String => content = text(reader)?,
             "refusal" => refusal = text(reader)?,
             // Texts again; nothing else can be inside.
-            "thinking" | "summary" | "reasoning" => read_thinking(reader, &mut thinking)?,
+            "thinking" | "summary" | "reasoning" => thinking = Some(reader.skip()?),
             _ => others |= says(reader.skip()?),
         }
     }
@@ -78,16 +79,15 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
             if let Some(text) = plain {
                 parts.push(Part::Text(text));
             }
-            return Ok(kind.is_none() && plain.is_none() && others);
+            return Ok(plain.is_none() && (kind.is_none() && others || lost));
         }
-        Some("thinking") => {
-            for text in thinking.iter() {
-                parts.push(Part::Thinking(*text));
+        Some(kind @ ("thinking" | "reasoning")) => {
+            let part = if kind == "thinking" { Part::Thinking } else { Part::Reasoning };
+            if let Some(raw) = thinking {
+                read_thinking(raw, part, parts)?;
             }
-        }
-        Some("reasoning") => {
-            for text in thinking.iter().copied().chain(plain) {
-                parts.push(Part::Reasoning(text));
+            if let Some(text) = plain {
+                parts.push(part(text));
             }
         }
         Some("refusal") => {
@@ -100,35 +100,45 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
     Ok(false)
 }
 
-/// Reads texts: a string, or a list of strings and of parts with a `text`.
+/// Reads texts, each as a part of its own: a string, an object with a `text` (or a `thinking`, as blocks of the
+/// Messages API), or a list of both.
 #[inline(never)]
 pub(crate) fn read_thinking<'a>(
-    reader: &mut Reader<'a>,
-    texts: &mut Few<Str<'a>>,
+    raw: &'a str,
+    part: fn(Str<'a>) -> Part<'a>,
+    parts: &mut Few<Part<'a>>,
 ) -> Result<(), Error> {
-    if reader.kind()? == Kind::String {
-        if let Some(text) = text(reader)? {
-            texts.push(text);
-        }
-        return Ok(());
+    let reader = &mut Reader::new(raw, 128);
+    if reader.kind()? != Kind::Array {
+        return read_thought(reader, part, parts);
     }
-    if !reader.array_or_skip()? {
-        return Ok(());
-    }
+    reader.begin_array()?;
     while reader.next_element()? {
-        if reader.kind()? == Kind::String {
-            if let Some(text) = text(reader)? {
-                texts.push(text);
-            }
-        } else if reader.object_or_skip()? {
-            while let Some(key) = reader.next_key()? {
-                if key.raw() != "text" {
-                    reader.skip()?;
-                } else if let Some(text) = text(reader)? {
-                    texts.push(text);
-                }
+        read_thought(reader, part, parts)?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn read_thought<'a>(
+    reader: &mut Reader<'a>,
+    part: fn(Str<'a>) -> Part<'a>,
+    parts: &mut Few<Part<'a>>,
+) -> Result<(), Error> {
+    let mut said = None;
+    if reader.kind()? == Kind::String {
+        said = text(reader)?;
+    } else if reader.object_or_skip()? {
+        while let Some(key) = reader.next_key()? {
+            if matches!(key.raw(), "text" | "thinking") {
+                said = text(reader)?.or(said);
+            } else {
+                reader.skip()?;
             }
         }
+    }
+    if let Some(text) = said {
+        parts.push(part(text));
     }
     Ok(())
 }
@@ -182,11 +192,11 @@ mod tests {
             r#"{"content":"Hi","images":[{"image_url":{"url":"data:"}}]}"#,
             r#"{"content":"Hi","audio":{"data":"UklG"}}"#,
             r#"{"content":"Hi","reasoning":{"a":"hm"}}"#,
-            r#"{"content":"Hi","reasoning":["a","b"]}"#,
         ] {
             assert_eq!(read(lost), ("Text(\"Hi\")".to_owned(), true), "{lost}");
         }
         assert!(read(r#"[{"content":"Hi"}]"#).1 && !read(r#"{"images":[],"audio":{}}"#).1);
+        assert!(!read(r#"{"reasoning_details":"","thinking_blocks":null,"refusal":{}}"#).1);
         let part = r#"{"content":[{"type":"reasoning","reasoning":"hm"}]}"#;
         assert_eq!(read(part), ("Reasoning(\"hm\")".to_owned(), false));
         let beside = r#"{"choices":[{"message":{"content":"Hi"},"tool_calls":[{"id":"c"}]}]}"#;

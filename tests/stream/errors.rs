@@ -121,6 +121,24 @@ fn an_error_beside_an_answer_counts_where_the_answer_is_none() {
 }
 
 #[test]
+fn an_error_inside_a_delta_or_a_message_is_one() {
+    let error = json!({"code": 429, "message": "slow"});
+    let chunk = |key: &str, error: &Value| json!({"choices": [{key: {"content": "", "error": error}, "finish_reason": "stop"}]});
+    for key in ["delta", "message"] {
+        let found = case().stream(&done(&[text("He"), chunk(key, &error)]));
+        assert_eq!(show(&found), "429 rate_limit_error", "{key}");
+        assert_eq!(found.error.unwrap().message, "slow");
+        for stream in [true, false] {
+            let found = case().whole(stream, &chunk(key, &error).to_string());
+            assert_eq!(show(&found), "429 rate_limit_error", "{key}");
+        }
+        for none in [json!(null), json!({}), json!("")] {
+            case().gives(&done(&[text("He"), chunk(key, &none)]), "text \"He\"; end_turn");
+        }
+    }
+}
+
+#[test]
 fn plain_text_in_place_of_an_answer_says_what_failed() {
     for (said, status) in [
         ("[ERROR] Net", 502),

@@ -27,3 +27,81 @@ fn the_input_of_a_call_is_read_under_other_names() {
         }
     }
 }
+
+#[test]
+fn reasoning_may_be_a_list_of_texts_or_an_object() {
+    for name in ["reasoning", "reasoning_content", "reasoning_text", "thinking"] {
+        for texts in [
+            json!([{"type": "text", "text": "Hm"}, {"type": "text", "text": "m."}]),
+            json!(["Hm", "m."]),
+            json!([{"text": "Hmm."}]),
+            json!({"text": "Hmm."}),
+        ] {
+            both(
+                &json!({"content": "Hi", name: texts}),
+                "thinking \"Hmm.\", text \"Hi\"; end_turn",
+            );
+        }
+    }
+    for delta in [
+        json!({"thinking_blocks": [{"type": "thinking", "thinking": "Hmm.", "signature": "s"}]}),
+        json!({"reasoning_details": "Hmm."}),
+        json!({"content": [{"type": "thinking", "text": "Hmm."}]}),
+        json!({"content": [{"type": "thinking", "content": "Hmm."}]}),
+        // What comes twice counts once.
+        json!({"reasoning_content": "Hmm.", "thinking_blocks": [{"thinking": "Hmm."}]}),
+        json!({"reasoning": ["Hmm."], "thinking": ["Hmm."]}),
+    ] {
+        both(&delta, "thinking \"Hmm.\"; end_turn");
+    }
+    let signature =
+        json!({"content": "Hi", "thinking_blocks": [{"thinking": "", "signature": "s"}]});
+    both(&signature, "text \"Hi\"; end_turn");
+    // In a stream as in one message.
+    let chunk = |text: &str| json!({"reasoning": [{"text": text}]});
+    case().gives(&done(&[chunk("Hm"), chunk("m.")]), "thinking \"Hmm.\"; end_turn");
+}
+
+#[test]
+fn what_is_in_no_shape_that_is_read_is_counted() {
+    for lost in [
+        json!({"refusal": {"reason": "no"}}),
+        json!({"reasoning": {"a": "Hmm."}}),
+        json!({"content": [{"type": "text", "text": 5}]}),
+        json!({"tool_calls": "[{\"name\":\"w\"}]"}),
+        json!({"tool_calls": [[{"name": "w"}]]}),
+        json!({"tool_calls": ["w"]}),
+        json!({"tool_call": {"name": "w"}}),
+        json!({"function_call": "w"}),
+        json!({"function_call": [{"name": "w"}]}),
+    ] {
+        let mut delta = lost.clone();
+        both(&delta, "; end_turn !content_dropped");
+        if lost.get("content").is_none() {
+            delta["content"] = json!("Hi");
+            both(&delta, "text \"Hi\"; end_turn !content_dropped");
+        }
+    }
+    for nothing in [
+        json!({"refusal": {}, "reasoning": [], "thinking": {}, "thinking_blocks": []}),
+        json!({"tool_calls": "", "function_call": []}),
+        json!({"tool_calls": [null, {}], "tool_call": null}),
+    ] {
+        let mut delta = nothing.clone();
+        delta["content"] = json!("Hi");
+        both(&delta, "text \"Hi\"; end_turn");
+    }
+    for name in ["tool_calls", "tool_call", "function_call"] {
+        let beside = json!({"choices": [{"message": {"content": "Hi"}, name: [{"name": "w"}]}]});
+        let whole = case().whole(false, &beside.to_string());
+        assert_eq!(show(&whole), "text \"Hi\"; end_turn !content_dropped", "{name}");
+    }
+}
+
+#[test]
+fn a_text_beside_an_empty_message_is_the_answer() {
+    let body = json!({"choices": [{"message": {"content": ""}, "text": "Hi"}]}).to_string();
+    for stream in [true, false] {
+        assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn");
+    }
+}
