@@ -264,11 +264,14 @@ impl ToolInput {
                 || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
     }
 
-    /// Whether this and `text` together cannot be JSON.
+    /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
     pub(super) fn excludes(&self, text: &str) -> bool {
-        let mut scan = self.reading.scan.clone();
+        let Reading { text: before, scan } = &self.reading;
+        let is_cumulative =
+            scan.starts_object() && !scan.is_broken() && text.starts_with(before.as_str());
+        let mut scan = scan.clone();
         scan.feed(text);
-        self.has_text() && scan.is_broken()
+        self.has_text() && scan.is_broken() && !is_cumulative
     }
 
     /// Whether it is `{}`, which another input can replace.

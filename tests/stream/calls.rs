@@ -164,6 +164,16 @@ fn a_call_may_follow_an_input_whose_fragments_repeat_it_from_the_start() {
         chunks.extend(rest);
         c.gives(&done(&chunks), both);
     }
+    // All of it so far each time, whatever its id.
+    for index in [without_index, |chunk| chunk] {
+        let whole = ["{\"c\"", "{\"c\":", "{\"c\":1}"];
+        let chunks: Vec<Value> = ["call_a", "call_b", "call_c"]
+            .iter()
+            .zip(whole)
+            .map(|(id, input)| index(call(0, id, "w", input)))
+            .collect();
+        c.gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
+    }
     // What only looks like it goes on, whatever its id.
     c.gives(
         &done(&[
