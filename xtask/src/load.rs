@@ -168,12 +168,12 @@ fn plain_envoy(setting: &Setting, children: &mut Children) -> Result<SocketAddr>
 }
 
 fn draining_envoy(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
-    setup::target("wasm32-wasip1")?;
+    setup::target(setup::WASI)?;
     let sources = sources().join("drain");
     let target = workspace::root().join("target/load-drain");
     step("building the filter that drains and emits", || {
         let mut cargo = workspace::cargo(["build", "--release", "--locked", "--quiet"]);
-        cargo.args(["--target", "wasm32-wasip1"]).current_dir(&sources);
+        cargo.args(["--target", setup::WASI]).current_dir(&sources);
         setup::run(cargo.env("CARGO_TARGET_DIR", &target))
     })?;
     let filter = target.join("wasm32-wasip1/release/creole_load_drain.wasm");

@@ -49,12 +49,13 @@ pub(crate) const NPM: Tool =
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
 
+/// The target of programs for WASI: of the core's tests in WebAssembly, and of filters that tests and the load
+/// harness compare ours with.
+pub(crate) const WASI: &str = "wasm32-wasip1";
+
 /// Everything.
 pub(crate) fn all() -> Result<()> {
-    for artefact in crate::build::ARTEFACTS {
-        target(artefact.target)?;
-    }
-    target(crate::worker::TARGET)?;
+    targets()?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
     python_with_wasmtime()?;
     wasm_opt()?;
@@ -62,6 +63,15 @@ pub(crate) fn all() -> Result<()> {
         eprintln!("ready: {}", program.display());
     }
     Ok(())
+}
+
+/// Every target that something here is compiled for.
+pub(crate) fn targets() -> Result<()> {
+    for artefact in crate::build::ARTEFACTS {
+        target(artefact.target)?;
+    }
+    target(crate::worker::TARGET)?;
+    target(WASI)
 }
 
 /// A target of the Rust toolchain in use.

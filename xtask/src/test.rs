@@ -19,7 +19,7 @@ use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
 use crate::hosts::Host;
-use crate::{clients, operate, size, templates, worker, workspace};
+use crate::{clients, operate, setup, size, templates, worker, workspace};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -140,7 +140,7 @@ fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", "wasm32-wasip1"])),
+        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", setup::WASI])),
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
         ("examples of core", Work::Cargo(&["test", "--doc"])),
