@@ -122,7 +122,7 @@ impl<'a> Chunk<'a> {
     pub fn fill(&mut self, text: &'a str, depth_max: u32) -> Result<(), Error> {
         let mut reader = Reader::new(text, depth_max);
         let (chunk, reader) = (self, &mut reader);
-        let mut other_usage = None;
+        let (mut other_usage, mut finish_reason) = (None, None);
         let (mut complains, mut succeeded, mut refused) = (false, false, false);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
@@ -146,6 +146,7 @@ impl<'a> Chunk<'a> {
                     }
                 }
                 "usage" => chunk.usage = Usage::read(reader)?,
+                "finish_reason" => finish_reason = finish(reader)?,
                 "x_groq" => {
                     if reader.object_or_skip()? {
                         while let Some(key) = reader.next_key()? {
@@ -194,6 +195,10 @@ impl<'a> Chunk<'a> {
         chunk.complains = complains && !succeeded;
         chunk.failed |= chunk.complains && refused;
         chunk.failed |= chunk.kind.is_some_and(|kind| kind.raw() == "error");
+        // A server with one choice puts it beside the list.
+        if let (Some(word), Some(choice)) = (finish_reason, chunk.choices.last_mut()) {
+            choice.finish_reason.get_or_insert(word);
+        }
         let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
         chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
         Ok(())
@@ -453,13 +458,22 @@ fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
 }
 
-/// Reads a `finish_reason`, which SGLang's own form has in an object; the word `null` counts as absent, as
-/// null does.
+/// Reads a `finish_reason`. SGLang's own form has it in an object, and some servers in a list; the word
+/// `null` counts as absent, as null does.
 fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
-    let word = if reader.kind()? == Kind::Object {
-        json::member(reader.skip()?, "type").and_then(|word| Reader::new(word, 1).string().ok())
-    } else {
-        filled(reader)?
+    let word = match reader.kind()? {
+        Kind::Object => {
+            json::member(reader.skip()?, "type").and_then(|word| Reader::new(word, 1).string().ok())
+        }
+        Kind::Array => {
+            reader.begin_array()?;
+            let mut last = None;
+            while reader.next_element()? {
+                last = filled(reader)?.or(last);
+            }
+            last
+        }
+        _ => filled(reader)?,
     };
     Ok(word.filter(|word| word.raw() != "null"))
 }
@@ -510,6 +524,21 @@ mod tests {
         assert!(delta.content.is_empty() && delta.reasoning.is_none());
         let call = delta.tool_calls.iter().next().unwrap();
         assert_eq!((call.index, call.id, call.arguments), (Some(0), None, Arguments::None));
+    }
+
+    #[test]
+    fn a_finish_reason_may_stand_beside_the_choices_or_in_a_list() {
+        for text in [
+            r#"{"choices":[{"index":0,"delta":{}}],"finish_reason":"stop"}"#,
+            r#"{"finish_reason":"stop","choices":[{"index":0},{"index":1,"finish_reason":null}]}"#,
+            r#"{"choices":[{"finish_reason":"stop"}],"finish_reason":"length"}"#,
+            r#"{"choices":[{"finish_reason":["stop"]}]}"#,
+            r#"{"choices":[{"finish_reason":[null,"stop",""]}]}"#,
+        ] {
+            let chunk = Chunk::read(text, 128).unwrap();
+            let word = chunk.choices.iter().filter_map(|choice| choice.finish_reason).last();
+            assert_eq!(word.map(|word| word.raw()), Some("stop"), "{text}");
+        }
     }
 
     #[test]

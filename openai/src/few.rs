@@ -40,6 +40,11 @@ impl<T> Few<T> {
         }
     }
 
+    /// The last one.
+    pub fn last_mut(&mut self) -> Option<&mut T> {
+        self.rest.last_mut().or(self.first.as_mut())
+    }
+
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
