@@ -5,7 +5,7 @@
 
 use super::machine::{Block, Machine};
 use super::thinking::Thinking;
-use super::tool_input::ToolInput;
+use super::tool_input::{Compared, ToolInput};
 use crate::asked::{self, Tools};
 use crate::error::Error;
 use crate::openai::{Arguments, ToolCall};
@@ -102,14 +102,13 @@ impl Call {
             }
     }
 
-    /// Whether its input is complete, and that of `entry` is another one.
-    fn has_other_input(&self, entry: &ToolCall<'_>) -> bool {
-        match entry.arguments {
-            _ if !self.input.is_object() => false,
-            Arguments::None => false,
-            Arguments::Text(text) => self.input.is_other_object(&text.decode()),
-            Arguments::Json(raw) => self.input.is_other_object(raw),
-        }
+    /// What `entry` has to say to an input that is complete; `None` while it is not.
+    fn compare(&self, entry: &ToolCall<'_>) -> Option<Compared> {
+        self.input.is_object().then(|| match entry.arguments {
+            Arguments::None => Compared::Nothing,
+            Arguments::Text(text) => self.input.compare(&text.decode()),
+            Arguments::Json(raw) => self.input.compare(raw),
+        })
     }
 
     /// Notes what a fragment repeats, unless it is the first one or comes after the input.
@@ -124,23 +123,13 @@ impl Call {
 
     /// Whether its input is complete, and `entry` has nothing but white space or the same once more.
     fn is_only_repeated(&self, entry: &ToolCall<'_>) -> bool {
-        self.input.is_object()
-            && match entry.arguments {
-                Arguments::None => true,
-                Arguments::Text(text) => text.is_blank() || self.input.is_same(&text.decode()),
-                Arguments::Json(raw) => self.input.is_same(raw),
-            }
+        matches!(self.compare(entry), Some(Compared::Nothing | Compared::Same))
     }
 
     /// Whether an entry with the call's name begins another one, since no fragment had it again.
     fn is_named_anew(&self, entry: &ToolCall<'_>) -> bool {
         let Habit { named, nameless, .. } = self.habit;
-        let says_same = || match entry.arguments {
-            Arguments::None => false,
-            Arguments::Text(text) => !text.is_blank() && self.is_only_repeated(entry),
-            Arguments::Json(_) => self.is_only_repeated(entry),
-        };
-        nameless && !named && !says_same()
+        nameless && !named && self.compare(entry) != Some(Compared::Same)
     }
 
     /// Whether the name cannot be the start of a longer one.
@@ -335,7 +324,7 @@ impl Machine {
                     && (entry.arguments != Arguments::None || last.input.has_text())
             }
             // A server that gives ids gives each call its own.
-            (None, Some(_)) => !last.has_other_input(entry),
+            (None, Some(_)) => last.compare(entry) != Some(Compared::Other),
             (Some(_), _) => {
                 let goes_on =
                     |text: &str| last.input.goes_on_with(text) && !last.input.excludes(text);
@@ -379,7 +368,7 @@ impl Machine {
         let no_ids = id.is_none() && known.is_none();
         other_name
             || other_id && !(call.habit.other_ids && call.is_only_repeated(entry))
-            || no_ids && (call.has_other_input(entry) || call.is_named_anew(entry))
+            || no_ids && (call.compare(entry) == Some(Compared::Other) || call.is_named_anew(entry))
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {

@@ -44,6 +44,19 @@ pub(super) struct ToolInput {
     conflicts: u32,
 }
 
+/// What a text is to an input that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Compared {
+    /// None, or white space.
+    Nothing,
+    /// The same input once more.
+    Same,
+    /// Another whole one.
+    Other,
+    /// Anything else.
+    More,
+}
+
 #[derive(Debug, Default)]
 struct Reading {
     text: String,
@@ -279,16 +292,18 @@ impl ToolInput {
         self.sent == 0 && self.reading.is_placeholder()
     }
 
-    /// Whether `text` is a whole input, and another than this one.
-    pub(super) fn is_other_object(&self, text: &str) -> bool {
-        !self.reading.is_placeholder()
-            && Reading::of(text.trim()).scan.is_object()
-            && !self.is_same(text)
-    }
-
-    /// Whether `text` is this input once more.
-    pub(super) fn is_same(&self, text: &str) -> bool {
-        same(text.trim(), self.reading.text.trim())
+    /// What `text` is to this input, which is complete.
+    pub(super) fn compare(&self, text: &str) -> Compared {
+        let text = text.trim();
+        if text.is_empty() {
+            Compared::Nothing
+        } else if same(text, self.reading.text.trim()) {
+            Compared::Same
+        } else if !self.reading.is_placeholder() && Reading::of(text).scan.is_object() {
+            Compared::Other
+        } else {
+            Compared::More
+        }
     }
 
     /// How many bytes it holds.
