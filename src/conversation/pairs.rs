@@ -228,10 +228,7 @@ fn assemble<'a>(
         match turn {
             Turn::User(mut user) => {
                 let results = std::mem::take(&mut waiting);
-                let mut items = Vec::new();
-                for orphan in orphans.into_iter().flatten() {
-                    items.push(orphan);
-                }
+                let mut items: Vec<_> = orphans.into_iter().flatten().collect();
                 items.append(&mut user.items);
                 // All that stood here was moved. Servers want the user to begin, the model would go on with
                 // its own words at the end, and in the middle two of its answers would become one.

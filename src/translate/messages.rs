@@ -123,7 +123,7 @@ impl<'r, 'a> Messages<'r, 'a> {
             _ => None,
         });
         let users = users.map(|user| {
-            let results = user.results.iter().filter(|result| self.is_cached(result)).count();
+            let results = user.results.iter().filter(|result| self.caches(result)).count();
             user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
         });
         let system = self.system.texts.iter().filter(|text| text.cached).count();
@@ -131,7 +131,7 @@ impl<'r, 'a> Messages<'r, 'a> {
     }
 
     /// Whether the client wants the prompt cached up to a result, and it can be said there.
-    fn is_cached(&self, result: &ToolResult<'_>) -> bool {
+    fn caches(&self, result: &ToolResult<'_>) -> bool {
         let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
         self.profile().tool_content_parts != ToolContentParts::No
             && result.content.iter().any(is_cached)
@@ -204,7 +204,7 @@ impl<'r, 'a> Messages<'r, 'a> {
         let waits = (!attached.is_empty() && !in_parts).then(|| id.to_owned());
         json.begin_object().key("role").text("tool");
         json.key("tool_call_id").text(id).key("content");
-        let due = self.is_cached(&result) && self.breakpoint(true);
+        let due = self.caches(&result) && self.breakpoint(true);
         if in_parts || due && attached.is_empty() {
             json.begin_array();
             let before = json.out().len();

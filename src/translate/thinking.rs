@@ -8,6 +8,7 @@ use crate::ids::hex_of_hash;
 use crate::json::{Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
+use crate::translate::messages::string;
 use crate::translate::signature::{Field, Signature};
 use crate::warning::Warnings;
 
@@ -135,9 +136,7 @@ impl<'a> Reasoning<'a> {
             field => field.name(),
         };
         if !self.texts.is_empty() || has_calls && is_required(profile) {
-            json.key(name).value().out().push(b'"');
-            self.push_text(json.out());
-            json.out().push(b'"');
+            string(json.key(name), |out| self.push_text(out));
         }
     }
 
@@ -156,9 +155,7 @@ impl<'a> Reasoning<'a> {
         json.begin_object().key("type").text("thinking");
         json.key("thinking").begin_array().begin_object();
         json.key("type").text("text");
-        json.key("text").value().out().push(b'"');
-        self.push_text(json.out());
-        json.out().push(b'"');
+        string(json.key("text"), |out| self.push_text(out));
         json.end_object().end_array().end_object();
     }
 

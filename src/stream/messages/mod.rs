@@ -372,26 +372,23 @@ impl Messages {
 
     /// Sends what can be sent. `all`: no more events come.
     fn pump(&mut self, machine: &mut Machine, all: bool, out: &mut Vec<u8>) {
-        while let Some(block) = self.blocks.front_mut() {
+        while let Some(mut block) = self.blocks.pop_front() {
             let mut to = Out { fold: self.fold.as_deref_mut(), out };
             if !block.is_open {
                 self.waiting_bytes = self.waiting_bytes.saturating_sub(block.waiting_bytes());
                 block.open(self.index, &mut to);
             }
             let early = block.stop.is_none();
-            let mut others = self.blocks.iter().skip(1);
-            let is_over = match self.blocks.front() {
-                Some(block) if block.is_complete() => others.len() > 0,
+            let is_over = match self.blocks.len() {
+                waiting if block.is_complete() => waiting > 0,
                 // Of many blocks not each is asked for each that comes.
-                Some(block) if others.len() < WAITING_MAX => {
-                    block.may_close() && others.any(Block::waits_long)
+                waiting if waiting < WAITING_MAX => {
+                    block.may_close() && self.blocks.iter().any(Block::waits_long)
                 }
-                Some(block) => block.may_close(),
-                None => return,
+                _ => block.may_close(),
             };
-            let Some(block) = self.blocks.front_mut() else { return };
             if early && !all && !is_over {
-                return;
+                return self.blocks.push_front(block);
             }
             if early {
                 repaired(machine, "content_block_stop");
@@ -402,7 +399,6 @@ impl Messages {
             if block.close(self.index, &mut to) {
                 machine.warnings.add("tool_input_conflict");
             }
-            self.blocks.pop_front();
             self.index = self.index.saturating_add(1);
         }
     }
