@@ -33,11 +33,11 @@ pub enum Arguments<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Whether it says nothing: some servers write an empty list as an empty object.
+    /// Whether it says nothing: some servers write an empty list as an empty object, and some send each delta
+    /// with an entry that has a number and no more.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.index.is_none()
-            && self.id.is_none()
+        self.id.is_none()
             && self.name.is_none()
             && self.arguments == Arguments::None
             && self.signature.is_none()
@@ -49,7 +49,7 @@ impl<'a> ToolCall<'a> {
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => call.index = number(reader)?,
-                "id" => call.id = filled(reader)?,
+                "id" => call.id = named(reader)?,
                 "extra_content" => call.signature = read_google(reader)?.0,
                 "function" | "custom" => {
                     let custom = key.raw() == "custom";
@@ -68,7 +68,7 @@ impl<'a> ToolCall<'a> {
 
     fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
         match key.raw() {
-            "name" => self.name = filled(reader)?.or(self.name),
+            "name" => self.name = named(reader)?.or(self.name),
             "input" if custom => {
                 self.custom = true;
                 if let Some(input) = text(reader)? {
@@ -96,6 +96,11 @@ impl<'a> ToolCall<'a> {
         }
         Ok(())
     }
+}
+
+/// Reads an id or a name. Some servers write the word `null` where there is none.
+fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    Ok(filled(reader)?.filter(|text| text.raw() != "null"))
 }
 
 /// Reads what stands in `google`: the signature of a call, and whether the content is reasoning.

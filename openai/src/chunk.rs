@@ -422,7 +422,7 @@ impl<'a> Delta<'a> {
         let is_said = |part: &Part<'a>| matches!(part, Part::Text(text) | Part::Refusal(text) if !text.is_blank());
         self.content.iter().any(is_said)
             || self.refusal.is_some()
-            || !self.tool_calls.is_empty()
+            || !self.tool_calls.iter().all(ToolCall::is_empty)
             || self.function_call.is_some()
     }
 
@@ -436,20 +436,21 @@ impl<'a> Delta<'a> {
             && self.reasoning_details.is_empty()
             && self.content.is_empty()
             && self.refusal.is_none()
-            && self.tool_calls.is_empty()
+            && self.tool_calls.iter().all(ToolCall::is_empty)
             && self.function_call.is_none()
     }
 }
 
-/// Reads a text; a list or an object that says something goes to `other`.
+/// Reads a text, or a number that stands for one; a list or an object that says something goes to `other`.
 fn text_or<'a>(
     reader: &mut Reader<'a>,
     other: &mut Option<&'a str>,
 ) -> Result<Option<Str<'a>>, Error> {
-    if !matches!(reader.kind()?, Kind::Array | Kind::Object) {
-        return text(reader);
+    match reader.kind()? {
+        Kind::Array | Kind::Object => *other = other.or(something(reader)?),
+        Kind::Number => return Ok(Some(Str::plain(reader.number()?))),
+        _ => return text(reader),
     }
-    *other = other.or(something(reader)?);
     Ok(None)
 }
 
@@ -510,7 +511,7 @@ mod tests {
     #[test]
     fn fields_of_another_type_count_as_absent() {
         let chunk = Chunk::read(
-            r#"{"id":7,"model":null,"choices":[null,3,{"index":"1","delta":{"content":5,
+            r#"{"id":7,"model":null,"choices":[null,3,{"index":"1","delta":{"content":{},
                 "reasoning":{"a":1},"tool_calls":["x",{"index":0.0,"id":3,"function":[]}]},
                 "finish_reason":12,"stop_reason":128009,"logprobs":{}}],"usage":"none","error":{}}"#,
             128,

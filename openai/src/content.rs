@@ -41,6 +41,11 @@ fn read_item<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
             Ok(false)
         }
         Kind::Object => read_part(reader, parts),
+        // Some servers write a token that looks so without its quotes.
+        Kind::Number | Kind::Bool => {
+            parts.push(Part::Text(Str::plain(reader.skip()?)));
+            Ok(false)
+        }
         _ => Ok(says(reader.skip()?)),
     }
 }
@@ -206,9 +211,13 @@ mod tests {
             let delta = format!(r#"{{"content":{nothing}}}"#);
             assert_eq!(read(&delta), (String::new(), false), "{delta}");
         }
-        for lost in ["7", r#"{"answer":"Hi"}"#, r#"[{"type":"chart","text":"Hi"}]"#, "[7]"] {
+        for lost in [r#"{"answer":"Hi"}"#, r#"[{"type":"chart","text":"Hi"}]"#, "[[7]]"] {
             let delta = format!(r#"{{"content":{lost}}}"#);
             assert_eq!(read(&delta), (String::new(), true), "{delta}");
+        }
+        for token in ["7", "0.005", "-1e3", "true", "false"] {
+            let delta = format!(r#"{{"content":{token}}}"#);
+            assert_eq!(read(&delta), (format!("Text({token:?})"), false), "{delta}");
         }
     }
 }

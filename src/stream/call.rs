@@ -44,6 +44,8 @@ pub(super) struct Habit {
     named: bool,
     /// One had neither, so a name says that a call begins.
     nameless: bool,
+    /// One had another index, and nothing else that names a call.
+    other_indices: bool,
 }
 
 /// What the client has seen of a call.
@@ -97,6 +99,10 @@ impl Call {
         !input.is_object()
             && match entry.arguments {
                 Arguments::None => true,
+                // What begins as an object may be another call's first fragment, unless indices say nothing.
+                Arguments::Text(text) if self.habit.other_indices => {
+                    !input.excludes(&text.decode())
+                }
                 Arguments::Text(text) => !input.has_text() || input.goes_on_with(&text.decode()),
                 Arguments::Json(_) => !input.has_text(),
             }
@@ -165,6 +171,9 @@ impl Machine {
         legacy: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        if entry.is_empty() {
+            return Ok(());
+        }
         if let Some(filter) = &mut self.filter {
             // What was held back as it could become a call is text after all.
             let pieces = filter.release();
@@ -172,9 +181,6 @@ impl Machine {
             if self.cut_at.is_some() {
                 return Ok(());
             }
-        }
-        if entry.is_empty() {
-            return Ok(());
         }
         let id = entry.id.map(|id| id.decode());
         let name = entry.name.map(|name| name.decode());
@@ -207,9 +213,9 @@ impl Machine {
             return Ok(());
         }
         call.learn(id.as_deref(), name.as_deref());
-        if call.key.is_none() && !legacy {
-            call.key = entry.index.map(|index| (choice, index));
-        }
+        let key = entry.index.map(|index| (choice, index)).filter(|_| !legacy);
+        call.habit.other_indices |= key.is_some() && call.key.is_some() && call.key != key;
+        call.key = call.key.or(key);
         if call.id.is_none() {
             call.id = id.map(std::borrow::Cow::into_owned);
             let bytes = call.id.as_ref().map_or(0, String::len);

@@ -499,6 +499,51 @@ fn a_waiting_call_shows_progress_as_soon_as_it_can() {
 }
 
 #[test]
+fn the_word_null_is_no_name_and_no_id() {
+    let last = || call(0, "null", "null", "");
+    let chunks = [
+        call(0, "call_a", "w", ""),
+        call(0, "", "null", "{\"c\":"),
+        call(0, "null", "null", "1}"),
+        last(),
+    ];
+    case().gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
+    // Two calls of one tool, each of which goes on so.
+    let more = |arguments: &str| call(0, "null", "", arguments);
+    let chunks = [
+        call(0, "call_a", "w", ""),
+        more("{\"c\":1}"),
+        call(0, "call_b", "w", ""),
+        more("{\"c\":2}"),
+    ];
+    case().gives(&done(&chunks), "tool_use a w {\"c\":1}, tool_use b w {\"c\":2}; tool_use");
+}
+
+#[test]
+fn fragments_whose_indices_rise_are_one_call() {
+    let pieces = ["{\"todos\":", " [", "{\"c\"", ":1}", ", ", "{\"c\":2}", "]}"];
+    let mut chunks = vec![call(0, "call_a", "w", "")];
+    for (piece, index) in pieces.iter().zip(1..) {
+        chunks.push(call(index, "", "", piece));
+    }
+    case().gives(&done(&chunks), "tool_use a w {\"todos\":[{\"c\":1},{\"c\":2}]}; tool_use");
+}
+
+#[test]
+fn an_entry_that_says_nothing_is_no_call() {
+    let empty = json!({"index": 0, "id": "", "type": "function",
+        "function": {"name": "", "arguments": ""}});
+    for entry in [empty, json!({"index": 0}), json!({}), json!({"id": "null"})] {
+        let beside = |text: &str| json!({"content": text, "tool_calls": [entry]});
+        let c = case().with(|asked, _| asked.profile.inline_think = true);
+        let chunks = [beside("<thi"), beside("nk>Hm"), beside("</think>Hi"), beside(" you")];
+        let streamed = c.gives(&done(&chunks), "thinking \"Hm\", text \"Hi you\"; end_turn");
+        // Each word as it comes.
+        assert_eq!(streamed.out.matches("text_delta").count(), 2, "{}", streamed.out);
+    }
+}
+
+#[test]
 fn a_name_that_comes_twice_alone_is_two_calls() {
     let nameless = || json!({"tool_calls": [{"function": {"name": "w", "arguments": ""}}]});
     let found = case().run(true, [done(&[nameless(), nameless()]).as_bytes()]);

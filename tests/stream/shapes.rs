@@ -29,6 +29,15 @@ fn the_input_of_a_call_is_read_under_other_names() {
 }
 
 #[test]
+fn tokens_may_come_without_their_quotes() {
+    let tokens = [json!("line "), json!(7), json!(": $"), json!(0.005), json!(" is "), json!(true)];
+    let chunks = tokens.map(|token| json!({"content": token}));
+    case().gives(&done(&chunks), "text \"line 7: $0.005 is true\"; end_turn");
+    both(&json!({"content": 42}), "text \"42\"; end_turn");
+    both(&json!({"content": "Hi", "reasoning": 42}), "thinking \"42\", text \"Hi\"; end_turn");
+}
+
+#[test]
 fn reasoning_may_be_a_list_of_texts_or_an_object() {
     for name in ["reasoning", "reasoning_content", "reasoning_text", "thinking"] {
         for texts in [
