@@ -6,14 +6,18 @@
 
 use crate::words;
 
-/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, Kimi, Gemma.
-const TAGS: [(&str, &str); 7] = [
+/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss at Bedrock,
+/// Kimi, MiniMax, Cohere, Gemma.
+const TAGS: [(&str, &str); 10] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
     ("<thought>", "</thought>"),
     ("<thinking>", "</thinking>"),
+    ("<reasoning>", "</reasoning>"),
     ("◁think▷", "◁/think▷"),
+    ("<mm:think>", "</mm:think>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel>thought\n", "<channel|>"),
 ];
 

@@ -59,7 +59,8 @@ impl Machine {
                     self.push_text(raw, || text.trim().is_empty(), out);
                 }
                 // What came in a field of its own already is the same.
-                Piece::Thinking(..) if self.reasoning_field.is_some() => {}
+                Piece::Thinking(field, _)
+                    if *self.reasoning_field.get_or_insert(field) != field => {}
                 Piece::Thinking(field, text) => {
                     json::escape(&mut raw, &text);
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();

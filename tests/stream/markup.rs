@@ -88,6 +88,17 @@ fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
     c.gives(&done(&[field("Hmm."), text("</think>\n\nHi")]), expected);
     c.gives(&done(&[field("Hmm."), text("\n</thi"), text("nk>Hi")]), expected);
     c.gives(&done(&[text("</think>Hi")]), "text \"Hi\"; end_turn");
+    // Once more at the end, in a message.
+    let repeated = json!({"message": {"content": "Hi", "reasoning_content": "Hmm."}});
+    let last = json!({"choices": [repeated]});
+    c.gives(&done(&[text("<think>Hmm.</think>Hi"), last]), expected);
+    for (start, end) in [
+        ("<reasoning>", "</reasoning>"),
+        ("<mm:think>", "</mm:think>"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ] {
+        c.gives(&done(&[text(&format!("{start}Hmm.{end}Hi"))]), expected);
+    }
     c.gives(
         &done(&[field("\n"), text("<think>Hmm.</think>Hi")]),
         "thinking \"\\nHmm.\", text \"Hi\"; end_turn",
