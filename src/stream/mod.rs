@@ -168,7 +168,10 @@ impl Answer {
                 let message = messages::with_type(body, "message");
                 messages::write_whole(&mut self.machine, &message, out)
             }
-            Ok(chunk) => self.machine.handle_whole(&chunk, body, out),
+            Ok(chunk) => match unwrapped(body, &chunk) {
+                Some((inside, chunk)) => self.machine.handle_whole(&chunk, inside, out),
+                None => self.machine.handle_whole(&chunk, body, out),
+            },
         };
         self.settle(result)
     }
@@ -273,6 +276,16 @@ impl Answer {
         }
         result
     }
+}
+
+/// The answer in an object that some gateways put around it.
+fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>)> {
+    if !chunk.choices.is_empty() || chunk.error || chunk.failed {
+        return None;
+    }
+    let inside = ["data", "result"].iter().find_map(|name| json::member(body, name))?;
+    let answer = Chunk::read(inside, 128).ok()?;
+    (!answer.choices.is_empty()).then_some((inside, answer))
 }
 
 /// Whether nothing of an answer in one JSON text is missing, however its connection ended. A chunk that does

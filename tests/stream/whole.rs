@@ -35,6 +35,19 @@ fn a_whole_body_becomes_what_the_client_asked_for() {
 }
 
 #[test]
+fn an_answer_may_be_wrapped_in_an_envelope() {
+    let answer = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
+    for name in ["data", "result"] {
+        for stream in [true, false] {
+            let body = json!({"success": true, "code": 0, name: answer}).to_string();
+            assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn", "{body}");
+            let body = json!({"error": {"message": "x", "code": 404}, name: answer}).to_string();
+            assert_eq!(show(&case().whole(stream, &body)), "404 not_found_error", "{body}");
+        }
+    }
+}
+
+#[test]
 fn choices_make_an_answer_of_this_protocol_whatever_type_it_says_it_has() {
     let choices = r#""choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]"#;
     for body in [
