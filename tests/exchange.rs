@@ -204,8 +204,12 @@ fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
     exchange.handle_response_head(200, &[], NOW);
-    let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
-    exchange.handle_response_body(piece, NOW, &mut body);
+    exchange.handle_response_body(&stopped("Hi"), NOW, &mut body);
+    // Without the counts it may be one that calls a tool after that word.
+    assert!(exchange.poll_timeout().unwrap() > NOW + 10_000);
+    let counts =
+        b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+    exchange.handle_response_body(counts, NOW, &mut body);
     let due = exchange.poll_timeout().unwrap();
     assert!(due <= NOW + 10_000);
     // Signs of life are no reason to wait.
@@ -219,6 +223,90 @@ fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
     assert_eq!(events.last().unwrap().name, "message_stop");
     assert_eq!(exchange.report().outcome, creole::report::Outcome::Answered);
     assert!(exchange.report().guards.is_empty());
+}
+
+/// A chunk with a text and the word that the model stopped.
+fn stopped(text: &str) -> Vec<u8> {
+    let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": "stop"});
+    format!("data: {}\n\n", json!({"choices": [choice]})).into_bytes()
+}
+
+#[test]
+fn a_word_of_the_end_ends_no_answer_that_goes_on_later() {
+    let call = json!({"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call_a",
+        "function": {"name": "w", "arguments": "{}"}}]}, "finish_reason": "tool_calls"});
+    let call = format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [call]})).into_bytes();
+    let reasoning = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\"},\"finish_reason\":\"stop\"}]}\n\n";
+    // Before the first word, after reasoning, after a text, and after each word of a text.
+    let starts = [
+        stopped(""),
+        reasoning.to_vec(),
+        stopped("I will look."),
+        [stopped("I "), stopped("look")].concat(),
+    ];
+    for start in starts {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(&start, NOW, &mut body);
+        let mut now = NOW;
+        while now < NOW + 50_000 {
+            exchange.handle_timeout(now, &mut body);
+            now = exchange.poll_timeout().unwrap().min(NOW + 50_000);
+        }
+        exchange.handle_response_body(&call, now, &mut body);
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        let calls = events.iter().filter(|event| event.data["content_block"]["type"] == "tool_use");
+        assert_eq!(calls.count(), 1, "{}", String::from_utf8_lossy(&start));
+        assert_eq!(events.last().unwrap().name, "message_stop");
+    }
+}
+
+#[test]
+fn a_connection_that_breaks_off_ends_no_answer_whose_chunks_all_say_that_it_is_over() {
+    let pieces = [stopped("I "), stopped("look")].concat();
+    let half = json!({"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call_a",
+        "function": {"name": "w", "arguments": "{\"c\":"}}]}, "finish_reason": "stop"});
+    let half = format!("data: {}\n\n", json!({"choices": [half]})).into_bytes();
+    let cut = [(pieces.clone(), false), (half, false)];
+    let done = [[pieces, b"data: [DONE]\n\n".to_vec()].concat(), stopped("all of it")];
+    for (upstream, whole) in cut.into_iter().chain(done.map(|upstream| (upstream, true))) {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(&upstream, NOW, &mut body);
+        exchange.handle_response_end(End::Complete, NOW, &mut body);
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        let last = if whole { "message_stop" } else { "error" };
+        assert_eq!(events.last().unwrap().name, last, "{}", String::from_utf8_lossy(&upstream));
+    }
+}
+
+#[test]
+fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+    let due = exchange.poll_timeout().unwrap();
+    assert_eq!(due, NOW + 15_000);
+    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    let begun = String::from_utf8(body.clone()).unwrap();
+    assert_eq!(head.status, 200);
+    assert!(begun.contains("message_start") && begun.contains("event: ping"), "{begun}");
+    assert_eq!(exchange.handle_response_body(&stopped("Hi"), due, &mut body), None);
+    exchange.handle_response_end(End::Complete, due, &mut body);
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "message_stop");
+    // One that wants one message gets no event, and a whole answer is not promised before it is known.
+    for (stream, piece) in [(false, &b": in the queue\n\n"[..]), (true, b"{\"choices\":")] {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        exchange.handle_response_body(piece, NOW, &mut body);
+        assert_eq!(exchange.handle_timeout(NOW + 15_000, &mut body), None);
+        assert_eq!(body, b"");
+    }
 }
 
 #[test]

@@ -33,11 +33,11 @@ use count::Count;
 
 use crate::Millis;
 use crate::asked::Asked;
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
 use crate::report::{Outcome, Report};
-use crate::stream::watchdog::{Due, Watchdog};
+use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
 use crate::translate::headers::{self, Header};
 use crate::warning::Warnings;
@@ -234,7 +234,7 @@ impl Exchange {
         if let (Due::End, State::Whole { body, .. }) = (due, &self.state)
             && !stream::is_whole(body)
         {
-            self.watchdog.incomplete();
+            self.watchdog.ending(Ending::Open, now);
             due = self.watchdog.due(now, waiting);
         }
         match due {

@@ -6,6 +6,7 @@ use super::{
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
+use crate::stream::watchdog::Ending;
 use crate::stream::{self, Answer};
 use crate::translate;
 use crate::translate::headers::{self, Header, Headers};
@@ -61,7 +62,7 @@ impl Exchange {
         };
         if !matches!(self.state, State::Undecided { .. }) {
             // What it says is known, or can be estimated; the body has only the words.
-            self.watchdog.complete(now);
+            self.watchdog.ending(Ending::Sure, now);
         }
         ResponseHead::Translate
     }
@@ -107,18 +108,17 @@ impl Exchange {
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {
             self.watchdog.progress(progress, now);
-            let may_be_over = match &self.state {
-                State::Events { answer } => answer.is_complete(),
+            let ending = match &self.state {
+                State::Events { answer } => answer.ending(),
                 // Whether this is its end is asked only where nothing more comes: most answers end by
                 // themselves, and should not be read twice.
-                State::Whole { body, .. } => {
-                    matches!(body.trim_ascii_end().last(), Some(b'}' | b']' | b'"'))
-                }
-                _ => false,
+                State::Whole { body, .. } => match body.trim_ascii_end().last() {
+                    Some(b'}' | b']' | b'"') => Ending::Sure,
+                    _ => Ending::Open,
+                },
+                _ => Ending::Open,
             };
-            if may_be_over {
-                self.watchdog.complete(now);
-            }
+            self.watchdog.ending(ending, now);
             if progress > 0 {
                 self.report.content_at.get_or_insert(now);
             }

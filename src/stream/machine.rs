@@ -20,12 +20,14 @@
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
+use super::finish::Finish;
 use super::reasoning;
 use super::rules::Rules;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::text_filter::TextFilter;
 use super::thinking::Thinking;
+use super::watchdog::Ending;
 use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
@@ -83,6 +85,8 @@ pub(super) struct Machine {
     pub(super) cut_at: Option<usize>,
     /// The last `finish_reason`.
     pub(super) finish: Option<String>,
+    /// When there was one.
+    finished: Finish,
     /// The upstream stopped at this text.
     pub(super) native_stop: Option<String>,
     pub(super) usage: Option<Usage>,
@@ -183,6 +187,7 @@ impl Machine {
             in_marked: false,
             cut_at: None,
             finish: None,
+            finished: Finish::default(),
             native_stop: None,
             usage: None,
             service_tier: None,
@@ -292,9 +297,26 @@ impl Machine {
         self.end(out)
     }
 
-    /// Whether nothing of the answer need follow.
+    /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.finish.is_some() || self.cut_at.is_some()
+        self.cut_at.is_some() || self.finished.may_end(self.report.progress)
+    }
+
+    /// Whether a call is not complete that should be, by what the upstream said of its end.
+    pub(super) fn is_broken_off(&self) -> bool {
+        let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
+        self.cut_at.is_none()
+            && !self.finish.as_deref().is_some_and(stop_reason::is_cut_off)
+            && self.calls.iter().any(is_half)
+    }
+
+    /// Whether nothing of the answer need follow.
+    pub(super) fn ending(&self) -> Ending {
+        if self.cut_at.is_some() {
+            return Ending::Sure;
+        }
+        let answers = self.has_text || !self.calls.is_empty() || !self.refusal.is_empty();
+        self.finished.ending(self.report.progress, answers)
     }
 
     /// Whether the client has seen a part of a call that is not complete.
@@ -320,6 +342,7 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.report.chunks = self.report.chunks.saturating_add(1);
+        let before = self.report.progress;
         if let (None, Some(id)) = (&self.report.upstream_id, chunk.id) {
             self.report.upstream_id = Some(id.decode().into_owned());
         }
@@ -338,6 +361,7 @@ impl Machine {
             return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
+            self.take_finish(chunk, before);
             return Ok(());
         }
         if let Some(failure) = self.early_failure(chunk).filter(|_| self.cut_at.is_none()) {
@@ -374,10 +398,21 @@ impl Machine {
         if has_messages {
             self.take_messages(chunk, out)?;
         }
+        self.take_finish(chunk, before);
         self.pump(false, out);
         match self.finish.as_deref().and_then(stop_reason::failure) {
             Some(failure) if self.cut_at.is_none() => Err(failure),
             _ => Ok(()),
+        }
+    }
+
+    /// Notes whether a chunk says that the answer is over; `before`: how much had come before it.
+    fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
+        let progress = self.report.progress;
+        if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
+            self.finished.finished(progress);
+        } else if chunk.usage.is_some() && progress == before {
+            self.finished.counted(progress);
         }
     }
 

@@ -12,6 +12,7 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
+mod finish;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
@@ -50,6 +51,7 @@ use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};
 use messages::Messages;
 use sse::Event;
+use watchdog::Ending;
 
 /// One answer, while it is translated.
 ///
@@ -91,12 +93,28 @@ impl Answer {
         self.machine.phase.is_final()
     }
 
-    /// Whether the upstream has said why it stopped: nothing of the answer need follow.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
+    /// Whether the answer can be over, now that its connection is.
+    fn is_complete(&self) -> bool {
         match &self.messages {
             Some(messages) => messages.is_complete(),
-            None => self.machine.is_complete(),
+            None => self.machine.is_complete() && !self.machine.is_broken_off(),
+        }
+    }
+
+    /// Whether nothing of the answer need follow.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        match &self.messages {
+            Some(messages) if messages.is_complete() => Ending::Sure,
+            Some(_) => Ending::Open,
+            None => self.machine.ending(),
+        }
+    }
+
+    /// The client is told that a message begins, though nothing of it is known yet.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        if self.messages.is_none() {
+            self.machine.start(out);
         }
     }
 

@@ -265,6 +265,13 @@ impl ToolInput {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
     }
 
+    /// Whether it is the first part of an object.
+    pub(super) fn is_half(&self) -> bool {
+        let Reading { scan, .. } = &self.reading;
+        let goes_on = scan.starts_object() && !scan.is_broken() && !scan.is_object();
+        goes_on && !self.custom && !self.may_be_object()
+    }
+
     /// Whether anything came.
     pub(super) fn has_text(&self) -> bool {
         !self.reading.text.is_empty()

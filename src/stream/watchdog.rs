@@ -8,7 +8,21 @@ use crate::Millis;
 use crate::config::Settings;
 
 /// A server that has said why it stopped, and then neither ends its answer nor goes on, gets so much time.
-const ENDING_MS: u64 = 10_000;
+const SURE_MS: u64 = 10_000;
+
+/// The same for one that has not told its counts: some say that they stopped and then call a tool.
+const LIKELY_MS: u64 = 60_000;
+
+/// Whether nothing of an answer need follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// More must come.
+    Open,
+    /// The upstream has said that it stopped.
+    Likely,
+    /// All is there.
+    Sure,
+}
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +47,9 @@ pub struct Watchdog {
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
-    /// When the upstream had said why it stopped.
+    /// When the upstream had said why it stopped, and the time that it gets then.
     complete_at: Option<Millis>,
+    patience_ms: u64,
     sent_at: Millis,
 }
 
@@ -51,6 +66,7 @@ impl Watchdog {
             progress: 0,
             progress_at: 0,
             complete_at: None,
+            patience_ms: 0,
             sent_at: 0,
         }
     }
@@ -76,14 +92,17 @@ impl Watchdog {
         }
     }
 
-    /// The upstream has said why it stopped.
-    pub fn complete(&mut self, now: Millis) {
+    /// Whether more must come.
+    pub fn ending(&mut self, ending: Ending, now: Millis) {
+        self.patience_ms = match ending {
+            Ending::Open => {
+                self.complete_at = None;
+                return;
+            }
+            Ending::Likely => LIKELY_MS,
+            Ending::Sure => SURE_MS,
+        };
         self.complete_at.get_or_insert(now);
-    }
-
-    /// What looked complete is not.
-    pub fn incomplete(&mut self) {
-        self.complete_at = None;
     }
 
     /// The client was sent something.
@@ -132,7 +151,7 @@ impl Watchdog {
 
     /// When a complete answer is over without the word that it is.
     fn end_at(&self) -> Option<Millis> {
-        let patience = ENDING_MS.min(self.stall_timeout_ms).min(self.no_progress_timeout_ms);
+        let patience = self.patience_ms.min(self.stall_timeout_ms).min(self.no_progress_timeout_ms);
         Some(self.complete_at?.max(self.progress_at).saturating_add(patience))
     }
 
@@ -195,10 +214,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_complete_is_not_waited_for_as_long() {
-        let settings = Settings { ping_interval_ms: 60_000, ..Settings::default() };
+        let settings = Settings { ping_interval_ms: 600_000, ..Settings::default() };
         let mut watchdog = Watchdog::new(&settings, true);
         watchdog.start(0);
-        watchdog.complete(5);
+        watchdog.ending(Ending::Sure, 5);
         watchdog.byte(9000);
         assert_eq!(watchdog.next(false, true), 10_005);
         assert_eq!(watchdog.due(10_004, false), Due::Nothing);
@@ -206,6 +225,10 @@ mod tests {
         // It went on after all.
         watchdog.progress(1, 10_000);
         assert_eq!(watchdog.next(false, true), 20_000);
+        watchdog.ending(Ending::Likely, 11_000);
+        assert_eq!(watchdog.next(false, true), 70_000);
+        watchdog.ending(Ending::Open, 12_000);
+        assert_ne!(watchdog.due(80_000, false), Due::End);
     }
 
     #[test]
