@@ -275,20 +275,40 @@ impl Exchange {
         }
     }
 
-    /// Pings are events, so the client must have been promised events.
+    /// Pings are events, so the client must have been promised events, or be promised them with the first
+    /// one: what keeps an upstream alive that has nothing to say must do so for the client too.
     fn may_ping(&self) -> bool {
-        let answering = matches!(
-            self.state,
-            State::Events { .. } | State::Undecided { .. } | State::Whole { .. }
-        );
-        answering && matches!(self.head, HeadState::SentEvents)
+        match &self.state {
+            State::Events { answer } | State::Undecided { answer, .. } => match self.head {
+                // One that speaks the client's language begins its message itself.
+                HeadState::Held(_) => answer.is_stream() && self.speaks_chat(),
+                _ => matches!(self.head, HeadState::SentEvents),
+            },
+            State::Whole { .. } => matches!(self.head, HeadState::SentEvents),
+            _ => false,
+        }
+    }
+
+    fn speaks_chat(&self) -> bool {
+        let upstream = self.config.upstreams.get(&self.report.upstream);
+        upstream.is_some_and(|upstream| upstream.protocol == Protocol::Openai)
     }
 
     fn ping(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        out.extend_from_slice(PING);
-        self.count_bytes(PING.len());
+        let before = out.len();
+        let mut head = None;
+        if let (HeadState::Held(_), State::Events { answer } | State::Undecided { answer, .. }) =
+            (&self.head, &mut self.state)
+        {
+            // A message begins with a ping.
+            answer.begin(out);
+            head = Some(self.success_head(true, None));
+        } else {
+            out.extend_from_slice(PING);
+        }
+        self.count_bytes(out.len().saturating_sub(before));
         self.watchdog.sent(now);
-        None
+        head
     }
 
     /// What an event did: gives the head if this was the first byte, and turns an error into what

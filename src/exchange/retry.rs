@@ -5,7 +5,7 @@ use super::request::without_mark;
 use super::{Exchange, HeadState, State, UpstreamRequest};
 use crate::Millis;
 use crate::asked::Asked;
-use crate::config::{Pairing, Protocol};
+use crate::config::Pairing;
 use crate::error::{Error, Fault, Kind};
 use crate::translate::error::{self, Refusal};
 use crate::translate::{self, Translated};
@@ -82,10 +82,9 @@ impl Exchange {
     fn is_repaired(&self, asked: &Asked) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let upstream = self.config.upstreams.get(&self.report.upstream);
-        let speaks_chat = upstream.is_some_and(|upstream| upstream.protocol == Protocol::Openai);
         let repairs = upstream
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
-        repairs && speaks_chat && !asked.ids_used.is_empty()
+        repairs && self.speaks_chat() && !asked.ids_used.is_empty()
     }
 }
 

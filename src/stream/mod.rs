@@ -457,7 +457,7 @@ fn handle_object(
     let named = chunk.kind.map(|kind| kind.decode());
     let name = named.as_deref().or(event_name).unwrap_or_default();
     let is_chunk = chunk.error || !chunk.choices.is_empty();
-    let first = machine.phase == Phase::Start && !is_chunk;
+    let first = (machine.phase == Phase::Start || machine.report.chunks == 0) && !is_chunk;
     if messages.is_some() && !chunk.error || first && messages::begins(name) {
         let messages = messages.get_or_insert_with(|| Messages::new(machine.asked.stream));
         return match named {
