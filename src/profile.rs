@@ -102,7 +102,7 @@ keys! {
         /// Leave out Claude Code's first system block, which changes with each request and would defeat
         /// prefix caches.
         strip_billing_header: bool = true;
-        /// Turn `<think>…</think>` (or `[THINK]`, `<thought>`, …) at the very start of the text into a
+        /// Turn `<think>…</think>` (or `[THINK]`, `<reasoning>`, …) at the very start of the text into a
         /// thinking block. What stood in `<think>` goes back there.
         inline_think: bool = false;
         /// Turn tool calls that the model wrote as text into calls, in this one syntax.
