@@ -62,6 +62,8 @@ pub(crate) struct Serving {
     pub(crate) metrics: Option<String>,
     notes: Vec<String>,
     demo: bool,
+    /// The key that a client is told to send.
+    key: &'static str,
 }
 
 /// Serves until it is stopped.
@@ -146,6 +148,7 @@ fn start(
             bail!("the configuration names the secret {name}: set this environment variable");
         }
     }
+    let key = client_key(demo, &upstream, &secrets);
     let config = Value::Object(document).to_string();
     let plan = Plan { listen, upstream, config, secrets, folder };
     eprintln!("· starting");
@@ -164,12 +167,15 @@ fn start(
         metrics: started.metrics,
         notes: started.notes,
         demo,
+        key,
     })
 }
 
 fn print(serving: &Serving) {
-    let Serving { listen, upstream, logs, metrics, notes, demo } = serving;
-    let (model, key) = if *demo { ("demo", "demo") } else { ("MODEL", "$OPENAI_API_KEY") };
+    let Serving { listen, upstream, logs, metrics, notes, demo, key } = serving;
+    let model = if *demo { "demo" } else { "MODEL" };
+    // The demo model answers to every name; others refuse the small model that Claude Code asks for.
+    let small = if *demo { "" } else { "ANTHROPIC_DEFAULT_HAIKU_MODEL=MODEL " };
     let scheme = if upstream.tls { "https" } else { "http" };
     let Url { host, port, path, .. } = upstream;
     let behind = if *demo { "the demo model, " } else { "" };
@@ -184,7 +190,7 @@ fn print(serving: &Serving) {
     println!("      \"messages\": [{{\"role\": \"user\", \"content\": \"Hi\"}}]}}'\n");
     println!("Claude Code:\n");
     println!(
-        "  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} claude\n"
+        "  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} {small}claude\n"
     );
     if let Some(metrics) = metrics {
         println!("Metrics: {metrics}");
@@ -196,6 +202,16 @@ fn print(serving: &Serving) {
         println!("{note}");
     }
     println!("Ctrl-C stops everything.");
+}
+
+/// The key that a client is told to send: a variable where it goes up to a server that may check it,
+/// else any word, because a shell without that variable would send none, which is refused.
+fn client_key(demo: bool, upstream: &Url, secrets: &[String]) -> &'static str {
+    match (demo, upstream.tls && secrets.is_empty()) {
+        (true, _) => "demo",
+        (false, true) => "$OPENAI_API_KEY",
+        (false, false) => "local",
+    }
 }
 
 /// The upstream's own part of the configuration, which is made where it is missing.
@@ -289,6 +305,17 @@ mod tests {
         assert_eq!(made["upstreams"]["big"]["url"], "http://vllm:8000");
         assert_eq!(made["upstreams"]["big"]["base_path"], "/api");
         assert_eq!(secrets(&made), ["KEY"]);
+    }
+
+    #[test]
+    fn a_key_of_the_shell_is_named_only_where_the_upstream_may_check_it() {
+        let (own, hosted) = ("http://localhost:11434/v1", "https://api.example.com/v1");
+        let key =
+            |demo, url, secrets: &[String]| client_key(demo, &Url::parse(url).unwrap(), secrets);
+        assert_eq!(key(true, own, &[]), "demo");
+        assert_eq!(key(false, own, &[]), "local");
+        assert_eq!(key(false, hosted, &[]), "$OPENAI_API_KEY");
+        assert_eq!(key(false, hosted, &["KEY".to_owned()]), "local");
     }
 
     #[test]
