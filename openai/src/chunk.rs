@@ -2,7 +2,7 @@
 
 use crate::call::read_google;
 use crate::content::{read_content, read_thinking};
-use crate::{Few, Part, ToolCall, Usage, filled, number, text};
+use crate::{Detail, Few, Part, ToolCall, Usage, filled, number, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
@@ -66,7 +66,7 @@ pub struct Delta<'a> {
     finish_reason: Option<Str<'a>>,
     /// The raw `error`, where a server puts it here.
     error: Option<&'a str>,
-    /// `reasoning_details`
+    /// `reasoning_details`, and blocks of `thinking_blocks`.
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
     pub content: Few<Part<'a>>,
@@ -78,23 +78,6 @@ pub struct Delta<'a> {
     pub tool_calls: Few<ToolCall<'a>>,
     /// `function_call`, the old form of one call.
     pub function_call: Option<ToolCall<'a>>,
-}
-
-/// An item of `reasoning_details`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Detail<'a> {
-    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`.
-    pub kind: Option<Str<'a>>,
-    /// Fragments with the same index are one item.
-    pub index: Option<u64>,
-    /// Text for people: `text` or `summary`.
-    pub text: Option<Str<'a>>,
-    /// Encrypted `data`.
-    pub data: Option<Str<'a>>,
-    /// `signature`
-    pub signature: Option<Str<'a>>,
-    /// The whole item.
-    pub raw: &'a str,
 }
 
 impl<'a> Chunk<'a> {
@@ -346,15 +329,7 @@ impl<'a> Delta<'a> {
                     thoughts = thoughts.or(something(reader)?);
                 }
                 "reasoning_details" => {
-                    // Some send a single one without the list around it.
-                    if reader.kind()? == Kind::Array {
-                        reader.begin_array()?;
-                        while reader.next_element()? {
-                            Detail::read(reader, &mut delta.reasoning_details)?;
-                        }
-                    } else {
-                        Detail::read(reader, &mut delta.reasoning_details)?;
-                    }
+                    Detail::read_all(reader, |_| true, &mut delta.reasoning_details)?;
                 }
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
                 // LiteLLM repeats in them what stands in `reasoning_content`.
@@ -402,6 +377,10 @@ impl<'a> Delta<'a> {
         }
         if let Some(raw) = thoughts.or(blocks) {
             delta.content_dropped |= !delta.think(raw)? && thoughts.is_some();
+        }
+        if let Some(raw) = blocks {
+            let reader = &mut Reader::new(raw, 128);
+            Detail::read_all(reader, Detail::is_block, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();
         Ok(())
@@ -477,30 +456,6 @@ fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
         _ => filled(reader)?,
     };
     Ok(word.filter(|word| word.raw() != "null"))
-}
-
-impl<'a> Detail<'a> {
-    /// Reads one; what is no object is none.
-    fn read(reader: &mut Reader<'a>, details: &mut Few<Self>) -> Result<(), Error> {
-        let raw = reader.skip()?;
-        let mut inside = Reader::new(raw, 128);
-        if !inside.object_or_skip()? {
-            return Ok(());
-        }
-        let mut detail = Self { raw, ..Self::default() };
-        while let Some(key) = inside.next_key()? {
-            match key.raw() {
-                "type" => detail.kind = inside.string_or_skip()?,
-                "index" => detail.index = number(&mut inside)?,
-                "text" | "summary" => detail.text = text(&mut inside)?.or(detail.text),
-                "data" => detail.data = filled(&mut inside)?,
-                "signature" => detail.signature = filled(&mut inside)?,
-                _ => drop(inside.skip()?),
-            }
-        }
-        details.push(detail);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -12,13 +12,15 @@
 mod call;
 mod chunk;
 mod content;
+mod detail;
 mod few;
 mod pattern;
 mod usage;
 
 pub use call::{Arguments, ToolCall};
-pub use chunk::{Choice, Chunk, Delta, Detail};
+pub use chunk::{Choice, Chunk, Delta};
 pub use content::Part;
+pub use detail::Detail;
 pub use few::Few;
 pub use pattern::Pattern;
 pub use usage::Usage;

@@ -33,7 +33,8 @@ pub(super) fn without_end(raw: &str) -> &str {
 impl Machine {
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
         let details = delta.reasoning_details.iter();
-        let details_text = details.clone().any(|detail| detail.text.is_some());
+        let told = details.clone().filter(|detail| !detail.is_block());
+        let details_text = told.clone().any(|detail| detail.text.is_some());
         let candidates = [
             (Field::ReasoningContent, delta.reasoning_content),
             (Field::Reasoning, delta.reasoning),
@@ -49,7 +50,7 @@ impl Machine {
         }
         let field = self.reasoning_field.or_else(|| present.next().map(|(field, _)| *field));
         if field == Some(Field::ReasoningDetails) {
-            for text in details.clone().filter_map(|detail| detail.text) {
+            for text in told.filter_map(|detail| detail.text) {
                 self.push_reasoning(text, Field::ReasoningDetails, out);
             }
         } else if let Some((field, Some(text))) =

@@ -15,18 +15,18 @@ pub(super) struct Thinking {
     has_text: bool,
     hash: Fnv,
     field: Field,
-    /// Items of `reasoning_details`, joined where the stream cut them.
+    /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
     details: Vec<Item>,
     /// Calls, by position, with their signatures.
     pub(super) calls: Vec<(usize, String)>,
 }
 
-/// An item of `reasoning_details`.
+/// An item of `reasoning_details` or `thinking_blocks`.
 #[derive(Debug)]
 struct Item {
     kind: String,
     index: Option<u64>,
-    /// `text` or `summary`: its name, and the text so far, escaped.
+    /// `text`, `summary` or `thinking`: its name, and the text so far, escaped.
     text: Option<(&'static str, String)>,
     signature: Option<String>,
     /// The first fragment, for what is not joined.
@@ -64,7 +64,7 @@ impl Thinking {
 
     /// Whether the upstream needs something of it back, text aside.
     pub(super) fn has_records(&self) -> bool {
-        !self.details.is_empty() || !self.calls.is_empty()
+        self.details.iter().any(Item::counts) || !self.calls.is_empty()
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -78,12 +78,13 @@ impl Thinking {
         self.hash.update(scratch.as_bytes());
     }
 
-    /// Adds an item of `reasoning_details`, or to one.
+    /// Adds an item, or to one.
     pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
         let kind = detail.kind.map_or("", |kind| kind.raw());
         let name = match kind {
             "reasoning.text" => "text",
             "reasoning.summary" => "summary",
+            "thinking" => "thinking",
             _ if detail.data.is_none() && detail.text.is_none() && detail.signature.is_none() => {
                 return;
             }
@@ -94,6 +95,8 @@ impl Thinking {
         if let Some(last) = self.details.last_mut()
             && last.kind == kind
             && last.index == detail.index
+            // The signature is the last of a block.
+            && (name != "thinking" || last.signature.is_none())
             && let Some((_, before)) = &mut last.text
         {
             before.push_str(text);
@@ -138,11 +141,10 @@ impl Thinking {
     }
 
     fn opaque(&self) -> Option<String> {
-        if self.details.is_empty() {
-            return None;
-        }
+        let mut items = self.details.iter().filter(|item| item.counts()).peekable();
+        items.peek()?;
         let mut out = b"[".to_vec();
-        for item in &self.details {
+        for item in items {
             if out.len() > 1 {
                 out.push(b',');
             }
@@ -154,6 +156,11 @@ impl Thinking {
 }
 
 impl Item {
+    /// Whether the upstream wants it back: of a block, only what is signed.
+    fn counts(&self) -> bool {
+        self.kind != "thinking" || self.signature.is_some()
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         let Some((name, text)) = self.text.as_ref().filter(|_| self.joined) else {
             return json::compact(out, &self.raw);

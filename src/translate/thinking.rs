@@ -5,7 +5,7 @@
 use crate::anthropic::Block;
 use crate::config::{Config, Upstream};
 use crate::ids::hex_of_hash;
-use crate::json::{Reader, Str, Writer, escape};
+use crate::json::{self, Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::messages::string;
@@ -119,11 +119,10 @@ impl<'a> Reasoning<'a> {
     /// Writes its members of an assistant message.
     pub(super) fn write(&self, profile: &Profile, has_calls: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(Field::ReasoningContent);
-        if !self.items.is_empty() && field != Field::Parts {
-            json.key("reasoning_details").begin_array();
-            self.write_items(json);
-            json.end_array();
-            if field == Field::ReasoningDetails && !is_required(profile) {
+        if field != Field::Parts {
+            self.write_items("thinking_blocks", is_block, json);
+            self.write_items("reasoning_details", |item| !is_block(item), json);
+            if field == Field::ReasoningDetails && !self.items.is_empty() && !is_required(profile) {
                 return;
             }
         }
@@ -150,7 +149,9 @@ impl<'a> Reasoning<'a> {
     /// Writes its parts of the content.
     pub(super) fn write_parts(&self, json: &mut Writer<'_>) {
         if !self.items.is_empty() {
-            return self.write_items(json);
+            return self.each_item(|item| {
+                json.raw(item);
+            });
         }
         json.begin_object().key("type").text("thinking");
         json.key("thinking").begin_array().begin_object();
@@ -159,8 +160,24 @@ impl<'a> Reasoning<'a> {
         json.end_object().end_array().end_object();
     }
 
+    /// Writes those that belong into the list of this name, if there are any.
+    fn write_items(&self, name: &'static str, belongs: fn(&str) -> bool, json: &mut Writer<'_>) {
+        let mut has_one = false;
+        self.each_item(|item| {
+            if belongs(item) {
+                if !std::mem::replace(&mut has_one, true) {
+                    json.key(name).begin_array();
+                }
+                json.raw(item);
+            }
+        });
+        if has_one {
+            json.end_array();
+        }
+    }
+
     /// The elements of all arrays of items.
-    fn write_items(&self, json: &mut Writer<'_>) {
+    fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
             let mut reader = Reader::new(items, 128);
             if reader.begin_array().is_err() {
@@ -168,7 +185,7 @@ impl<'a> Reasoning<'a> {
             }
             while let Ok(true) = reader.next_element() {
                 let Ok(item) = reader.skip() else { break };
-                json.raw(item);
+                each(item);
             }
         }
     }
@@ -181,6 +198,12 @@ impl<'a> Reasoning<'a> {
             }
         }
     }
+}
+
+/// Whether an item is a block of the Messages API (LiteLLM).
+fn is_block(item: &str) -> bool {
+    let kind = json::member(item, "type");
+    matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
 }
 
 /// Whether the upstream refuses tool calls without `reasoning_content`.

@@ -270,6 +270,21 @@ fn items_go_back_beside_the_text_that_came_in_another_field() {
 }
 
 #[test]
+fn signed_blocks_go_back_beside_the_text_under_their_own_name() {
+    let mut own = signature(Field::ReasoningContent, "a");
+    let blocks = [
+        json!({"type": "thinking", "thinking": "a", "signature": "S"}),
+        json!({"type": "redacted_thinking", "data": "D"}),
+    ];
+    let other = json!({"type": "reasoning.encrypted", "data": "E"});
+    own.opaque = Some(json!([blocks[0], other, blocks[1]]).to_string());
+    let message = returned(&own, "a", "default", json!({}));
+    assert_eq!(message["reasoning_content"], "a");
+    assert_eq!(message["thinking_blocks"], json!(blocks));
+    assert_eq!(message["reasoning_details"], json!([other]));
+}
+
+#[test]
 fn reasoning_from_the_text_goes_back_into_the_text() {
     let own = signature(Field::Inline, "a \"b\"");
     let message = returned(&own, "a \"b\"", "default", json!({}));

@@ -146,6 +146,30 @@ fn what_only_the_upstream_understands_is_carried_in_a_signature() {
 }
 
 #[test]
+fn signed_thinking_blocks_are_carried_whole() {
+    let piece = |text: &str, signature: Option<&str>| {
+        json!({"reasoning_content": text, "thinking_blocks": [
+            {"type": "thinking", "thinking": text, "signature": signature}]})
+    };
+    let redacted = json!({"type": "redacted_thinking", "data": "D"});
+    let chunks = [
+        piece("Hm", None),
+        piece("m.", None),
+        piece("", Some("S")),
+        piece("So", Some("T")),
+        json!({"thinking_blocks": [redacted]}),
+        call(0, "call_a", "w", "{}"),
+    ];
+    let signed = |text: &str, signature: &str| json!({"type": "thinking", "thinking": text, "signature": signature});
+    let outcome = case().gives(&done(&chunks), "thinking \"Hmm.So\", tool_use a w {}; tool_use");
+    let opaque: Value = serde_json::from_str(&signature(&outcome).opaque.unwrap()).unwrap();
+    assert_eq!(opaque, json!([signed("Hmm.", "S"), signed("So", "T"), redacted]));
+    // Where nobody signs, there is nothing to carry.
+    let outcome = case().gives(&done(&chunks[..2]), "thinking \"Hmm.\"; end_turn");
+    assert_eq!(signature(&outcome).opaque, None);
+}
+
+#[test]
 fn a_refusal_is_text_and_a_reason() {
     let outcome = case().gives(
         &done(&[json!({"refusal": "I can't "}), json!({"refusal": "help."})]),

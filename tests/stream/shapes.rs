@@ -63,9 +63,8 @@ fn reasoning_may_be_a_list_of_texts_or_an_object() {
     ] {
         both(&delta, "thinking \"Hmm.\"; end_turn");
     }
-    let signature =
-        json!({"content": "Hi", "thinking_blocks": [{"thinking": "", "signature": "s"}]});
-    both(&signature, "text \"Hi\"; end_turn");
+    let unknown = json!({"content": "Hi", "thinking_blocks": [{"thinking": "", "signature": "s"}]});
+    both(&unknown, "text \"Hi\"; end_turn");
     // In a stream as in one message.
     let chunk = |text: &str| json!({"reasoning": [{"text": text}]});
     case().gives(&done(&[chunk("Hm"), chunk("m.")]), "thinking \"Hmm.\"; end_turn");

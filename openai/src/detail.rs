@@ -1,0 +1,74 @@
+//! What an upstream says of its reasoning beside the text.
+
+use crate::{Few, filled, number, text};
+use creole_json::{Error, Kind, Reader, Str};
+
+/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks of the
+/// Messages API.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Detail<'a> {
+    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`, `redacted_thinking`.
+    pub kind: Option<Str<'a>>,
+    /// Fragments with the same index are one item.
+    pub index: Option<u64>,
+    /// Text for people: `text`, `summary` or `thinking`.
+    pub text: Option<Str<'a>>,
+    /// Encrypted `data`.
+    pub data: Option<Str<'a>>,
+    /// `signature`
+    pub signature: Option<Str<'a>>,
+    /// The whole item.
+    pub raw: &'a str,
+}
+
+impl<'a> Detail<'a> {
+    /// Whether it is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
+    #[must_use]
+    pub fn is_block(&self) -> bool {
+        self.kind.is_some_and(|kind| matches!(kind.raw(), "thinking" | "redacted_thinking"))
+    }
+
+    /// Reads a list of them, or a single one that some send without the list around it.
+    #[inline(never)]
+    pub(crate) fn read_all(
+        reader: &mut Reader<'a>,
+        belongs: fn(&Self) -> bool,
+        details: &mut Few<Self>,
+    ) -> Result<(), Error> {
+        let mut take = |reader: &mut Reader<'a>| {
+            if let Some(detail) = Self::read(reader)?.filter(belongs) {
+                details.push(detail);
+            }
+            Ok(())
+        };
+        if reader.kind()? != Kind::Array {
+            return take(reader);
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            take(reader)?;
+        }
+        Ok(())
+    }
+
+    /// Reads one; what is no object is none.
+    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+        let raw = reader.skip()?;
+        let mut inside = Reader::new(raw, 128);
+        if !inside.object_or_skip()? {
+            return Ok(None);
+        }
+        let mut detail = Self { raw, ..Self::default() };
+        while let Some(key) = inside.next_key()? {
+            match key.raw() {
+                "type" => detail.kind = inside.string_or_skip()?,
+                "index" => detail.index = number(&mut inside)?,
+                "text" | "summary" | "thinking" => detail.text = text(&mut inside)?.or(detail.text),
+                "data" => detail.data = filled(&mut inside)?,
+                "signature" => detail.signature = filled(&mut inside)?,
+                _ => drop(inside.skip()?),
+            }
+        }
+        Ok(Some(detail))
+    }
+}
