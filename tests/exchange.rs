@@ -298,6 +298,21 @@ fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
     exchange.handle_response_end(End::Complete, due, &mut body);
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
+    // A host that writes only when the upstream does begins with the next sign of life.
+    for pings in [Pings::AfterHead, Pings::No] {
+        let (mut exchange, _) = started(&drive::config("{}"), pings, &ask(true));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+        assert!(exchange.poll_timeout().unwrap() > due);
+        assert_eq!(exchange.handle_timeout(due, &mut body), None);
+        assert_eq!(exchange.handle_response_body(b": 1\n\n", due + 14_999, &mut body), None);
+        let head = exchange.handle_response_body(b": 2\n\n", due + 15_000, &mut body).unwrap();
+        assert_eq!(head.status, 200);
+        assert!(body.starts_with(b"event: message_start"));
+        let pinged = exchange.poll_timeout() == Some(due + 30_000);
+        assert_eq!(pinged, pings == Pings::AfterHead);
+    }
     // One that wants one message gets no event, and a whole answer is not promised before it is known.
     for (stream, piece) in [(false, &b": in the queue\n\n"[..]), (true, b"{\"choices\":")] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));

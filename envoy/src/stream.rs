@@ -548,7 +548,7 @@ impl Stream {
 }
 
 fn pings(config: &Config) -> Pings {
-    if config.settings.deferred_flush { Pings::Sent } else { Pings::No }
+    if config.settings.deferred_flush { Pings::AfterHead } else { Pings::No }
 }
 
 /// Takes a piece out of Envoy's hands.

@@ -121,7 +121,7 @@ impl Exchange {
         let warnings = Warnings::new(config.settings.strict);
         Self {
             report: Report { request_id: ids.request(), warnings, ..Report::default() },
-            watchdog: Watchdog::new(&config.settings, pings == Pings::Sent),
+            watchdog: Watchdog::new(&config.settings, pings != Pings::No),
             config,
             ids,
             pings,
@@ -240,7 +240,7 @@ impl Exchange {
         match due {
             Due::Nothing => None,
             Due::Ping => {
-                if self.may_ping() {
+                if self.may_ping_unasked() {
                     return self.ping(now, out);
                 }
                 self.watchdog.sent(now);
@@ -262,7 +262,7 @@ impl Exchange {
         match self.state {
             State::Requested | State::Ended | State::PassThrough => None,
             State::Waiting(_) => Some(self.watchdog.next(true, false)),
-            _ => Some(self.watchdog.next(false, self.may_ping() && self.pings == Pings::Sent)),
+            _ => Some(self.watchdog.next(false, self.may_ping_unasked())),
         }
     }
 
@@ -287,6 +287,16 @@ impl Exchange {
             State::Whole { .. } => matches!(self.head, HeadState::SentEvents),
             _ => false,
         }
+    }
+
+    /// Whether the host can write one while the upstream sends nothing.
+    fn may_ping_unasked(&self) -> bool {
+        let can_write = match self.pings {
+            Pings::Sent => true,
+            Pings::AfterHead => !matches!(self.head, HeadState::Held(_)),
+            Pings::No => false,
+        };
+        can_write && self.may_ping()
     }
 
     fn speaks_chat(&self) -> bool {
