@@ -285,7 +285,7 @@ words! {
     }
     /// See [`Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte.
+        /// Copied byte for byte, unless an array has no `items`: OpenAI refuses that.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

@@ -20,7 +20,7 @@ use super::guards::{self, Guarded};
 use super::headers::{Header, Headers};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
-use super::tools::{ToolSet, meets_strict_subset};
+use super::tools::{ToolSet, meets_strict_subset, write_output_schema};
 use super::turns::History;
 use super::{Translated, count, surrogates, thinking};
 
@@ -452,7 +452,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
         ResponseFormat::JsonSchema => {
             json.key("type").text("json_schema");
             json.key("json_schema").begin_object().key("name").text("output");
-            json.key("schema").raw(schema);
+            write_output_schema(json.key("schema"), schema);
             if profile.strict_tools {
                 json.key("strict").bool(meets_strict_subset(schema));
             }

@@ -23,7 +23,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub use schema::{meets_strict_subset, write_schema};
+pub use schema::{meets_strict_subset, write_output_schema, write_schema};
 
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::asked;

@@ -18,14 +18,24 @@ pub(super) const DEPTH_MAX: u32 = 128;
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
 /// an array without `items`, at any depth.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    if dialect == ToolSchema::Full && is_complete(schema) && has_items(schema) {
+    let whole = dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema);
+    write(json, schema, dialect, whole, true);
+}
+
+/// Writes the schema of `response_format`: nothing is missing in its root, whatever it is.
+pub fn write_output_schema(json: &mut Writer<'_>, schema: &str) {
+    write(json, schema, ToolSchema::Full, is_taken(schema), false);
+}
+
+fn write(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, whole: bool, function: bool) {
+    if whole {
         json.raw(schema);
         return;
     }
     json.value();
     let start = json.out().len();
     let walk = Walk { dialect };
-    if walk.schema(&mut Reader::new(schema, DEPTH_MAX), json, true).is_err() {
+    if walk.schema(&mut Reader::new(schema, DEPTH_MAX), json, function).is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
         json.out().extend_from_slice(schema.as_bytes());
@@ -54,11 +64,61 @@ fn is_complete(schema: &str) -> bool {
     read().is_ok() && typed && properties && !refused
 }
 
-/// Whether there are as many `items` as arrays, so that hardly one can be without.
-fn has_items(schema: &str) -> bool {
-    // Most schemas have no array, and few words end so.
-    !words::has(schema, "ay\"")
-        || words::places(schema, "\"array\"").count() <= words::places(schema, "\"items\"").count()
+/// Whether no schema in it is refused for an array. Most need no walk to say so: they have
+/// no array, or `items` directly behind each.
+fn is_taken(schema: &str) -> bool {
+    let has_items = |at: usize| {
+        let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
+        let next = rest.strip_prefix(',').unwrap_or_default().trim_start();
+        next.starts_with("\"items\"")
+    };
+    // Few words end so.
+    let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
+    arrays || all_taken(&mut Reader::new(schema, DEPTH_MAX)).unwrap_or(false)
+}
+
+const ARRAY: &str = "\"array\"";
+
+/// Whether each array in a schema has `items`.
+fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
+    let mut taken = true;
+    match reader.kind()? {
+        Kind::Object => {}
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                taken &= all_taken(reader)?;
+            }
+            return Ok(taken);
+        }
+        _ => {
+            reader.skip()?;
+            return Ok(true);
+        }
+    }
+    let (mut array, mut items) = (false, false);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let keyword = key.decode();
+        let keyword = keyword.as_ref();
+        items |= matches!(keyword, "items" | "prefixItems");
+        match (holds(keyword), reader.kind()?) {
+            (Holds::Schema, _) => taken &= all_taken(reader)?,
+            (Holds::Named, Kind::Object) => {
+                reader.begin_object()?;
+                while reader.next_key()?.is_some() {
+                    taken &= all_taken(reader)?;
+                }
+            }
+            _ => {
+                let data = reader.skip()?;
+                if keyword == "type" {
+                    array = words::has(data, ARRAY);
+                }
+            }
+        }
+    }
+    Ok(taken && (!array || items))
 }
 
 /// What the value of a keyword is made of.
@@ -140,7 +200,7 @@ impl<'a> Facts<'a> {
                 ("type", _) => {
                     let types = reader.skip()?;
                     facts.typed = given;
-                    facts.array = words::has(types, "\"array\"");
+                    facts.array = words::has(types, ARRAY);
                     let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
                     let nulls = words::places(types, "\"null\"").count();
                     facts.several = names.saturating_sub(nulls) > 1;
@@ -372,7 +432,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
             "type" => {
                 let types = reader.skip().ok()?;
                 typed = true;
-                array |= words::has(types, "\"array\"");
+                array |= words::has(types, ARRAY);
                 object |= words::has(types, "\"object\"");
                 (!root || types == "\"object\"").then_some(())?;
             }

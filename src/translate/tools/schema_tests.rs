@@ -60,6 +60,58 @@ fn an_array_has_items_at_any_depth() {
 }
 
 #[test]
+fn a_property_that_is_called_items_does_not_hide_an_array_without_them() {
+    let whole = |properties: &str| format!(r#"{{"type":"object","properties":{{{properties}}}}}"#);
+    for (properties, expected) in [
+        (r#""items":{"type":"array"}"#, r#""items":{"type":"array","items":{}}"#),
+        (
+            r#""a":{"type":"array","description":"d"},"b":{"properties":{"items":{"type":"string"}}}"#,
+            r#""a":{"type":"array","description":"d","items":{}},"b":{"properties":{"items":{"type":"string"}}}"#,
+        ),
+    ] {
+        assert_eq!(written(&whole(properties), ToolSchema::Full), whole(expected));
+    }
+}
+
+#[test]
+fn arrays_that_have_items_are_copied_byte_for_byte() {
+    for property in [
+        r#"{"type":"array" , "items":{}}"#,
+        r#"{ "items":{"type":"string"},"type":"array"}"#,
+        r#"{ "type":["array","null"],"items":{"type" : "array","items":{}}}"#,
+        r#"{"type":"array", "prefixItems":[ ]}"#,
+        r#"{"enum":["array" ]}"#,
+        r#"{"enum":["array", "items"]}"#,
+    ] {
+        let schema = format!(r#"{{"type":"object","properties":{{"items":{property}}}}}"#);
+        assert_eq!(written(&schema, ToolSchema::Full), schema);
+    }
+}
+
+#[test]
+fn the_schema_of_an_output_is_mended_like_a_tools() {
+    let written = |schema: &str| {
+        let mut out = Vec::new();
+        write_output_schema(&mut Writer::new(&mut out), schema);
+        String::from_utf8(out).unwrap()
+    };
+    for (schema, expected) in [
+        (
+            r#"{"type":"object","properties":{"a":{"type":"array"}}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{}}}}"#,
+        ),
+        // It is no function's: nothing is added to its root.
+        (
+            r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
+            r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
+        ),
+        (r#"{"type":"array","required":null}"#, r#"{"type":"array","required":null,"items":{}}"#),
+    ] {
+        assert_eq!(written(schema), expected);
+    }
+}
+
+#[test]
 fn mistral_gets_no_keyword_that_breaks_its_grammar() {
     // Q18, and the same keywords deeper and as names.
     for (schema, expected) in [
