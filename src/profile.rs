@@ -285,7 +285,7 @@ words! {
     }
     /// See [`Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items`: OpenAI refuses that.
+        /// Copied byte for byte, unless an array has no `items` or a pattern has `\p{…}`: OpenAI refuses both.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

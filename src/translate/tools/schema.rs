@@ -16,7 +16,7 @@ pub(super) const DEPTH_MAX: u32 = 128;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
-/// an array without `items`, at any depth.
+/// an array without `items`, and a pattern that [names a property](names_property), at any depth.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     let whole = dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema);
     write(json, schema, dialect, whole, true);
@@ -64,8 +64,8 @@ fn is_complete(schema: &str) -> bool {
     read().is_ok() && typed && properties && !refused
 }
 
-/// Whether no schema in it is refused for an array. Most need no walk to say so: they have
-/// no array, or `items` directly behind each.
+/// Whether no schema in it is refused for an array or for a pattern. Most need no walk to say so: they have
+/// no array, or `items` directly behind each, and hardly one has two backslashes beside each other.
 fn is_taken(schema: &str) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
@@ -74,12 +74,13 @@ fn is_taken(schema: &str) -> bool {
     };
     // Few words end so.
     let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
-    arrays || all_taken(&mut Reader::new(schema, DEPTH_MAX)).unwrap_or(false)
+    let patterns = !words::has(schema, "\\\\") || !words::has_any(schema, &["\\\\p", "\\\\P"]);
+    arrays && patterns || all_taken(&mut Reader::new(schema, DEPTH_MAX)).unwrap_or(false)
 }
 
 const ARRAY: &str = "\"array\"";
 
-/// Whether each array in a schema has `items`.
+/// Whether each array in a schema has `items`, and no pattern names a property.
 fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
     let mut taken = true;
     match reader.kind()? {
@@ -106,9 +107,13 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
             (Holds::Schema, _) => taken &= all_taken(reader)?,
             (Holds::Named, Kind::Object) => {
                 reader.begin_object()?;
-                while reader.next_key()?.is_some() {
+                while let Some(name) = reader.next_key()? {
+                    taken &= keyword != PATTERN_PROPERTIES || !names_property(name);
                     taken &= all_taken(reader)?;
                 }
+            }
+            (_, Kind::String) if keyword == "pattern" => {
+                taken &= !names_property(reader.string()?);
             }
             _ => {
                 let data = reader.skip()?;
@@ -119,6 +124,22 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
         }
     }
     Ok(taken && (!array || items))
+}
+
+const PATTERN_PROPERTIES: &str = "patternProperties";
+
+/// Whether a pattern has `\p{…}`, as those of zod and of Claude Code do. OpenAI compiles patterns with
+/// Python's `re`, which does not know it, and refuses the whole request; so do DeepSeek and Zhipu. The client
+/// looks at inputs itself.
+fn names_property(pattern: Str<'_>) -> bool {
+    let pattern = pattern.decode();
+    let mut letters = pattern.bytes();
+    while let Some(letter) = letters.next() {
+        if letter == b'\\' && matches!(letters.next(), Some(b'p' | b'P')) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What the value of a keyword is made of.
@@ -149,7 +170,7 @@ fn holds(keyword: &str) -> Holds {
         | "if"
         | "then"
         | "else" => Holds::Schema,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
+        "properties" | PATTERN_PROPERTIES | "$defs" | "definitions" | "dependentSchemas" => {
             Holds::Named
         }
         _ => Holds::Data,
@@ -358,10 +379,20 @@ impl Walk {
                 reader.begin_object()?;
                 json.begin_object();
                 while let Some(name) = reader.next_key()? {
+                    if keyword == PATTERN_PROPERTIES && names_property(name) {
+                        reader.skip()?;
+                        continue;
+                    }
                     write_key(json, name);
                     self.schema(reader, json, false)?;
                 }
                 json.end_object();
+                Ok(())
+            }
+            (_, Kind::String)
+                if keyword == "pattern" && names_property(reader.clone().string()?) =>
+            {
+                reader.skip()?;
                 Ok(())
             }
             _ => copy_member(reader, json, key),
@@ -417,7 +448,7 @@ pub fn meets_strict_subset(schema: &str) -> bool {
     strict(&mut Reader::new(schema, DEPTH_MAX), true).is_some()
 }
 
-/// `None` as soon as one schema is not in the subset.
+/// `None` as soon as one schema is not in the subset. What [`write_schema`] leaves out is no reason.
 fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
     let mut object = root;
     let mut typed = root;

@@ -89,6 +89,49 @@ fn arrays_that_have_items_are_copied_byte_for_byte() {
 }
 
 #[test]
+fn a_pattern_with_a_property_of_unicode_is_left_out() {
+    // The first is Claude Code's `Artifact`.
+    for (property, expected) in [
+        (
+            r#"{"type":"string","pattern":"^(?!__.*__$)[^\\p{Cc}\\p{Zl}\"\\\\./[\\]]{1,200}$","minLength":1}"#,
+            r#"{"type":"string","minLength":1}"#,
+        ),
+        (r#"{"anyOf":[{"pattern":"^\\P{L}+$"}]}"#, r#"{"anyOf":[{}]}"#),
+        (r#"{"type":"string","pattern":"\\\\\\pL"}"#, r#"{"type":"string"}"#),
+        (
+            r#"{"type":"object","properties":{"pattern":{"pattern":"\\p{L}"},"q":{"default":{"pattern":"\\p{L}"}}}}"#,
+            r#"{"type":"object","properties":{"pattern":{},"q":{"default":{"pattern":"\\p{L}"}}}}"#,
+        ),
+    ] {
+        let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
+        assert_eq!(written(&whole(property), ToolSchema::Full), whole(expected));
+        assert_eq!(written(&whole(property), ToolSchema::Mistral), whole(expected));
+        let gemini = written(&whole(property), ToolSchema::Gemini);
+        assert_eq!(words::has(&gemini, "\"pattern\":\""), words::has(expected, "default"));
+    }
+    let names = r#"{"type":"object","properties":{},"patternProperties":{"^\\p{L}":{},"^a":{"pattern":"\\p{L}"}}}"#;
+    let expected = r#"{"type":"object","properties":{},"patternProperties":{"^a":{}}}"#;
+    assert_eq!(written(names, ToolSchema::Full), expected);
+    assert_eq!(written(names, ToolSchema::Mistral), expected);
+}
+
+#[test]
+fn other_patterns_are_copied_byte_for_byte() {
+    for pattern in [
+        r#""^(?!a)[\\w\\d]+$""#,
+        // A backslash, and no property.
+        r#""^\\\\p{2}""#,
+        r#""\\\\""#,
+        r#""p{2}\\.""#,
+    ] {
+        let property =
+            format!(r#"{{ "type":"string","description":"\\p{{L}}","pattern":{pattern}}}"#);
+        let schema = format!(r#"{{"type":"object","properties":{{"p":{property}}}}}"#);
+        assert_eq!(written(&schema, ToolSchema::Full), schema);
+    }
+}
+
+#[test]
 fn the_schema_of_an_output_is_mended_like_a_tools() {
     let written = |schema: &str| {
         let mut out = Vec::new();
@@ -97,8 +140,8 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
     };
     for (schema, expected) in [
         (
-            r#"{"type":"object","properties":{"a":{"type":"array"}}}"#,
-            r#"{"type":"object","properties":{"a":{"type":"array","items":{}}}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"array"},"b":{"pattern":"\\p{L}"}}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{}}}"#,
         ),
         // It is no function's: nothing is added to its root.
         (
