@@ -182,10 +182,11 @@ impl<'a> Source<'a, '_> {
         self.ephemeral()
     }
 
-    /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h"}`.
+    /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`;
+    /// Claude Code and its SDK send the last.
     pub(super) fn ephemeral(&mut self) -> Read<bool> {
         self.object(|source, key| match key {
-            "type" | "ttl" => source.ignore(Kind::String),
+            "type" | "ttl" | "scope" => source.ignore(Kind::String),
             _ => Ok(false),
         })?;
         Ok(true)

@@ -156,6 +156,7 @@ fn what_has_no_counterpart_is_dropped_with_a_warning_or_without() {
         ("context_management", json!({"edits": null}), ""),
         ("diagnostics", json!({"previous_message_id": "msg_1"}), ""),
         ("cache_control", json!({"type": "ephemeral", "ttl": "1h"}), ""),
+        ("cache_control", json!({"type": "ephemeral", "scope": "global"}), ""),
         ("billing_policy", json!({"type": "billing_policy", "bill_to": "self"}), ""),
         ("service_tier", json!("auto"), ""),
         ("service_tier", json!("standard_only"), ""),
