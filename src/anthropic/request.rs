@@ -170,7 +170,15 @@ impl<'a> Request<'a> {
                 })?;
             }
             "temperature" => self.temperature = Some(source.reader.number()?),
+            "top_p" if source.is_unset() => {
+                source.raw()?;
+                self.top_p = None;
+            }
             "top_p" => self.top_p = Some(source.reader.number()?),
+            "top_k" if source.is_unset() => {
+                source.raw()?;
+                self.top_k = None;
+            }
             "top_k" => self.top_k = Some(source.whole_number()?),
             "tools" => {
                 self.tools.clear();

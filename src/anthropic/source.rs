@@ -159,6 +159,12 @@ impl<'a> Source<'a, '_> {
         }
     }
 
+    /// Whether a negative number comes: LangChain.js and n8n say -1 for what is not set.
+    pub(super) fn is_unset(&self) -> bool {
+        let number = self.reader.clone().number();
+        !self.warnings.strict() && number.is_ok_and(|number| number.starts_with('-'))
+    }
+
     /// The `type` of the object that comes next, wherever it stands in it: some clients write it
     /// last. Nothing is consumed.
     pub(super) fn tag(&mut self) -> Read<Str<'a>> {

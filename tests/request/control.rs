@@ -256,6 +256,27 @@ fn sampling_is_left_out_where_the_model_has_none() {
 }
 
 #[test]
+fn a_negative_top_k_or_top_p_is_not_set() {
+    // LangChain.js and n8n.
+    let request = json!({"top_k": -1, "top_p": -1, "temperature": 0.7});
+    for profile in ["default", "vllm"] {
+        let config = config(profile, json!({}), json!({}));
+        let (sent, warnings) = try_with(&config, &whole(request.clone()));
+        let sent = sent.unwrap().0;
+        assert_eq!((sent.get("top_k"), sent.get("top_p")), (None, None));
+        assert_eq!((&sent["temperature"], warnings.as_str()), (&json!(0.7), ""));
+    }
+    // Of equal names the last one counts.
+    let body = r#"{"model":"m","max_tokens":1,"top_p":0.5,"messages":[{"role":"user","content":"q"}],"top_p":-1.0}"#;
+    assert_eq!(try_with(&Config::default(), body).0.unwrap().0.get("top_p"), None);
+    let counted = json!({"model": "m", "messages": [user("x")], "top_k": -1}).to_string();
+    assert!(translate::count_tokens(&counted, &Config::default()).is_ok());
+    let refusal = "top_k: Input should be greater than or equal to 0";
+    assert_eq!(refused_strictly(request), refusal);
+    assert!(refused(json!({"top_p": "-1"})).starts_with("top_p: "));
+}
+
+#[test]
 fn stop_sequences_beyond_the_limit_are_cut_here() {
     let request = json!({"stop_sequences": ["a!", "b!", "c!", "\n!", "e!"]});
     let config = config("openai", json!({}), json!({}));
