@@ -20,10 +20,9 @@ pub struct Asked {
     pub stream: bool,
     /// The tools that were sent to the upstream.
     pub tools: Tools,
-    /// The client's stop sequences.
+    /// The client's stop sequences. The text is cut here too: the upstream may not know all of them
+    /// (`stop`, `max_stop`), or ignore them.
     pub stop_sequences: Vec<String>,
-    /// Those of them that the upstream was not told (`max_stop`), so that the text is cut here.
-    pub stop_here: Vec<String>,
     /// Whether reasoning is shown.
     pub thinking: Thinking,
     /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries

@@ -37,6 +37,9 @@ keys! {
         id_style: IdStyle = IdStyle::Any;
         /// Longest tool call id; 0 is no limit. OpenAI: 40.
         max_id_length: usize = 0;
+        /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these sequences all the
+        /// same.
+        stop: bool = true;
         /// Most `stop` sequences; the rest is cut by Creole. 0 is no limit. OpenAI: 4.
         max_stop: usize = 0;
         /// Most tools in a request; more are refused here with a clear text. 0 is no limit. OpenAI: 128.

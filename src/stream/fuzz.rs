@@ -99,8 +99,7 @@ fn answer(options: u8) -> Answer {
         stream: !has(0),
         thinking: if has(1) { Thinking::Shown } else { Thinking::Hidden },
         reasoning_returns: has(1),
-        stop_sequences: vec!["END".to_owned()],
-        stop_here: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
+        stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
         model_mapped: has(3),
         profile: Profile {
             inline_think: has(2),

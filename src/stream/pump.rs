@@ -334,7 +334,7 @@ impl Machine {
         }
         let sequences = &self.asked.stop_sequences;
         let sequence = match (self.cut_at, &self.native_stop) {
-            (Some(at), _) => self.asked.stop_here.get(at),
+            (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
             (None, None) => None,
         };

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | echo | `strip_prefill_echo` | leaves out the start that repeats the prefill |
 //! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
-//! | stop | the upstream was not told all stop sequences | cuts the text at the first |
+//! | stop | the client has stop sequences | cuts the text at the first that the upstream did not stop at |
 //! | markup | `text_tool_calls` | calls written as text become calls |
 //!
 //! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
@@ -34,7 +34,7 @@ pub(super) struct TextFilter {
 pub(super) enum Piece {
     Text(String),
     Thinking(Field, String),
-    /// A stop sequence, by its position in `stop_here`. Nothing follows.
+    /// A stop sequence, by its position in `stop_sequences`. Nothing follows.
     Stop(usize),
     /// A call; `input` is an object.
     Call {
@@ -49,7 +49,7 @@ impl TextFilter {
     pub(super) fn new(asked: &Asked) -> Option<Self> {
         let profile = &asked.profile;
         // With their places in the list, which is what the end of the answer knows them by.
-        let stops = asked.stop_here.iter().cloned().enumerate();
+        let stops = asked.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
             half: String::new(),
@@ -208,7 +208,7 @@ struct Echo {
     matched: usize,
 }
 
-/// The stop sequences that the upstream does not know.
+/// The stop sequences of the client.
 #[derive(Debug)]
 struct Stop {
     sequences: Vec<(usize, String)>,
@@ -282,8 +282,8 @@ mod tests {
 
     #[test]
     fn text_ends_at_the_first_stop_sequence() {
-        let stop_here = vec!["END".to_owned(), "STOP".to_owned(), String::new()];
-        let asked = Asked { stop_here, ..Asked::default() };
+        let stop_sequences = vec!["END".to_owned(), "STOP".to_owned(), String::new()];
+        let asked = Asked { stop_sequences, ..Asked::default() };
         assert_eq!(run(&asked, "a STOP b END"), [text("a "), Piece::Stop(1)]);
         assert_eq!(run(&asked, "a EN b STO"), [text("a EN b STO")]);
         assert_eq!(run(&asked, "EENDD"), [text("E"), Piece::Stop(0)]);
@@ -302,8 +302,8 @@ mod tests {
     #[test]
     fn stop_sequences_count_in_the_text_and_not_in_reasoning() {
         let profile = Profile { inline_think: true, ..Profile::default() };
-        let stop_here = vec!["X".to_owned()];
-        let asked = Asked { stop_here, profile, ..Asked::default() };
+        let stop_sequences = vec!["X".to_owned()];
+        let asked = Asked { stop_sequences, profile, ..Asked::default() };
         assert_eq!(
             run(&asked, "<think>aXb</think>cXd"),
             [Piece::Thinking(Field::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]

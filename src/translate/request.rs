@@ -109,9 +109,6 @@ pub(super) fn translate(
     let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
     let forced = tools.forces_call();
     let effective = Effective::new(&request, history.effort, forced, prefilled, profile, warnings)?;
-    let stop_max = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
-    let stop_sequences: Vec<String> =
-        request.stop_sequences.iter().map(|stop| stop.decode().into_owned()).collect();
     shape.count_ids(&history.ids);
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
@@ -119,8 +116,7 @@ pub(super) fn translate(
         max_tokens: request.max_tokens.map_or(0, |wanted| limited(wanted, profile)),
         stream: request.stream,
         tools: tools.asked(keeps_schemas(config, profile)),
-        stop_here: stop_sequences.get(stop_max..).unwrap_or_default().to_vec(),
-        stop_sequences,
+        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
         thinking: effort::shown(&request, config.settings.reasoning),
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         upstream_mark,
@@ -410,7 +406,7 @@ fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>)
         });
         json.u64(limited(wanted, profile));
     }
-    if !request.stop_sequences.is_empty() {
+    if profile.stop && !request.stop_sequences.is_empty() {
         let most = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
         json.key("stop").begin_array();
         for stop in request.stop_sequences.iter().take(most) {

@@ -282,10 +282,21 @@ fn stop_sequences_beyond_the_limit_are_cut_here() {
     let config = config("openai", json!({}), json!({}));
     let (body, asked) = try_with(&config, &whole(request)).0.unwrap();
     assert_eq!(body["stop"], json!(["a!", "b!", "c!", "\n!"]));
-    assert_eq!(asked.stop_here, ["e!"]);
     assert_eq!(asked.stop_sequences.len(), 5);
     assert_eq!(sent(json!({"stop_sequences": []})).get("stop"), None);
     assert!(refused(json!({"stop_sequences": ["x", " \n"]})).starts_with("stop_sequences[1]: "));
+}
+
+#[test]
+fn no_stop_sequence_goes_where_the_model_refuses_them() {
+    let request = json!({"stop_sequences": ["</block>"]});
+    let config = config("openai", json!({"stop": false}), json!({}));
+    let ((body, asked), warnings) = {
+        let (sent, warnings) = try_with(&config, &whole(request));
+        (sent.unwrap(), warnings)
+    };
+    assert_eq!((body.get("stop"), warnings.as_str()), (None, ""));
+    assert_eq!(asked.stop_sequences, ["</block>"]);
 }
 
 #[test]

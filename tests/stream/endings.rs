@@ -15,7 +15,7 @@ fn stop_sequences_are_named() {
     c.gives(&native("matched_stop", json!("END")), "text \"hi\"; stop_sequence \"END\"");
     c.gives(&native("stop_reason", json!("other")), "text \"hi\"; end_turn");
     c.gives(&native("stop_reason", json!(128_009)), "text \"hi\"; end_turn");
-    let c = c.with(|asked, _| asked.stop_here = vec!["END".into()]);
+    // Whether the upstream knew it or not.
     let cut = [
         text("a E"),
         text("N"),
@@ -28,6 +28,16 @@ fn stop_sequences_are_named() {
         &done(&[text("a EN"), call(0, "call_a", "w", "{}")]),
         "text \"a EN\", tool_use a w {}; tool_use",
     );
+}
+
+#[test]
+fn a_stop_sequence_that_the_upstream_ignores_ends_the_text_here() {
+    // The classifier of Claude Code, which reads nothing but what comes before.
+    let c = case().with(|asked, _| asked.stop_sequences = vec!["</block>".into()]);
+    let ignored = [text("<block>yes</bl"), text("ock><category>"), json!({"finish": "length"})];
+    c.gives(&done(&ignored), "text \"<block>yes\"; stop_sequence \"</block>\"");
+    let kept = [text("<block>yes"), json!({"finish": "stop"})];
+    c.gives(&done(&kept), "text \"<block>yes\"; end_turn");
 }
 
 #[test]
@@ -229,10 +239,7 @@ fn an_error_is_read_under_the_names_that_servers_give_it() {
 
 #[test]
 fn nothing_after_a_stop_sequence_of_the_client_counts() {
-    let c = case().with(|asked, _| {
-        asked.stop_sequences = vec!["STOP".into()];
-        asked.stop_here = vec!["STOP".into()];
-    });
+    let c = case().with(|asked, _| asked.stop_sequences = vec!["STOP".into()]);
     let expected = "text \"one \"; stop_sequence \"STOP\"";
     let parts = json!([{"type": "text", "text": "one STOP"}, {"type": "text", "text": " two"}]);
     let delta = json!({"content": parts, "refusal": "No.", "tool_calls": [

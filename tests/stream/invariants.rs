@@ -36,7 +36,7 @@ fn any_case() -> impl Strategy<Value = Case> {
             asked.reasoning_returns = returns;
             asked.profile.inline_think = think;
             if stop {
-                asked.stop_here = vec!["ab".to_owned()];
+                asked.stop_sequences = vec!["ab".to_owned()];
             }
             asked.thinking =
                 [Thinking::Hidden, Thinking::Omitted, Thinking::Shown][usize::from(thinking)];
