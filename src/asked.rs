@@ -32,7 +32,7 @@ pub struct Asked {
     pub upstream_mark: String,
     /// The client allows one tool call only (`disable_parallel_tool_use`).
     pub one_tool_call: bool,
-    /// The tools that a guard withheld, which the model may call all the same.
+    /// The tools that a guard withheld or the client forbids, which the model may call all the same.
     pub withheld: Withheld,
     /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
     pub ids_used: NameSet<'static>,
@@ -101,7 +101,7 @@ pub enum Thinking {
     Shown,
 }
 
-/// The tools that a guard withheld.
+/// The tools of which calls go no further.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Withheld {
     /// None.
@@ -111,6 +111,8 @@ pub enum Withheld {
     Some(Vec<String>),
     /// All: the model must answer.
     All,
+    /// All, because the client forbids calls (`tool_choice: none`), which some servers do not read.
+    Forbidden,
 }
 
 impl Withheld {
@@ -128,7 +130,7 @@ impl Withheld {
                         || is_none_of_them && Tools(vec![tool()]).meant_by(name).is_some()
                 })
             }
-            Self::All => true,
+            Self::All | Self::Forbidden => true,
         }
     }
 }

@@ -13,6 +13,7 @@ use super::call::{Call, CallState};
 use super::machine::{Block, Machine, Phase};
 use super::sink::ToolUse;
 use super::tool_input::Input;
+use crate::asked::Withheld;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
 use crate::json::{self, Reader};
@@ -27,6 +28,8 @@ use crate::translate::usage::Counts;
 /// What the client is told where a model only calls tools that a guard withheld.
 const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
                         anywhere. Say what to do next.]";
+/// The same, where the client forbids calls.
+const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 impl Machine {
     /// The message begins, if it has not.
@@ -160,7 +163,8 @@ impl Machine {
             && (flushing
                 || call.input.has_text()
                 || (followed || call.id.is_some()) && call.name_is_whole(&self.asked.tools));
-        // The model can know a withheld tool from the history, and the client still has it.
+        // The model can know a withheld tool from the history, and the client still has it. Or it is told
+        // that it must not call, and the server does not read that.
         if settled && self.asked.withheld.holds(&call.name, &self.asked.tools) {
             call.state = CallState::LeftOut;
             self.held_by_guard = true;
@@ -326,7 +330,8 @@ impl Machine {
         if !self.has_said && self.held_by_guard {
             // The model must not call, and says nothing else: the client needs an end.
             self.open_text(out);
-            self.sink.text(WITHHELD, out);
+            let forbidden = self.asked.withheld == Withheld::Forbidden;
+            self.sink.text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
             self.sink.close_text(out);
         }
         if !self.has_said && self.held_invalid {

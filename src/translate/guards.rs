@@ -158,7 +158,7 @@ impl Guarded {
                 }
                 BreakerAction::Withhold => {
                     match &mut self.withheld {
-                        Withheld::All => {}
+                        Withheld::All | Withheld::Forbidden => {}
                         Withheld::Some(known) => known.extend(names),
                         Withheld::Nothing => self.withheld = Withheld::Some(names),
                     }

@@ -2,7 +2,7 @@
 //! A.9), and the order of the steps.
 
 use crate::anthropic::{Block, Message, Request, Role, Text};
-use crate::asked::Asked;
+use crate::asked::{Asked, Withheld};
 use crate::config::{Config, InvalidToolCall, Pairing, ToolStream, Upstream};
 use crate::conversation::{Turn, calls, pairs, rules};
 use crate::error::{Error, Fault, Kind};
@@ -121,7 +121,7 @@ pub(super) fn translate(
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         upstream_mark,
         one_tool_call: tools.one_tool_call(),
-        withheld: guarded.withheld,
+        withheld: if tools.forbids_calls() { Withheld::Forbidden } else { guarded.withheld },
         ids_used: std::mem::take(&mut history.ids),
         input_tokens,
         edge_key: upstream.key.is_own(),

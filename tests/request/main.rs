@@ -18,7 +18,7 @@ mod system;
 mod thinking;
 
 use creole::Config;
-use creole::asked::Asked;
+use creole::asked::{Asked, Withheld};
 use creole::error::Error;
 use creole::translate::{self, Translated};
 use creole::warning::Warnings;

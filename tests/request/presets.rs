@@ -153,6 +153,22 @@ fn a_server_that_reads_no_object_as_tool_choice_gets_the_one_tool_and_a_word() {
 }
 
 #[test]
+fn an_answer_knows_that_the_client_forbids_calls() {
+    // Ollama does not read it, and gets the tools all the same for the call in the history.
+    let history =
+        json!([user("q"), assistant(json!([call("t")])), user(json!([result("t", "r")]))]);
+    let request = json!({"tool_choice": {"type": "none"}, "messages": history});
+    for profile in ["ollama", "default"] {
+        let config = config(profile, json!({}), json!({}));
+        let (body, asked) = try_with(&config, &whole(weather(request.clone()))).0.unwrap();
+        assert_eq!((&body["tool_choice"], body.get("tools").is_some()), (&json!("none"), true));
+        assert_eq!(asked.withheld, Withheld::Forbidden, "{profile}");
+        let free = weather(json!({"messages": history}));
+        assert_eq!(try_with(&config, &whole(free)).0.unwrap().1.withheld, Withheld::Nothing);
+    }
+}
+
+#[test]
 fn mistral_goes_on_with_the_last_words_of_the_assistant() {
     let request = json!({"messages": [user("q"), assistant("a"), user("r"), assistant("{")]});
     let body = sent_to("mistral", json!({}), request.clone());

@@ -657,6 +657,20 @@ fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
 }
 
 #[test]
+fn a_call_that_the_request_forbids_goes_no_further() {
+    let c = case().with(|asked, _| asked.withheld = Withheld::Forbidden);
+    let calls = [call(0, "call_a", "w", "{}"), json!({"finish": "tool_calls"})];
+    let expected = "text \"[The model called a tool, which this request forbids.]\"; end_turn \
+                    !withheld_tool_called";
+    c.gives(&done(&calls), expected);
+    let body = json!({"choices": [{"message": calls[0], "finish_reason": "tool_calls"}]});
+    assert_eq!(show(&c.whole(false, &body.to_string())), expected);
+    let [calls, finish] = calls;
+    let said = done(&[text("Hi"), calls, finish]);
+    c.gives(&said, "text \"Hi\"; end_turn !withheld_tool_called");
+}
+
+#[test]
 fn calls_with_one_id_and_an_index_each_are_kept_apart_by_their_names() {
     for (first, second) in [("functions.t", "w"), ("t", "functions.w"), ("x1", "x2"), ("T", "W")] {
         let (a, b) = (call(0, "c", first, ""), call(1, "c", second, r#"{"city":"Oslo"}"#));
