@@ -37,8 +37,19 @@ impl Counts {
         let input = usage.prompt.map(without_cache).or(usage.input);
         // Some count the prompt and the sum only.
         let difference = || usage.total?.checked_sub(usage.prompt?).filter(|output| *output > 0);
+        // Google counts thinking in the sum alone. A cache beside the prompt would look like it.
+        let cached = cache_read.saturating_add(cache_creation);
+        let with_thinking = |completion: u64| {
+            let prompt = usage.prompt.filter(|prompt| *prompt > 0 && *prompt >= cached)?;
+            let output = usage.total?.checked_sub(prompt)?;
+            let thinking = output.checked_sub(completion)?;
+            let is_cache = [cache_read, cache_creation, cached].contains(&thinking);
+            (!is_cache).then_some(output)
+        };
         let output = usage.completion.or_else(difference).map(|completion| {
-            let reasoning = usage.reasoning.unwrap_or(0);
+            let Some(reasoning) = usage.reasoning else {
+                return with_thinking(completion).unwrap_or(completion);
+            };
             let sum = completion.saturating_add(reasoning);
             let prompt = usage.prompt.unwrap_or(0);
             // xAI counts reasoning beside the completion, everybody else inside of it.
@@ -151,6 +162,34 @@ mod tests {
         assert_eq!((counts(inside).output, counts(inside).thinking), (25, Some(20)));
         let unclear = Usage { total: Some(15), ..usage };
         assert_eq!((counts(unclear).output, counts(unclear).thinking), (5, Some(5)));
+    }
+
+    #[test]
+    fn thinking_that_only_the_total_has_is_output() {
+        // Google's endpoint.
+        let usage =
+            Usage { prompt: Some(20), completion: Some(198), total: Some(623), ..Usage::default() };
+        assert_eq!((counts(usage).output, counts(usage).thinking), (603, None));
+        let cached = Usage { cache_read: Some(15), ..usage };
+        assert_eq!((counts(cached).input, counts(cached).output), (5, 603));
+        for (cache_read, cache_written, prompt, reasoning) in [
+            // The cache is counted beside the prompt.
+            (Some(405), None, 20, None),
+            (Some(10), Some(405), 500, None),
+            (Some(5), Some(400), 500, None),
+            (Some(30), None, 20, None),
+            // The prompt is not known.
+            (None, None, 0, None),
+            // All is told.
+            (None, None, 20, Some(0)),
+            (None, None, 425, None),
+            (None, None, 623, None),
+        ] {
+            let total = Some(if prompt == 500 { 500 + 198 + 405 } else { 623 });
+            let prompt = Some(prompt);
+            let usage = Usage { cache_read, cache_written, prompt, reasoning, total, ..usage };
+            assert_eq!(counts(usage).output, 198, "{usage:?}");
+        }
     }
 
     #[test]
