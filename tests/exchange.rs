@@ -238,7 +238,11 @@ fn a_word_of_the_end_ends_no_answer_that_goes_on_later() {
     let call = format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [call]})).into_bytes();
     let reasoning = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\"},\"finish_reason\":\"stop\"}]}\n\n";
     // Before the first word, after reasoning, after a text, and after each word of a text.
+    let counts =
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"\"}}],\"usage\":{\"prompt_tokens\":1}}\n\n";
     let starts = [
+        [counts.to_vec(), stopped("")].concat(),
+        [stopped("I "), counts.to_vec(), stopped("")].concat(),
         stopped(""),
         reasoning.to_vec(),
         stopped("I will look."),
@@ -275,10 +279,62 @@ fn a_connection_that_breaks_off_ends_no_answer_whose_chunks_all_say_that_it_is_o
         let mut body = Vec::new();
         exchange.handle_response_head(200, &[], NOW);
         exchange.handle_response_body(&upstream, NOW, &mut body);
-        exchange.handle_response_end(End::Complete, NOW, &mut body);
+        let end = if whole { End::Complete } else { End::Aborted };
+        exchange.handle_response_end(end, NOW, &mut body);
         let events = grammar::check_stream(&body, Rules::default()).unwrap();
         let last = if whole { "message_stop" } else { "error" };
         assert_eq!(events.last().unwrap().name, last, "{}", String::from_utf8_lossy(&upstream));
+    }
+}
+
+#[test]
+fn an_answer_that_could_end_there_is_no_stall_either() {
+    let reasoning = json!({"index": 0, "delta": {"reasoning": "hm"}, "finish_reason": "length"});
+    let reasoning = format!("data: {}\n\n", json!({"choices": [reasoning]})).into_bytes();
+    let late =
+        [stopped("Hi"), b"data: {\"choices\":[{\"delta\":{\"content\":\" \"}}]}\n\n".to_vec()];
+    for (upstream, reason) in
+        [(reasoning, "max_tokens"), (stopped(""), "end_turn"), (late.concat(), "end_turn")]
+    {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(&upstream, NOW, &mut body);
+        while !exchange.is_ended() {
+            let now = exchange.poll_timeout().unwrap();
+            exchange.handle_timeout(now, &mut body);
+        }
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        let delta = &events[events.len() - 2].data["delta"];
+        assert_eq!(delta["stop_reason"], reason, "{}", String::from_utf8_lossy(&upstream));
+    }
+}
+
+#[test]
+fn a_finish_reason_that_comes_twice_is_believed_where_the_connection_ends_as_it_should() {
+    let delta = |delta: Value, finish: Value| {
+        let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+        format!("data: {}\n\n", json!({"choices": [choice]}))
+    };
+    let call = json!({"tool_calls": [{"index": 0, "id": "call_a",
+        "function": {"name": "w", "arguments": "{}"}}]});
+    let text = || String::from_utf8(stopped("I look.")).unwrap();
+    // In a chunk of its own it is believed even after a break, in each chunk only after a clean end.
+    let own = [text(), delta(call.clone(), Value::Null), delta(json!({}), json!("tool_calls"))];
+    let each = [text(), delta(call, json!("tool_calls"))];
+    for (upstream, end, last) in [
+        (own.concat(), End::Complete, "message_stop"),
+        (own.concat(), End::Aborted, "message_stop"),
+        (each.concat(), End::Complete, "message_stop"),
+        (each.concat(), End::Aborted, "error"),
+    ] {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(upstream.as_bytes(), NOW, &mut body);
+        exchange.handle_response_end(end, NOW, &mut body);
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        assert_eq!(events.last().unwrap().name, last, "{upstream}");
     }
 }
 

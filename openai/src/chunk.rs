@@ -329,7 +329,7 @@ impl<'a> Delta<'a> {
                     thoughts = thoughts.or(something(reader)?);
                 }
                 "reasoning_details" => {
-                    Detail::read_all(reader, |_| true, &mut delta.reasoning_details)?;
+                    Detail::read_all(reader, false, &mut delta.reasoning_details)?;
                 }
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
                 // LiteLLM repeats in them what stands in `reasoning_content`.
@@ -343,6 +343,7 @@ impl<'a> Delta<'a> {
                     delta.content_dropped |= read_content(reader, &mut delta.content)?;
                 }
                 "text" => plain = text(reader)?,
+                "refusal" if reader.kind()? == Kind::Number => drop(reader.skip()?),
                 "refusal" => delta.refusal = text_or(reader, &mut refused)?,
                 "tool_calls" => {
                     delta.tool_calls = Few::default();
@@ -380,7 +381,7 @@ impl<'a> Delta<'a> {
         }
         if let Some(raw) = blocks {
             let reader = &mut Reader::new(raw, 128);
-            Detail::read_all(reader, Detail::is_block, &mut delta.reasoning_details)?;
+            Detail::read_all(reader, true, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();
         Ok(())

@@ -41,12 +41,16 @@ fn read_item<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
             Ok(false)
         }
         Kind::Object => read_part(reader, parts),
-        // Some servers write a token that looks so without its quotes.
-        Kind::Number | Kind::Bool => {
-            parts.push(Part::Text(Str::plain(reader.skip()?)));
-            Ok(false)
+        // Some servers write a token that looks so without its quotes. But `false` is what others write where
+        // there is no content.
+        kind => {
+            let raw = reader.skip()?;
+            let is_token = kind == Kind::Number || raw == "true";
+            if is_token {
+                parts.push(Part::Text(Str::plain(raw)));
+            }
+            Ok(!is_token && says(raw))
         }
-        _ => Ok(says(reader.skip()?)),
     }
 }
 
@@ -215,7 +219,7 @@ mod tests {
             let delta = format!(r#"{{"content":{lost}}}"#);
             assert_eq!(read(&delta), (String::new(), true), "{delta}");
         }
-        for token in ["7", "0.005", "-1e3", "true", "false"] {
+        for token in ["7", "0.005", "-1e3", "true"] {
             let delta = format!(r#"{{"content":{token}}}"#);
             assert_eq!(read(&delta), (format!("Text({token:?})"), false), "{delta}");
         }

@@ -17,27 +17,27 @@ pub struct Detail<'a> {
     pub data: Option<Str<'a>>,
     /// `signature`
     pub signature: Option<Str<'a>>,
+    /// It is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
+    pub block: bool,
     /// The whole item.
     pub raw: &'a str,
 }
 
 impl<'a> Detail<'a> {
-    /// Whether it is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
-    #[must_use]
-    pub fn is_block(&self) -> bool {
-        self.kind.is_some_and(|kind| matches!(kind.raw(), "thinking" | "redacted_thinking"))
-    }
-
     /// Reads a list of them, or a single one that some send without the list around it.
     #[inline(never)]
     pub(crate) fn read_all(
         reader: &mut Reader<'a>,
-        belongs: fn(&Self) -> bool,
+        blocks: bool,
         details: &mut Few<Self>,
     ) -> Result<(), Error> {
         let mut take = |reader: &mut Reader<'a>| {
-            if let Some(detail) = Self::read(reader)?.filter(belongs) {
-                details.push(detail);
+            if let Some(mut detail) = Self::read(reader)? {
+                let kind = detail.kind.map_or("", |kind| kind.raw());
+                detail.block = blocks && matches!(kind, "thinking" | "redacted_thinking");
+                if detail.block == blocks {
+                    details.push(detail);
+                }
             }
             Ok(())
         };

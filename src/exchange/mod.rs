@@ -248,6 +248,12 @@ impl Exchange {
             }
             Due::End => self.handle_response_end(End::Complete, now, out),
             Due::Stalled(what) => {
+                if let State::Events { answer } = &mut self.state {
+                    answer.break_off();
+                    if answer.is_complete() {
+                        return self.handle_response_end(End::Aborted, now, out);
+                    }
+                }
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.guards.push("stall");
                 self.report.cause.get_or_insert("stall");

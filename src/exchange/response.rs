@@ -253,6 +253,9 @@ impl Exchange {
             }
             State::Events { mut answer } => {
                 cause = Some("upstream_broke_off");
+                if end == End::Aborted {
+                    answer.break_off();
+                }
                 let result = answer.handle_end(out);
                 self.state = State::Events { answer };
                 result

@@ -1,8 +1,8 @@
 //! Whether the upstream's word that it stopped is to be believed.
 //!
 //! Most servers say once, at the end, why they stopped. Some say so with their first chunk, or with every one,
-//! and go on. So what counts is what came between: content after such a word takes it back, and where that
-//! happened before, only `[DONE]` or a chunk of nothing but counts ends the answer.
+//! and go on. So what counts is what came between: content after such a word takes it back, and where that is a
+//! habit, the connection must end as it should, or counts must follow.
 
 use super::watchdog::Ending;
 
@@ -12,28 +12,34 @@ pub(super) struct Finish {
     /// So much had come when it last said so.
     at: Option<u64>,
     /// It had said so before, and went on.
+    went_on: bool,
+    /// It does so again and again.
     repeats: bool,
-    /// So much had come when it told its counts and nothing else.
+    /// So much had come when, after that word, it told its counts and nothing else.
     counted_at: Option<u64>,
 }
 
 impl Finish {
-    /// The upstream says why it stopped.
-    pub(super) fn finished(&mut self, progress: u64) {
-        // With the first chunk, before any content, it is a habit of the server's and says nothing of others.
-        self.repeats |= self.at.is_some_and(|at| at > 0 && at != progress);
+    /// The upstream says why it stopped; `before`: how much had come before the chunk that says so.
+    pub(super) fn finished(&mut self, before: u64, progress: u64) {
+        // With the first chunk, before any content, it says nothing of others.
+        let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
+        self.repeats |= went_on && (self.went_on || progress != before);
+        self.went_on |= went_on;
         self.at = Some(progress);
+        self.counted_at = None;
     }
 
     /// The upstream tells its counts and nothing else.
     pub(super) fn counted(&mut self, progress: u64) {
-        self.counted_at = Some(progress);
+        self.counted_at = self.at.and(Some(progress));
     }
 
-    /// Whether the answer can be over, now that its connection is.
-    pub(super) fn may_end(&self, progress: u64) -> bool {
+    /// Whether the answer can be over. `broken`: its connection did not end as it should.
+    pub(super) fn may_end(&self, progress: u64, broken: bool) -> bool {
         self.at.is_some_and(|at| {
-            self.is_counted(progress) || !self.repeats && (at == progress || at > 0)
+            let last = at == progress;
+            self.is_counted(progress) || last && !broken || !self.repeats && (last || at > 0)
         })
     }
 

@@ -87,6 +87,8 @@ pub(super) struct Machine {
     pub(super) finish: Option<String>,
     /// When there was one.
     finished: Finish,
+    /// The upstream's connection did not end as it should.
+    pub(super) broken: bool,
     /// The upstream stopped at this text.
     pub(super) native_stop: Option<String>,
     pub(super) usage: Option<Usage>,
@@ -188,6 +190,7 @@ impl Machine {
             cut_at: None,
             finish: None,
             finished: Finish::default(),
+            broken: false,
             native_stop: None,
             usage: None,
             service_tier: None,
@@ -299,7 +302,7 @@ impl Machine {
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.cut_at.is_some() || self.finished.may_end(self.report.progress)
+        self.cut_at.is_some() || self.finished.may_end(self.report.progress, self.broken)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
@@ -410,7 +413,7 @@ impl Machine {
     fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
         let progress = self.report.progress;
         if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
-            self.finished.finished(progress);
+            self.finished.finished(before, progress);
         } else if chunk.usage.is_some() && progress == before {
             self.finished.counted(progress);
         }

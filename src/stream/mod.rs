@@ -41,7 +41,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, Reader};
-use crate::openai::Chunk;
+use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
 use crate::translate::error;
 use crate::translate::usage::{Counts, tokens_of};
@@ -93,8 +93,14 @@ impl Answer {
         self.machine.phase.is_final()
     }
 
+    /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
+    pub fn break_off(&mut self) {
+        self.machine.broken = true;
+    }
+
     /// Whether the answer can be over, now that its connection is.
-    fn is_complete(&self) -> bool {
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
         match &self.messages {
             Some(messages) => messages.is_complete(),
             None => self.machine.is_complete() && !self.machine.is_broken_off(),
@@ -228,8 +234,8 @@ impl Answer {
         }
     }
 
-    /// The body is over. How the connection ended does not matter: with a finish reason the answer is
-    /// complete, and without one it is not.
+    /// The body is over. With a finish reason the answer is complete, and without one it is not; how the
+    /// connection ended matters only for servers that say one with each chunk ([`Answer::break_off`]).
     ///
     /// # Errors
     /// It ended before the answer did.
@@ -301,9 +307,16 @@ fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>
     if !chunk.choices.is_empty() || chunk.error || chunk.failed {
         return None;
     }
-    let inside = ["data", "result"].iter().find_map(|name| json::member(body, name))?;
-    let answer = Chunk::read(inside, 128).ok()?;
-    (!answer.choices.is_empty()).then_some((inside, answer))
+    ["data", "result"].iter().find_map(|name| {
+        let inside = json::member(body, name)?;
+        let answer = Chunk::read(inside, 128).ok()?;
+        let counts = if chunk.complains {
+            answer.choices.iter().any(Choice::answers)
+        } else {
+            !answer.choices.is_empty()
+        };
+        counts.then_some((inside, answer))
+    })
 }
 
 /// Whether nothing of an answer in one JSON text is missing, however its connection ended. A chunk that does
@@ -313,6 +326,7 @@ pub fn is_whole(body: &[u8]) -> bool {
     let body = body.trim_start_matches('\u{feff}').trim();
     match Chunk::read(body, 128) {
         Ok(chunk) => {
+            let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
             chunk.says_something()
                 && chunk.choices.iter().all(|it| it.message.is_some() || it.finish_reason.is_some())
         }

@@ -127,7 +127,10 @@ impl Machine {
             return false;
         }
         let (calls, ids) = (&mut self.calls, &self.ids);
-        let mark = &self.asked.upstream_mark;
+        let mark = match thinking.is_signed() {
+            true => &self.asked.model_mark,
+            false => &self.asked.upstream_mark,
+        };
         let signature = thinking.signature(mark, |index| match calls.get_mut(index) {
             Some(call) => upstream_id(call, index, ids).to_owned(),
             None => String::new(),

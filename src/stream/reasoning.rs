@@ -33,7 +33,7 @@ pub(super) fn without_end(raw: &str) -> &str {
 impl Machine {
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
         let details = delta.reasoning_details.iter();
-        let told = details.clone().filter(|detail| !detail.is_block());
+        let told = details.clone().filter(|detail| !detail.block);
         let details_text = told.clone().any(|detail| detail.text.is_some());
         let candidates = [
             (Field::ReasoningContent, delta.reasoning_content),

@@ -67,6 +67,11 @@ impl Thinking {
         self.details.iter().any(Item::counts) || !self.calls.is_empty()
     }
 
+    /// Whether it holds blocks that a model signed.
+    pub(super) fn is_signed(&self) -> bool {
+        self.details.iter().any(|item| item.is_block() && item.counts())
+    }
+
     pub(super) fn is_shown(&self) -> bool {
         self.shown
     }
@@ -92,8 +97,9 @@ impl Thinking {
         };
         let signature = detail.signature.map(|signature| signature.raw().to_owned());
         let text = detail.text.map_or("", |text| text.raw());
-        if let Some(last) = self.details.last_mut()
-            && last.kind == kind
+        // Both lists can come side by side.
+        let last = self.details.iter_mut().rev().take(2).find(|item| item.kind == kind);
+        if let Some(last) = last
             && last.index == detail.index
             // The signature is the last of a block.
             && (name != "thinking" || last.signature.is_none())
@@ -156,6 +162,11 @@ impl Thinking {
 }
 
 impl Item {
+    /// Whether it is one of `thinking_blocks`.
+    fn is_block(&self) -> bool {
+        matches!(&*self.kind, "thinking" | "redacted_thinking")
+    }
+
     /// Whether the upstream wants it back: of a block, only what is signed.
     fn counts(&self) -> bool {
         self.kind != "thinking" || self.signature.is_some()
@@ -168,7 +179,6 @@ impl Item {
         // The members of the first fragment, with the text and signature of all of them.
         let mut reader = json::Reader::new(&self.raw, 128);
         let mut json = json::Writer::new(out);
-        json.value();
         json.out().push(b'{');
         let copied = reader.begin_object().is_ok();
         while copied && let Ok(Some(key)) = reader.next_key() {
@@ -217,12 +227,15 @@ mod tests {
                 r#"{"type":"reasoning.text","text":"\u00e9","index":0}"#,
                 r#"{"type":"reasoning.text","signature":"S","index":0}"#,
                 r#"{"type":"reasoning.text","text":"other","index":1}"#,
+                r#"{"type":"reasoning.summary","summary":"b","index":3}"#,
+                r#"{"type":"reasoning.summary","summary":"c","index":3}"#,
                 r#"{"type":"reasoning.encrypted","data":"E", "id":"r","index":2}"#,
                 r#"{"type":"reasoning.encrypted","id":"without data"}"#,
             ]),
             concat!(
                 r#"[{"type":"reasoning.text","format":"f","index":0,"text":"a\u00e9","signature":"S"},"#,
                 r#"{"type":"reasoning.text","text":"other","index":1},"#,
+                r#"{"type":"reasoning.summary","index":3,"summary":"bc"},"#,
                 r#"{"type":"reasoning.encrypted","data":"E","id":"r","index":2}]"#
             )
         );

@@ -75,8 +75,8 @@ pub(super) fn translate(
     let only_system = messages.iter().all(|message| message.role == Role::System);
     let last = messages.iter().rfind(|message| message.role != Role::System);
     let last_says_nothing = last.is_some_and(says_nothing);
-    let upstream_mark = thinking::mark(config, upstream);
-    let mut history = History::new(messages, profile, &upstream_mark, warnings)?;
+    let marks = thinking::Marks::new(config, upstream, &outgoing_model);
+    let mut history = History::new(messages, profile, &marks, warnings)?;
     if pairing == Pairing::Repair {
         let before = warnings.count();
         history.turns = pairs::repair(std::mem::take(&mut history.turns), warnings);
@@ -119,7 +119,8 @@ pub(super) fn translate(
         stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
         thinking: effort::shown(&request, config.settings.reasoning),
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
-        upstream_mark,
+        upstream_mark: marks.upstream,
+        model_mark: marks.model,
         one_tool_call: tools.one_tool_call(),
         withheld: if tools.forbids_calls() { Withheld::Forbidden } else { guarded.withheld },
         ids_used: std::mem::take(&mut history.ids),

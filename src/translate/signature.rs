@@ -10,7 +10,7 @@
 //!             1  the full reasoning, where the shown text is empty or shortened
 //!             2  JSON of opaque items of the upstream
 //!             3  signature of a tool call: the call's id, 00, the value
-//!             4  the mark of the upstream that thought, where there are several
+//!             4  the mark of the upstream that thought, where there are several, or of its model
 //! ```
 //!
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
@@ -24,6 +24,9 @@ const MARK: [u8; 4] = *b"TXS\x01";
 
 /// The first bytes of `MARK` in base64, by which a foreign signature is known at once.
 const MARK_TEXT: &str = "VFhT";
+
+/// How the mark of a model begins; that of an upstream has digits only.
+pub const MODEL: &str = "m:";
 
 const TAG_FULL_TEXT: u8 = 1;
 const TAG_OPAQUE: u8 = 2;
@@ -188,10 +191,12 @@ impl Signature {
         self.opaque.is_some() || !self.call_signatures.is_empty()
     }
 
-    /// Whether another upstream thought than the one with this mark, as far as is known.
+    /// Whether another upstream thought than the one with this mark, or another model than the one with that
+    /// mark, as far as is known.
     #[must_use]
-    pub fn is_of_another(&self, upstream: &str) -> bool {
-        !self.upstream.is_empty() && !upstream.is_empty() && self.upstream != upstream
+    pub fn is_of_another(&self, upstream: &str, model: &str) -> bool {
+        let mark = if self.upstream.starts_with(MODEL) { model } else { upstream };
+        !self.upstream.is_empty() && !mark.is_empty() && self.upstream != mark
     }
 
     /// Whether the block's text is the one that was signed, or the reasoning is in here.

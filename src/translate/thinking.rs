@@ -9,7 +9,7 @@ use crate::json::{self, Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::messages::string;
-use crate::translate::signature::{Field, Signature};
+use crate::translate::signature::{self, Field, Signature};
 use crate::warning::Warnings;
 
 /// The reasoning of one turn of the assistant.
@@ -32,29 +32,41 @@ enum Shown<'a> {
 /// How many digits tell the upstreams of one configuration apart.
 const MARK_DIGITS: usize = 8;
 
-/// By what a thinking block says which upstream thought: digits of a hash of its `url`, or of its name;
-/// nothing where there is only one. Two entries for one server share their reasoning.
-pub(super) fn mark(config: &Config, upstream: &Upstream) -> String {
-    if config.upstreams.len() < 2 {
-        return String::new();
-    }
-    let place = if upstream.url.is_empty() { &upstream.name } else { &upstream.url };
-    hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect()
+/// By what a thinking block says who thought.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    /// Digits of a hash of the upstream's `url`, or of its name; nothing where there is only one. Two entries for
+    /// one server share their reasoning.
+    pub(super) upstream: String,
+    /// The same and the model, for blocks that a model signed: a server of several gives them to any of them, and
+    /// others refuse them.
+    pub(super) model: String,
 }
 
-/// The thinking block as the upstream with this mark can have it back. What a model thought whose
+impl Marks {
+    pub(super) fn new(config: &Config, upstream: &Upstream, model: &str) -> Self {
+        let place = if upstream.url.is_empty() { &upstream.name } else { &upstream.url };
+        let digits = || hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect();
+        let upstream = if config.upstreams.len() < 2 { String::new() } else { digits() };
+        let model = [signature::MODEL, &upstream, ":", model].concat();
+        Self { upstream, model }
+    }
+}
+
+/// The thinking block as the upstream with these marks can have it back. What a model thought whose
 /// reasoning it does not know has no signature.
 pub(super) fn returned<'a>(
     thinking: Str<'a>,
     signature: Str<'a>,
     profile: &Profile,
-    upstream: &str,
+    marks: &Marks,
     warnings: &mut Warnings,
 ) -> Option<Block<'a>> {
     if profile.reasoning_history == ReasoningHistory::Never {
         return None;
     }
-    let own = Signature::decode(&signature.decode()).filter(|own| !own.is_of_another(upstream));
+    let own = Signature::decode(&signature.decode())
+        .filter(|own| !own.is_of_another(&marks.upstream, &marks.model));
     let Some(own) = own else {
         let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
         return forwards.then(|| Block::Thinking { thinking, signature: Str::default() });

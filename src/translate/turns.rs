@@ -1,7 +1,8 @@
 //! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
 //! where the upstream can take them (mapping A.4, steps 1 and 2).
 
-use super::{server_history, thinking};
+use super::server_history;
+use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
 use crate::anthropic::{Block, DocumentSource, Message, Role, Text};
 use crate::conversation::{Item, Turn, Turns};
@@ -29,7 +30,7 @@ pub(super) struct History<'a> {
 
 pub(super) struct Reading<'p, 'w, 'a> {
     profile: &'p Profile,
-    upstream: &'p str,
+    marks: &'p Marks,
     warnings: &'w mut Warnings,
     history: History<'a>,
     turns: Turns<'a>,
@@ -37,20 +38,20 @@ pub(super) struct Reading<'p, 'w, 'a> {
 }
 
 impl<'a> History<'a> {
-    /// Reads the messages. `upstream` is the mark of the one that they are for.
+    /// Reads the messages. `marks` are those of the upstream that they are for.
     ///
     /// # Errors
     /// Something that the user said would be lost.
     pub(super) fn new(
         messages: Vec<Message<'a>>,
         profile: &Profile,
-        upstream: &str,
+        marks: &Marks,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let last_user = messages.iter().rposition(|message| message.role == Role::User);
         let mut reading = Reading {
             profile,
-            upstream,
+            marks,
             warnings,
             history: Self::default(),
             turns: Turns::default(),
@@ -178,9 +179,8 @@ impl<'a> Reading<'_, '_, 'a> {
                 self.turns.block(Block::ToolUse(call));
             }
             Block::Thinking { thinking, signature } => {
-                let (profile, upstream) = (self.profile, self.upstream);
-                let block =
-                    thinking::returned(thinking, signature, profile, upstream, self.warnings);
+                let (profile, marks) = (self.profile, self.marks);
+                let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
                 if let Some(block) = block {
                     self.turns.block(block);
                 }

@@ -282,6 +282,12 @@ fn signed_blocks_go_back_beside_the_text_under_their_own_name() {
     assert_eq!(message["reasoning_content"], "a");
     assert_eq!(message["thinking_blocks"], json!(blocks));
     assert_eq!(message["reasoning_details"], json!([other]));
+    // Another model at the same server would be refused for them: `returned` asks for m.
+    own.upstream = "m::m".to_owned();
+    assert_eq!(returned(&own, "a", "default", json!({})), message);
+    own.upstream = "m::another".to_owned();
+    let message = returned(&own, "a", "default", json!({}));
+    assert_eq!((message.get("thinking_blocks"), message.get("reasoning_content")), (None, None));
 }
 
 #[test]

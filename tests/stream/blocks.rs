@@ -161,7 +161,9 @@ fn signed_thinking_blocks_are_carried_whole() {
         call(0, "call_a", "w", "{}"),
     ];
     let signed = |text: &str, signature: &str| json!({"type": "thinking", "thinking": text, "signature": signature});
-    let outcome = case().gives(&done(&chunks), "thinking \"Hmm.So\", tool_use a w {}; tool_use");
+    let c = case().with(|asked, _| asked.model_mark = "m::claude".to_owned());
+    let outcome = c.gives(&done(&chunks), "thinking \"Hmm.So\", tool_use a w {}; tool_use");
+    assert_eq!(signature(&outcome).upstream, "m::claude");
     let opaque: Value = serde_json::from_str(&signature(&outcome).opaque.unwrap()).unwrap();
     assert_eq!(opaque, json!([signed("Hmm.", "S"), signed("So", "T"), redacted]));
     // Where nobody signs, there is nothing to carry.

@@ -34,6 +34,11 @@ fn tokens_may_come_without_their_quotes() {
     let chunks = tokens.map(|token| json!({"content": token}));
     case().gives(&done(&chunks), "text \"line 7: $0.005 is true\"; end_turn");
     both(&json!({"content": 42}), "text \"42\"; end_turn");
+    // What stands for nothing.
+    both(&json!({"content": false, "reasoning": "Hm"}), "thinking \"Hm\"; end_turn");
+    both(&json!({"content": "Hi", "refusal": 0}), "text \"Hi\"; end_turn");
+    let typed = json!({"content": "Hi", "reasoning_details": [{"type": "thinking", "text": "Hm"}]});
+    both(&typed, "thinking \"Hm\", text \"Hi\"; end_turn");
     both(&json!({"content": "Hi", "reasoning": 42}), "thinking \"42\", text \"Hi\"; end_turn");
 }
 

@@ -43,6 +43,12 @@ fn an_answer_may_be_wrapped_in_an_envelope() {
             assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn", "{body}");
             let body = json!({"error": {"message": "x", "code": 404}, name: answer}).to_string();
             assert_eq!(show(&case().whole(stream, &body)), "404 not_found_error", "{body}");
+            let body = json!({"data": null, "result": answer}).to_string();
+            assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn", "{body}");
+            let empty = json!({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]});
+            let body = json!({"success": false, "message": "quota", name: empty}).to_string();
+            assert_eq!(show(&case().whole(stream, &body)), "502 api_error", "{body}");
+            assert!(creole::stream::is_whole(body.as_bytes()));
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::json::{self, Error as JsonError, Kind, Reader, Str};
 use crate::names::Names;
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
+use crate::translate::thinking::Marks;
 use crate::translate::tools::ToolSet;
 use crate::translate::turns::History;
 use crate::warning::Warnings;
@@ -46,7 +47,8 @@ impl Verdict {
     ) -> Result<Self, Error> {
         let mut unsaid = Warnings::new(false);
         let messages = std::mem::take(&mut request.messages);
-        let Ok(mut history) = History::new(messages, profile, "", &mut unsaid) else {
+        let Ok(mut history) = History::new(messages, profile, &Marks::default(), &mut unsaid)
+        else {
             return Ok(Self::default());
         };
         if settings.pairing == Pairing::Repair {
