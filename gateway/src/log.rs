@@ -1,8 +1,16 @@
 //! The log: one JSON object in each line of standard error, about an exchange or about the gateway
 //! itself.
+//!
+//! A thread of its own writes them: standard error may be a pipe that nobody reads, or a full disk, and
+//! no request may wait for that or die of it. Lines that find no room are lost, and counted.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use creole::config::Log;
 use creole::json::Writer as Json;
@@ -17,13 +25,97 @@ use tracing_subscriber::registry::LookupSpan;
 /// Events with this target are lines of the core: their message is a JSON object.
 pub(crate) const EXCHANGE: &str = "exchange";
 
+/// More lines than these do not wait for standard error.
+const WAITING_MAX: usize = 1024;
+
+/// How long the end of the process waits for the last lines.
+const FINISH_TIME: Duration = Duration::from_secs(1);
+
 /// From here on, everything goes to standard error.
-pub(crate) fn start(log: Log) {
+///
+/// # Errors
+/// There can be no thread for it.
+pub(crate) fn start(log: Log) -> io::Result<Queue> {
+    let (sender, entries) = sync_channel(WAITING_MAX);
+    let queue = Queue { sender, lost: Arc::default() };
+    let lost = Arc::clone(&queue.lost);
+    thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&entries, &lost))?;
+    let lines = queue.clone();
     tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(move || lines.clone())
         .with_max_level(level(log))
+        // What it would say goes to standard error itself, and panics where that is gone.
+        .log_internal_errors(false)
         .event_format(Lines)
         .init();
+    Ok(queue)
+}
+
+/// The way to the thread that writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    sender: SyncSender<Entry>,
+    lost: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Line(Vec<u8>),
+    /// All before it is written.
+    Finish(SyncSender<()>),
+}
+
+impl Queue {
+    /// Waits until everything is written, but not for long.
+    pub(crate) fn finish(&self) {
+        let (done, finished) = sync_channel(1);
+        if self.sender.try_send(Entry::Finish(done)).is_ok() {
+            let _ = finished.recv_timeout(FINISH_TIME);
+        }
+    }
+}
+
+impl io::Write for Queue {
+    /// Gets one whole line in each call.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.sender.try_send(Entry::Line(line.to_vec())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64) {
+    let mut stderr = io::stderr();
+    for entry in entries {
+        let missing = lost.swap(0, Ordering::Relaxed);
+        if missing > 0 && stderr.write_all(told(missing).as_bytes()).is_err() {
+            lost.fetch_add(missing, Ordering::Relaxed);
+        }
+        match entry {
+            Entry::Line(line) => {
+                if stderr.write_all(&line).is_err() {
+                    lost.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Entry::Finish(done) => {
+                let _ = done.try_send(());
+            }
+        }
+    }
+}
+
+/// The line that stands for lost ones.
+fn told(missing: u64) -> String {
+    let mut time = String::new();
+    // A time that cannot be written is no reason to be silent.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    let said = format!("{missing} lines of the log were lost: standard error did not take them");
+    format!("{{\"time\":\"{time}\",\"level\":\"warn\",\"message\":\"{said}\"}}\n")
 }
 
 fn level(log: Log) -> LevelFilter {

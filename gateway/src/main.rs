@@ -23,6 +23,7 @@ mod reach;
 mod serve;
 mod service;
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -45,16 +46,13 @@ fn main() -> ExitCode {
         Command::CheckConfig { file: Some(file), .. } => configure::check(&file),
         Command::CheckConfig { file: None, .. } => configure::print_schema(),
     };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(Failed::Usage(reason)) => {
-            eprintln!("creole: {reason}");
-            ExitCode::from(2)
-        }
-        Err(Failed::Run(reason)) => {
-            eprintln!("creole: {reason}");
-            ExitCode::from(1)
-        }
-    }
+    let (reason, code) = match done {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => return ExitCode::from(1),
+        Err(Failed::Usage(reason)) => (reason, 2),
+        Err(Failed::Run(reason)) => (reason, 1),
+    };
+    // Where nobody can read it, the code still says it.
+    let _ = writeln!(io::stderr(), "creole: {reason}");
+    ExitCode::from(code)
 }

@@ -45,7 +45,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let config = Arc::new(configure::for_serving(options)?);
-    log::start(config.settings.log);
+    let log = log::start(config.settings.log)
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -53,6 +54,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let served = runtime.block_on(serve(options, config));
     // Streams that were not done in time are cut here.
     runtime.shutdown_background();
+    log.finish();
     served
 }
 

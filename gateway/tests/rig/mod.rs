@@ -55,6 +55,16 @@ impl Gateway {
     }
 
     pub fn start_with(args: &[&str], config: &str, env: &[(&str, &str)]) -> Self {
+        Self::start_logging_to(Stdio::piped(), args, config, env)
+    }
+
+    /// With `stderr` as its log; what goes anywhere but into a pipe of its own is not in `log`.
+    pub fn start_logging_to(
+        stderr: Stdio,
+        args: &[&str],
+        config: &str,
+        env: &[(&str, &str)],
+    ) -> Self {
         let config = file(config);
         let mut child = Command::new(env!("CARGO_BIN_EXE_creole"))
             .args(["serve", "--listen", "127.0.0.1:0", "--config", &config])
@@ -62,18 +72,19 @@ impl Gateway {
             .envs(env.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let log = Arc::new(Mutex::new(String::new()));
-        let mut stderr = child.stderr.take().unwrap();
-        let written = Arc::clone(&log);
-        std::thread::spawn(move || {
-            let mut piece = [0; 4096];
-            while let Ok(length @ 1..) = stderr.read(&mut piece) {
-                written.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
-            }
-        });
+        if let Some(mut stderr) = child.stderr.take() {
+            let written = Arc::clone(&log);
+            std::thread::spawn(move || {
+                let mut piece = [0; 4096];
+                while let Ok(length @ 1..) = stderr.read(&mut piece) {
+                    written.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+                }
+            });
+        }
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on http://").unwrap_or_else(|| {
