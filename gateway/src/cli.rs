@@ -47,6 +47,10 @@ pub(crate) struct Serve {
     /// where that is a loopback address
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<String>,
+    /// Also answer requests to this host name, and pages of it, where --listen is a loopback address; may be
+    /// repeated
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout: u64,

@@ -10,6 +10,7 @@
 
 mod answer;
 mod budget;
+mod callers;
 mod cli;
 mod clock;
 mod configure;

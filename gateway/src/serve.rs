@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::Failed;
 use crate::answer::Body;
 use crate::budget::Budget;
+use crate::callers::Callers;
 use crate::cli::Serve;
 use crate::clock::Clock;
 use crate::configure;
@@ -71,6 +72,7 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         seeds: seeds(options.seed)?,
         metrics: Arc::new(Metrics::new()),
         // Names of models and amounts of use are not for everyone who can reach this machine.
+        callers: Callers::new(address, &options.allow_host),
         shows_metrics: metrics.is_none() && address.ip().is_loopback(),
         config,
     });
@@ -78,7 +80,8 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
     announce(address, &gateway);
     if let Some((listener, address)) = metrics {
         tracing::info!("metrics on http://{address}{}", metrics::PATH);
-        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway)));
+        let callers = Arc::new(Callers::new(address, &options.allow_host));
+        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway), callers));
     }
 
     let connections = GracefulShutdown::new();
@@ -118,18 +121,25 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 }
 
 /// `/metrics` and nothing else, for as long as the gateway runs.
-async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>) {
+async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Arc<Callers>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let gateway = Arc::clone(&gateway);
+        let (gateway, callers) = (Arc::clone(&gateway), Arc::clone(&callers));
         let service = service_fn(move |request: Request<Incoming>| {
-            let found = request.uri().path() == metrics::PATH;
-            let mut missing = Response::new(Body::whole(""));
-            *missing.status_mut() = StatusCode::NOT_FOUND;
-            let response = if found { gateway.metrics() } else { missing };
+            let head = request.into_parts().0;
+            let bare = |status, text| {
+                let mut response = Response::new(Body::whole(text));
+                *response.status_mut() = status;
+                response
+            };
+            let response = match callers.refuse(&head) {
+                Some(reason) => bare(StatusCode::FORBIDDEN, reason),
+                None if head.uri.path() == metrics::PATH => gateway.metrics(),
+                None => bare(StatusCode::NOT_FOUND, ""),
+            };
             async move { Ok::<_, Infallible>(response) }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());

@@ -16,6 +16,7 @@ use hyper::{Method, Request, Response, Uri};
 
 use crate::answer::{Answered, Answering, Body};
 use crate::budget::{Budget, Held};
+use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::headers;
 use crate::live::{self, Live};
@@ -43,6 +44,7 @@ pub(crate) struct Gateway {
     pub(crate) clock: Clock,
     pub(crate) seeds: Seeds,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) callers: Callers,
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
 }
@@ -72,11 +74,16 @@ impl Gateway {
         let (head, mut body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
-        if self.shows_metrics && head.uri.path() == metrics::PATH {
+        let refused = self.callers.refuse(&head);
+        if self.shows_metrics && refused.is_none() && head.uri.path() == metrics::PATH {
             return self.metrics();
         }
         let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
         let mut live = Live::new(config, self.seeds.next(), self.clock, metrics, method, path);
+        if let Some(reason) = refused {
+            self.discard(&mut body).await;
+            return live.fail(Failure::Forbidden(reason));
+        }
         let asked = live.exchange.handle_request_head(method, path, &headers::list(&head.headers));
         match asked {
             RequestHead::PassThrough => pass::pass(self, live, head, body).await,

@@ -245,3 +245,38 @@ async fn all_bodies_together_are_limited() {
     }
     panic!("the bytes of a client that has gone were not given back: {got:?}");
 }
+
+#[tokio::test]
+async fn a_web_page_of_another_host_cannot_use_a_gateway_of_this_machine() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let args = ["--upstream", &upstream.url(), "--key-env", "TEST_KEY", "--metrics", "127.0.0.1:0"];
+    let gateway = Gateway::start_with(&args, "{}", &[("TEST_KEY", "sk-gateway")]);
+    rig::until("where metrics are", || !gateway.lines("metrics on http://").is_empty()).await;
+    let line = gateway.lines("metrics on http://").remove(0);
+    let metrics = line.split("metrics on ").nth(1).unwrap().trim_end_matches(['"', '}']).to_owned();
+    let page = |url: &str, name: &'static str, value: &str| {
+        let mut sent = request("POST", url, messages(false));
+        sent.headers_mut().remove("x-api-key");
+        sent.headers_mut().insert("content-type", "text/plain".parse().unwrap());
+        sent.headers_mut().insert(name, value.parse().unwrap());
+        async move { send(&client(false), sent).await }
+    };
+    for path in ["/v1/messages", "/v1/files", "/metrics", "/v1/models"] {
+        let url = gateway.url(path);
+        page(&url, "host", "evil.example").await.assert_error(403, "permission_error", "Host: ");
+        let got = page(&url, "origin", "http://evil.example").await;
+        got.assert_error(403, "permission_error", "Origin: ");
+    }
+    assert_eq!(page(&metrics, "host", "evil.example").await.status, 403);
+    assert!(upstream.asked.lock().unwrap().is_empty());
+    rig::until("the log lines", || gateway.lines(r#""cause":"forbidden""#).len() == 8).await;
+
+    // Programs of this machine, with or without a key, and pages of its own.
+    let url = gateway.url("/v1/messages");
+    let got = page(&url, "host", "localhost:1").await;
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(page(&url, "origin", "http://localhost:3000").await.status, 200);
+    let args = [&args[..], &["--allow-host", "ai.example"]].concat();
+    let gateway = Gateway::start_with(&args, "{}", &[("TEST_KEY", "sk-gateway")]);
+    assert_eq!(page(&gateway.url("/v1/messages"), "host", "ai.example").await.status, 200);
+}

@@ -201,6 +201,9 @@ impl Exchange {
                 let message = "This gateway has no such route.";
                 ("no_route", error(Fault::Operator, Kind::NotFound, message))
             }
+            Failure::Forbidden(reason) => {
+                ("forbidden", error(Fault::Client, Kind::Permission, reason))
+            }
             Failure::Misconfigured => {
                 let message = "This gateway's configuration of the route is not valid.";
                 ("misconfigured", error(Fault::Operator, Kind::Api, message))

@@ -78,6 +78,8 @@ pub enum Failure {
     Timeout,
     /// The host has no route for the request.
     NoRoute,
+    /// The host does not answer such clients, and says why.
+    Forbidden(&'static str),
     /// The host's configuration of this route cannot be read. Its log says why.
     Misconfigured,
     /// The client's body broke off.
