@@ -120,6 +120,8 @@ pub struct Said {
     pub upstream_code: Option<String>,
     /// `x-should-retry`, where an SDK would decide wrongly by the status.
     pub should_retry: Option<bool>,
+    /// What the upstream said, where that is for the log alone.
+    pub upstream_message: Option<String>,
 }
 
 impl Error {
@@ -141,6 +143,7 @@ impl Error {
             code: None,
             upstream_code: None,
             should_retry: None,
+            upstream_message: None,
         }))
     }
 

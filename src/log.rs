@@ -14,6 +14,9 @@ use crate::report::{Outcome, Report};
 /// Longest text in a line that a client or upstream can choose, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
 
+/// The same of an upstream's words, which a person must understand.
+const MESSAGE_BYTES_MAX: usize = 300;
+
 /// Room for most lines.
 const LINE_BYTES: usize = 768;
 
@@ -83,6 +86,9 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
             json.key(key).text(short(value));
         }
     }
+    if let Some(message) = report.upstream_message.as_deref().filter(|text| !text.is_empty()) {
+        json.key("upstream_message").text(cut(message, MESSAGE_BYTES_MAX));
+    }
     if report.stream {
         json.key("stream").bool(true);
     }
@@ -145,7 +151,11 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
 }
 
 fn short(text: &str) -> &str {
-    let mut end = TEXT_BYTES_MAX.min(text.len());
+    cut(text, TEXT_BYTES_MAX)
+}
+
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = bytes_max.min(text.len());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
     }

@@ -40,6 +40,8 @@ pub struct Report {
     pub trace_id: Option<String>,
     /// The status of the upstream's answer.
     pub upstream_status: Option<u16>,
+    /// What the upstream said, where the client is not told; without credentials.
+    pub upstream_message: Option<String>,
     /// What shape the request had.
     pub asked: Shape,
     /// Bytes of the client's body.

@@ -11,6 +11,7 @@ mod support;
 
 use std::sync::Arc;
 
+use creole::config::Log;
 use creole::{
     Config, End, Exchange, Failure, Head, Pings, RequestHead, ResponseHead, UpstreamRequest,
 };
@@ -151,6 +152,7 @@ fn failures_without_an_answer_have_their_own_status() {
         (Failure::Timeout, 504, "timeout_error"),
         (Failure::NoRoute, 404, "not_found_error"),
         (Failure::Misconfigured, 500, "api_error"),
+        (Failure::Forbidden("Host: no"), 403, "permission_error"),
     ];
     for (failure, status, kind) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
@@ -161,6 +163,35 @@ fn failures_without_an_answer_have_their_own_status() {
         assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));
         assert!(exchange.is_ended());
     }
+}
+
+#[test]
+fn a_rejected_key_of_the_gateway_is_not_retried_and_the_log_alone_says_why() {
+    let config = drive::config(r#"{"upstreams": {"a": {"key": {"secret": "KEY"}}}}"#);
+    for status in [401, 403] {
+        let (mut exchange, _) = started(&config, Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        // What an upstream says of retries is of the client's no more than its text.
+        let head = headers(&[("content-type", "application/json"), ("x-should-retry", "true")]);
+        exchange.handle_response_head(status, &head, NOW);
+        let said =
+            br#"{"error":{"message":"Project p-1 has no access to model m with secret-of-KEY"}}"#;
+        exchange.handle_response_body(said, NOW, &mut body);
+        let head = exchange.handle_response_end(End::Complete, NOW, &mut body).unwrap();
+        assert_eq!((head.status, header(&head, "x-should-retry")), (500, Some("false")));
+        assert!(!String::from_utf8_lossy(&body).contains("p-1"));
+        let known = creole::log::Request::default();
+        let line = creole::log::line(&known, &exchange.report(), Log::Error, NOW).unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["upstream_message"], "Project p-1 has no access to model m with ***");
+    }
+}
+
+#[test]
+fn what_only_the_operator_can_mend_is_not_retried() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();
+    assert_eq!(header(&head, "x-should-retry"), Some("false"));
 }
 
 #[test]

@@ -46,7 +46,8 @@ fn not_configured(reason: &str) -> Response {
     let id = Ids::new(seed()).request();
     let mut body = Vec::new();
     Error::new(Fault::Operator, Kind::Api, reason).write(&mut body, &id);
-    let headers = [("content-type", "application/json"), ("request-id", &id)];
+    let headers =
+        [("content-type", "application/json"), ("request-id", &id), ("x-should-retry", "false")];
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
     http::response(&Head { status: 500, headers: headers.into() }, &body)
 }

@@ -206,7 +206,8 @@ impl Exchange {
             }
             Failure::Misconfigured => {
                 let message = "This gateway's configuration of the route is not valid.";
-                ("misconfigured", error(Fault::Operator, Kind::Api, message))
+                let error = error(Fault::Operator, Kind::Api, message).with_should_retry(false);
+                ("misconfigured", error)
             }
             Failure::RequestIncomplete => {
                 let message = "The request body is not valid JSON: it broke off";
@@ -350,7 +351,11 @@ impl Exchange {
                 _ => None,
             },
             Err(mut error) => {
-                self.hide_credentials(&mut error);
+                self.hide_credentials(&mut error.message);
+                if let Some(mut message) = error.upstream_message.take() {
+                    self.hide_credentials(&mut message);
+                    self.report.upstream_message = Some(message);
+                }
                 self.fail(&error, out)
             }
         };
@@ -396,12 +401,12 @@ impl Exchange {
     }
 
     /// What an upstream says can quote the credential that it got, which need not look like one.
-    fn hide_credentials(&self, error: &mut Error) {
+    fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.config.upstreams.get(&self.report.upstream) else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         for credential in headers::credentials(&sent) {
-            while let Some((before, after)) = words::split_once(&error.message, credential) {
-                error.message = [before, "***", after].concat();
+            while let Some((before, after)) = words::split_once(message, credential) {
+                *message = [before, "***", after].concat();
             }
         }
     }

@@ -99,7 +99,9 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     if asked.edge_key && matches!(status, 401 | 403) {
         // Neither the client's fault nor its business; what the upstream says may name the key.
         let message = "Upstream rejected the gateway's credentials.";
-        return Error::new(Fault::Operator, Kind::Api, message);
+        let mut error = Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
+        error.upstream_message = Some(clean(&said.message));
+        return error;
     }
     if status == 429 && said.is_unpaid() {
         // SDKs would retry a 429.

@@ -163,7 +163,8 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
         return if is_value(&value) {
             Ok(value)
         } else {
-            Err(Error::new(Fault::Operator, Kind::Api, "The gateway's credentials are not usable."))
+            let message = "The gateway's credentials are not usable.";
+            Err(Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false))
         };
     }
     let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));

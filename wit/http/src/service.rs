@@ -70,6 +70,7 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     let headers = vec![
         ("content-type".to_owned(), "application/json".to_owned()),
         ("request-id".to_owned(), request_id),
+        ("x-should-retry".to_owned(), "false".to_owned()),
     ];
     answer::whole(out, &Head { status: error.status, headers }, &body);
 }
