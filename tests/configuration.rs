@@ -207,3 +207,56 @@ fn every_metric_is_in_the_page_for_operators() {
         }
     }
 }
+
+/// What the operator reads of a configuration that is refused.
+#[track_caller]
+fn refused(json: &str, secret: &str) -> String {
+    match creole::Config::from_json(json, |_| Some(secret.to_owned())) {
+        Ok(_) => panic!("taken: {json}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_base_path_is_a_plain_path_and_is_never_quoted() {
+    let upstream = |path: &str| format!(r#"{{"upstreams":{{"a":{{"base_path":"{path}"}}}}}}"#);
+    for path in
+        ["/v1?key=sk-live-1", "/openai/deployments/d?api-version=2024", "/v1#a", "sk-live-1"]
+    {
+        let error = refused(&upstream(path), "");
+        let expected = "configuration: upstreams.a.base_path: expected a path such as \"/v1\"";
+        assert!(error.starts_with(expected) && !error.contains(path), "{error}");
+    }
+    for path in ["/v1/chat/completions", "/v1/chat/completions/"] {
+        let error = refused(&upstream(path), "");
+        assert!(error.ends_with("without a query or /chat/completions"), "{error}");
+    }
+}
+
+#[test]
+fn a_star_that_would_match_nothing_is_refused() {
+    for name in ["claude-*-haiku", "*haiku", "claude-**", "**", ""] {
+        let error = refused(&format!(r#"{{"models":{{"{name}":{{"model":"m"}}}}}}"#), "");
+        let expected = format!("configuration: models.{name}: expected a name, or one that ends");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_secret_that_no_header_can_hold_stops_the_start() {
+    let document = r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#;
+    for secret in ["sk-live\n-1", "sk-live\r\n\r\n-1", "sk-live-\u{e9}", " \n", "sk-live\0"] {
+        let error = refused(document, secret);
+        let expected = "configuration: upstreams.a.key.secret: expected a key in one line";
+        assert!(error.starts_with(expected) && !error.contains("live"), "{error}");
+    }
+    // Files and shells leave a line end behind it.
+    creole::Config::from_json(document, |_| Some(" sk-live-1\r\n".to_owned())).unwrap();
+}
+
+#[test]
+fn a_document_may_have_a_byte_order_mark() {
+    creole::Config::from_json("\u{feff}{\"strict\": true}", |_| None).unwrap();
+    let error = refused("\u{feff}{\"strict\" true}", "");
+    assert!(error.ends_with("(line 1, column 11)"), "{error}");
+}

@@ -8,7 +8,6 @@ use std::io::Write as _;
 use std::path::Path;
 
 use creole::Config;
-use creole::config::Key;
 
 use crate::Failed;
 use crate::cli::{Chosen, Serve};
@@ -31,7 +30,8 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
         if key.is_empty() {
             return usage(format!("--key-env: the environment variable {name} is not set"));
         }
-        config.only_upstream("--key-env").map_err(Failed::Usage)?.key = Key::Secret(key);
+        let upstream = config.only_upstream("--key-env").map_err(Failed::Usage)?;
+        upstream.set_key(key, "--key-env").map_err(Failed::Usage)?;
     }
     for upstream in config.upstreams.values() {
         if upstream.url.is_empty() {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::short::check_base_path;
 use super::{
     Address, Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target,
     ToolStream, Upstream,
@@ -179,6 +180,8 @@ impl Config {
         text: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
+        // Editors on Windows write it.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, 64);
         let read = read_document(&mut reader);
         let (upstreams, models, settings) = read.map_err(|error| {
@@ -272,7 +275,10 @@ impl UpstreamDocument<'_> {
         let key = match self.key {
             KeyDocument::Client => Key::Client,
             KeyDocument::Secret(secret_name) => match secret(&secret_name) {
-                Some(value) if !value.is_empty() => Key::Secret(value),
+                Some(value) if !value.is_empty() => match Key::own(value) {
+                    Ok(key) => key,
+                    Err(reason) => return refuse(path("key.secret"), reason),
+                },
                 _ if is_variable(&secret_name) => {
                     return refuse(
                         path("key.secret"),
@@ -292,16 +298,11 @@ impl UpstreamDocument<'_> {
                 }
             },
         };
-        let is_path = |text: &str| {
-            text.is_empty() || (text.starts_with('/') && text.bytes().all(is_visible_ascii))
-        };
-        if !is_path(base_path) {
-            return refuse(
-                path("base_path"),
-                format!("expected a path such as \"/v1\", but found {}", quoted(base_path)),
-            );
+        let base_path = base_path.trim_end_matches('/');
+        if let Err(reason) = check_base_path(base_path) {
+            return refuse(path("base_path"), reason);
         }
-        if !self.cluster.bytes().all(is_visible_ascii) {
+        if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
         let url = self.url.trim_end_matches('/');
@@ -315,17 +316,13 @@ impl UpstreamDocument<'_> {
             name: name.to_owned(),
             url: url.to_owned(),
             cluster: self.cluster,
-            base_path: base_path.trim_end_matches('/').to_owned(),
+            base_path: base_path.to_owned(),
             protocol: self.protocol.unwrap_or(Protocol::Openai),
             profile,
             key,
             guards,
         })
     }
-}
-
-fn is_visible_ascii(byte: u8) -> bool {
-    byte.is_ascii_graphic()
 }
 
 /// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
@@ -340,6 +337,11 @@ impl ModelMap {
     ) -> Result<Self, ConfigError> {
         let mut map = Self::default();
         for (name, target) in document {
+            let known = name.strip_suffix('*');
+            if name.is_empty() || known.unwrap_or(&name).bytes().any(|byte| byte == b'*') {
+                let expected = "expected a name, or one that ends with its only *";
+                return refuse(["models.", &name].concat(), expected);
+            }
             let path = format!("models.{name}.upstream");
             if target.upstream.is_empty() && upstreams.len() > 1 {
                 return refuse(path, "expected the name of an upstream, because there are several");
@@ -350,7 +352,7 @@ impl ModelMap {
                     format!("expected a name in upstreams, but found {}", quoted(&target.upstream)),
                 );
             }
-            match name.strip_suffix('*') {
+            match known {
                 Some("") => map.any = Some(target),
                 Some(prefix) => {
                     let longer = |(known, _): &(String, Target)| known.len() >= prefix.len();

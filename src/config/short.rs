@@ -48,7 +48,7 @@ impl Config {
             config.set_url(&url, URL)?;
         }
         if let Some(key) = given(KEY) {
-            config.only_upstream(KEY)?.key = Key::Secret(key);
+            config.only_upstream(KEY)?.set_key(key, KEY)?;
         }
         if let Some(name) = given(PROFILE) {
             config.set_profile(&name, PROFILE)?;
@@ -80,10 +80,8 @@ impl Config {
         let slash = url.get(host..).and_then(|rest| rest.find('/'));
         let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
         let (address, path) = parts.unwrap_or((url, ""));
-        Address::parse(address).map_err(|reason| format!("{told}: {reason}"))?;
-        if path.contains(['?', '#']) || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(format!("{told}: expected a plain path in {}", quoted(url)));
-        }
+        Address::parse(address).map_err(|reason| at(told, reason))?;
+        check_base_path(path).map_err(|reason| at(told, reason))?;
         let upstream = self.only_upstream(told)?;
         address.clone_into(&mut upstream.url);
         if !path.is_empty() {
@@ -114,6 +112,41 @@ impl Config {
         }
         Ok(())
     }
+}
+
+impl Upstream {
+    /// Gives it a key of the gateway's own, which `told` names.
+    ///
+    /// # Errors
+    /// No header can hold it.
+    pub fn set_key(&mut self, key: String, told: &str) -> Result<(), String> {
+        self.key = Key::own(key).map_err(|reason| at(told, reason))?;
+        Ok(())
+    }
+}
+
+fn at(told: &str, reason: &str) -> String {
+    [told, ": ", reason].concat()
+}
+
+impl Key {
+    pub(super) fn own(key: String) -> Result<Self, &'static str> {
+        let text = key.trim();
+        if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return Err("expected a key in one line of visible ASCII characters");
+        }
+        Ok(Self::Secret(key))
+    }
+}
+
+/// What stands before `/chat/completions`. It is not quoted: a query may have a key.
+pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#');
+    let whole = path.is_empty() || path.starts_with('/');
+    if !whole || !path.bytes().all(plain) || path.ends_with("/chat/completions") {
+        return Err("expected a path such as \"/v1\", without a query or /chat/completions");
+    }
+    Ok(())
 }
 
 /// Where an upstream is: the parts of its `url`.
@@ -236,6 +269,20 @@ mod tests {
             let error = config(variables).unwrap_err();
             assert!(error.starts_with(expected), "{variables:?}: {error}");
         }
+    }
+
+    #[test]
+    fn keys_in_a_url_are_not_told_to_clients() {
+        for url in ["https://a/v1?key=sk-live-1", "https://a/v1/sk-live-1/chat/completions"] {
+            let error = config(&[("UPSTREAM_URL", url)]).unwrap_err();
+            assert!(error.starts_with("UPSTREAM_URL: expected a path such as"), "{error}");
+            assert!(!error.contains("live"), "{error}");
+        }
+        let error = config(&[("UPSTREAM_URL", "https://a"), ("UPSTREAM_KEY", "sk-live\n-1")]);
+        assert_eq!(
+            error.unwrap_err(),
+            "UPSTREAM_KEY: expected a key in one line of visible ASCII characters"
+        );
     }
 
     #[test]

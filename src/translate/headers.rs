@@ -116,7 +116,10 @@ pub fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, St
     let Key::Secret(secret) = key else { return None };
     let secret = secret.trim();
     Some(match protocol {
-        Protocol::Openai => ("authorization", ["Bearer ", secret].concat()),
+        Protocol::Openai => {
+            let token = secret.strip_prefix("Bearer ").map_or(secret, str::trim_start);
+            ("authorization", ["Bearer ", token].concat())
+        }
         Protocol::Anthropic if secret.starts_with("Bearer ") => {
             ("authorization", secret.to_owned())
         }
@@ -415,6 +418,9 @@ mod tests {
         assert_eq!(sent(&[("x-api-key", ""), both[0]], &Key::Client).unwrap(), "Bearer b");
         let own = Key::Secret("own\n".to_owned());
         assert_eq!(sent(&both, &own).unwrap(), "Bearer own");
+        assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
+        // As it is copied out of a request.
+        let own = Key::Secret("Bearer own\n".to_owned());
         assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
         assert_eq!(sent(&both, &Key::Secret("o\nwn".to_owned())), None);
     }
