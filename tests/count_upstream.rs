@@ -6,10 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Failure, Pings, RequestHead, UpstreamRequest};
+use creole::{Config, End, Exchange, Failure, UpstreamRequest};
 use serde_json::{Value, json};
 
-use support::drive::{self, Answer, NOW, SEED, headers};
+use support::drive::{self, Answer, NOW, headers};
 
 const PATH: &str = "/v1/messages/count_tokens";
 
@@ -152,7 +152,10 @@ fn where_the_upstream_cannot_count_the_estimate_is_the_answer_and_says_so() {
     for (status, answer) in [
         (404, r#"{"detail": "Not Found"}"#),
         (405, ""),
+        (500, r#"{"error": {"message": "no"}}"#),
         (501, "not here"),
+        (503, ""),
+        (529, ""),
         (200, "<html>welcome</html>"),
         (200, ""),
         (200, r#"{"tokens": []}"#),
@@ -171,18 +174,48 @@ fn where_the_upstream_cannot_count_the_estimate_is_the_answer_and_says_so() {
     let gzip = headers(&[("content-encoding", "gzip")]);
     let answer = drive::respond(exchange, 200, &gzip, [&b"\x1f\x8b"[..]], End::Complete);
     assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
+}
+
+#[test]
+fn where_the_upstream_cannot_be_reached_the_estimate_is_the_answer() {
+    let config = config(json!({"profile": "vllm"}));
+    let counted = |head: Option<creole::Head>, exchange: &Exchange, out: &[u8]| {
+        assert_eq!((head.unwrap().status, exchange.is_ended()), (200, true));
+        assert_eq!(out, format!("{{\"input_tokens\":{}}}", estimate()).as_bytes());
+        assert!(exchange.report().warnings.header().unwrap().contains("count_estimated"));
+    };
+    for failure in [
+        Failure::NoRoute,
+        Failure::Unreachable("the connection was refused".to_owned()),
+        Failure::NoHealthyUpstream,
+        Failure::Timeout,
+    ] {
+        let (mut exchange, _) = asked(&config, &body());
+        let mut out = Vec::new();
+        let head = exchange.handle_failure(failure, NOW, &mut out);
+        counted(head, &exchange, &out);
+    }
     let (mut exchange, _) = asked(&config, &body());
     let mut out = Vec::new();
-    let head = exchange.handle_failure(Failure::NoRoute, NOW, &mut out).unwrap();
-    assert_eq!((head.status, exchange.is_ended()), (200, true));
-    assert_eq!(out, format!("{{\"input_tokens\":{}}}", estimate()).into_bytes());
+    let head = exchange.handle_response_end(End::Aborted, NOW, &mut out);
+    counted(head, &exchange, &out);
+    // It is silent.
+    let (mut exchange, _) = asked(&config, &body());
+    let mut out = Vec::new();
+    let due = exchange.poll_timeout().unwrap();
+    let head = exchange.handle_timeout(due, &mut out);
+    counted(head, &exchange, &out);
+    // What is the gateway's own business stays an error.
+    let (mut exchange, _) = asked(&config, &body());
+    let head = exchange.handle_failure(Failure::Overloaded, NOW, &mut Vec::new()).unwrap();
+    assert_eq!(head.status, 529);
 }
 
 #[test]
 fn other_refusals_are_errors_of_the_messages_api() {
     let config = config(json!({"profile": "vllm"}));
     for (status, kind) in
-        [(401, "authentication_error"), (429, "rate_limit_error"), (500, "api_error")]
+        [(400, "invalid_request_error"), (401, "authentication_error"), (429, "rate_limit_error")]
     {
         let answer = answered(&config, status, r#"{"error": {"message": "no"}}"#);
         let value: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -240,19 +273,6 @@ fn a_request_that_is_not_one_is_refused_before_anybody_is_asked() {
         let Err(answer) = drive::request(&config, PATH, &[], bad) else { panic!("asked") };
         assert_eq!(answer.head.status, 400);
     }
-}
-
-#[test]
-fn a_tokenizer_that_stalls_is_a_timeout() {
-    let config = config(json!({"profile": "vllm"}));
-    let mut exchange = Exchange::new(config, SEED, Pings::Sent);
-    let head = exchange.handle_request_head("POST", PATH, &headers(&[("x-api-key", "k")]));
-    assert_eq!(head, RequestHead::Translate);
-    exchange.handle_request(&body(), NOW).unwrap();
-    let mut out = Vec::new();
-    let due = exchange.poll_timeout().unwrap();
-    let head = exchange.handle_timeout(due, &mut out).unwrap();
-    assert_eq!((head.status, exchange.is_ended()), (504, true));
 }
 
 #[test]

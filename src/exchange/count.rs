@@ -43,9 +43,10 @@ impl Exchange {
     }
 
     /// The count that is still to come, if an answer with this status may hold it or says that the
-    /// upstream has no such endpoint. Other statuses are errors of a request like any other.
+    /// upstream has no such endpoint, or is not well. Other statuses are errors of a request like any
+    /// other.
     pub(super) fn counts_with(&self, status: u16) -> Option<Count> {
-        let answered = (200..300).contains(&status) || matches!(status, 404 | 405 | 501);
+        let answered = matches!(status, 200..300 | 404 | 405 | 500..);
         self.count.filter(|_| answered)
     }
 
@@ -76,12 +77,8 @@ impl Exchange {
         head
     }
 
-    /// A tokenizer that no route leads to is like one that is not there.
-    pub(super) fn end_count_without_route(
-        &mut self,
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head> {
+    /// A tokenizer that cannot be reached, or is silent, is like one that is not there.
+    pub(super) fn end_count_unanswered(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
         let count = self.count.filter(|_| matches!(self.state, State::Waiting(_)))?;
         self.end_count(count, None, now, out)
     }

@@ -176,8 +176,13 @@ impl Exchange {
         if matches!(self.state, State::Ended) {
             return None;
         }
-        if failure == Failure::NoRoute
-            && let Some(head) = self.end_count_without_route(now, out)
+        if matches!(
+            failure,
+            Failure::NoRoute
+                | Failure::Unreachable(_)
+                | Failure::NoHealthyUpstream
+                | Failure::Timeout
+        ) && let Some(head) = self.end_count_unanswered(now, out)
         {
             return Some(head);
         }
@@ -257,6 +262,9 @@ impl Exchange {
                     if answer.is_complete() {
                         return self.handle_response_end(End::Aborted, now, out);
                     }
+                }
+                if let Some(head) = self.end_count_unanswered(now, out) {
+                    return Some(head);
                 }
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.guards.push("stall");

@@ -201,6 +201,9 @@ impl Exchange {
         now: Millis,
         out: &mut Vec<u8>,
     ) -> Option<Head> {
+        if let Some(head) = self.end_count_unanswered(now, out) {
+            return Some(head);
+        }
         let before = out.len();
         let cause;
         let result = match std::mem::replace(&mut self.state, State::Ended) {
