@@ -703,3 +703,33 @@ fn a_request_may_have_a_byte_order_mark_and_call_no_encoding_what_it_likes() {
         assert!(exchange.handle_request(&body, NOW).is_ok());
     }
 }
+
+#[test]
+fn white_space_without_end_is_an_answer_that_is_too_large() {
+    let config = drive::config(r#"{"response_bytes_max": 1024}"#);
+    for begin in ["", "\u{feff}"] {
+        let (mut exchange, _) = started(&config, Pings::Sent, &ask(true));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        let mut head = exchange.handle_response_body(begin.as_bytes(), NOW, &mut body);
+        for _ in 0..600 {
+            let next = exchange.handle_response_body(b"\n ", NOW, &mut body);
+            head = head.or(next);
+        }
+        assert_eq!(head.map(|head| head.status), Some(502));
+        assert!(error_of(&body)["message"].as_str().unwrap().ends_with("too large"));
+    }
+}
+
+#[test]
+fn a_body_over_the_limit_has_one_cause_however_it_is_found_out() {
+    let config = drive::config(r#"{"request_bytes_max": 1024}"#);
+    let mut by_head = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
+    by_head.handle_request_head("POST", "/v1/messages", &headers(&[("content-length", "2000")]));
+    let mut by_body = Exchange::new(config, SEED, Pings::Sent);
+    by_body.handle_request_head("POST", "/v1/messages", &[]);
+    by_body.handle_request(&[b' '; 2000], NOW).unwrap_err();
+    for exchange in [by_head, by_body] {
+        assert_eq!(exchange.report().cause(), "request_too_large");
+    }
+}

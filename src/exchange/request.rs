@@ -232,6 +232,9 @@ impl Exchange {
         if error.should_retry == Some(false) && !self.report.guards.is_empty() {
             self.report.cause.get_or_insert("guard");
         }
+        if error.kind == Kind::RequestTooLarge {
+            self.report.cause.get_or_insert("request_too_large");
+        }
         self.end(Outcome::Failed(error.kind, error.fault), error.status);
         let head = self.error_head(error);
         let mut body = Vec::new();

@@ -143,8 +143,14 @@ impl Exchange {
     fn take_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         match &mut self.state {
             State::Undecided { seen, .. } => {
+                let known = seen.len();
                 seen.extend_from_slice(piece);
-                let Some(first) = first_of_body(seen) else { return Ok(()) };
+                // White space can go on for long, and is not looked at again.
+                let found = if known > MARK.len() { first_of(piece) } else { first_of_body(seen) };
+                let Some(first) = found else {
+                    let size = seen.len();
+                    return self.check_size(size);
+                };
                 // Content types lie: servers send streams as text/plain, and errors and whole
                 // answers as text/event-stream. The first byte does not.
                 let whole = matches!(first, b'{' | b'[' | b'<' | b'"');
@@ -277,14 +283,20 @@ impl Exchange {
     }
 }
 
+/// A byte order mark.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// The first byte of a body that says something: after a byte order mark and white space. `None`
 /// while that is not known.
 fn first_of_body(seen: &[u8]) -> Option<u8> {
-    const MARK: &[u8] = b"\xef\xbb\xbf";
     let rest = match seen.strip_prefix(MARK) {
         Some(rest) => rest,
         None if MARK.starts_with(seen) => return None,
         None => seen,
     };
-    rest.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+    first_of(rest)
+}
+
+fn first_of(text: &[u8]) -> Option<u8> {
+    text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
