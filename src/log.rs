@@ -65,6 +65,8 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     json.key("method").text(short(&request.method)).key("path").text(short(path));
     let (status, upstream) = match &request.passed {
         Some((status, upstream)) => (*status, upstream),
+        // The client went away before the answer that was to be passed on.
+        None if report.outcome == Outcome::Open => (499, &report.upstream),
         None => (report.status, &report.upstream),
     };
     json.key("status").u64(status.into()).key("outcome").text(metrics::outcome(report));
@@ -218,6 +220,14 @@ mod tests {
                 assert_eq!(line.is_some(), log >= level, "{log:?} {report:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_client_that_leaves_before_a_passed_answer_went_away() {
+        let mut request = Request::default();
+        assert_eq!(read(line(&request, &Report::default(), Log::Info, 5))["status"], 499);
+        request.passed = Some((201, "u".to_owned()));
+        assert_eq!(read(line(&request, &Report::default(), Log::Info, 5))["status"], 201);
     }
 
     #[test]

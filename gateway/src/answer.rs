@@ -32,7 +32,7 @@ pub(crate) enum Body {
     /// Translated as the upstream sends it.
     Translated(Box<Answering>),
     /// The upstream's own.
-    Passed { upstream: Incoming, _live: Box<Live> },
+    Passed { upstream: Incoming, live: Box<Live> },
 }
 
 impl Body {
@@ -160,7 +160,14 @@ impl http_body::Body for Body {
         match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(mem::take(bytes))))),
-            Self::Passed { upstream, .. } => Pin::new(upstream).poll_frame(context),
+            Self::Passed { upstream, live } => {
+                let polled = Pin::new(upstream).poll_frame(context);
+                if let Poll::Ready(Some(Err(error))) = &polled {
+                    tracing::debug!("upstream's body broke off: {error}");
+                    "the upstream's body broke off".clone_into(&mut live.request.details);
+                }
+                polled
+            }
             Self::Translated(answering) => loop {
                 if !answering.out.is_empty() {
                     let out = mem::take(&mut answering.out);

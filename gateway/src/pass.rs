@@ -47,7 +47,7 @@ pub(crate) async fn pass(
             let (mut head, upstream) = response.into_parts();
             headers::remove_hop_by_hop(&mut head.headers);
             head.version = hyper::Version::default();
-            let body = Body::Passed { upstream, _live: Box::new(live) };
+            let body = Body::Passed { upstream, live: Box::new(live) };
             Response::from_parts(head, body)
         }
         Err(error) => {

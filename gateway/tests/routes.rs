@@ -280,3 +280,25 @@ async fn a_web_page_of_another_host_cannot_use_a_gateway_of_this_machine() {
     let gateway = Gateway::start_with(&args, "{}", &[("TEST_KEY", "sk-gateway")]);
     assert_eq!(page(&gateway.url("/v1/messages"), "host", "ai.example").await.status, 200);
 }
+
+#[tokio::test]
+async fn a_passed_answer_that_breaks_off_is_told_in_the_log() {
+    let (outs, mut out) = tokio::sync::mpsc::unbounded_channel();
+    let upstream = Upstream::start(move |_, out| {
+        outs.send(out).unwrap();
+        (200, "text/plain")
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let client = client(false);
+    let sent = client.request(request("GET", &gateway.url("/v1/files"), ""));
+    let mut response = rig::soon("the head", sent).await.unwrap();
+    let mut out = out.recv().await.unwrap();
+    out.send_data(Bytes::from("half")).await.unwrap();
+    rig::read_until(&mut response, &mut String::new(), "half").await;
+    out.abort("broken".into());
+    assert!(!rig::read(response).await.complete);
+    let line = r#""status":200,"outcome":"passed""#;
+    rig::until("the log line", || !gateway.lines(line).is_empty()).await;
+    assert!(gateway.lines(line).remove(0).contains("the upstream's body broke off"));
+}
