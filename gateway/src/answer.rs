@@ -14,15 +14,22 @@ use std::future::Future as _;
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use creole::{End, Exchange, Failure, Head, UpstreamRequest};
 use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use crate::budget::Held;
 use crate::live::{self, Live};
+
+/// How long the end of an upstream's body is waited for when the client has everything. Most servers
+/// send it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
+/// cannot serve again.
+const ENDING: Duration = Duration::from_millis(100);
 
 /// The body of a response.
 #[derive(Debug)]
@@ -116,7 +123,11 @@ impl Answering {
                     }
                     let take =
                         |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
-                    return Poll::Ready(live.timed(take));
+                    let head = live.timed(take);
+                    if live.exchange.is_ended() {
+                        self.end_upstream();
+                    }
+                    return Poll::Ready(head);
                 }
                 Poll::Ready(Some(Err(error))) => {
                     tracing::debug!("upstream's body broke off: {error}");
@@ -146,6 +157,16 @@ impl Answering {
         }
         ready!(self.timer.as_mut().poll(context));
         Poll::Ready(live.exchange.handle_timeout(now, out))
+    }
+}
+
+impl Answering {
+    /// Its end is read in a task of its own: the client does not wait for it.
+    fn end_upstream(&mut self) {
+        let Some(mut upstream) = self.upstream.take() else { return };
+        tokio::spawn(tokio::time::timeout(ENDING, async move {
+            while let Some(Ok(_)) = upstream.frame().await {}
+        }));
     }
 }
 

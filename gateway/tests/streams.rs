@@ -303,3 +303,34 @@ async fn one_of_several_upstreams_is_chosen_by_the_model() {
     assert_eq!(send(&client(false), sent).await.status, 200);
     assert_eq!(first.last().path, "/v1/chat/completions");
 }
+
+#[tokio::test]
+async fn a_stream_that_ended_well_leaves_its_upstreams_connection() {
+    let (upstream, mut outs) = upstream().await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let client = client(false);
+    for _ in 0..6 {
+        let (response, mut out, _) = stream(&client, &gateway, &mut outs).await;
+        out.send_data(finish()).await.unwrap();
+        // The client has its end now; the upstream's last chunk comes in a packet of its own.
+        assert!(rig::read(response).await.complete);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        drop(out);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // A machine that is busy may miss some.
+    let connections = upstream.connections.load(Ordering::SeqCst);
+    assert!(connections < 4, "{connections} connections for 6 streams");
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_on_after_its_end_is_not_read_for_long() {
+    let (upstream, mut outs) = upstream().await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let (response, mut out, _) = stream(&client(false), &gateway, &mut outs).await;
+    out.send_data(finish()).await.unwrap();
+    assert!(rig::read(response).await.complete);
+    let going_on =
+        async { while out.send_data(Bytes::from_static(b": still\n\n")).await.is_ok() {} };
+    rig::soon("the upstream's connection is closed", going_on).await;
+}

@@ -186,6 +186,8 @@ pub struct Upstream {
     pub open: Arc<AtomicUsize>,
     /// The most of them at once.
     pub peak: Arc<AtomicUsize>,
+    /// Connections that were opened so far.
+    pub connections: Arc<AtomicUsize>,
 }
 
 impl Upstream {
@@ -207,13 +209,16 @@ impl Upstream {
             asked: Arc::default(),
             open: Arc::default(),
             peak: Arc::default(),
+            connections: Arc::default(),
         };
+        let connections = Arc::clone(&upstream.connections);
         let peak = Arc::clone(&upstream.peak);
         let (asked, open) = (Arc::clone(&upstream.asked), Arc::clone(&upstream.open));
         let script = Arc::new(script);
         tokio::spawn(async move {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { return };
+                connections.fetch_add(1, Ordering::SeqCst);
                 let _ = stream.set_nodelay(true);
                 let (asked, open) = (Arc::clone(&asked), Arc::clone(&open));
                 let (script, tls, peak) = (Arc::clone(&script), tls.clone(), Arc::clone(&peak));
