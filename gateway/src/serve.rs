@@ -3,8 +3,9 @@
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use creole::config::Key;
@@ -128,7 +129,8 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
             continue;
         };
         let (gateway, callers) = (Arc::clone(&gateway), Arc::clone(&callers));
-        let service = service_fn(move |request: Request<Incoming>| {
+        let asked = Asked::default();
+        let service = service_fn(asked.note(move |request: Request<Incoming>| {
             let head = request.into_parts().0;
             let bare = |status, text| {
                 let mut response = Response::new(Body::whole(text));
@@ -141,12 +143,12 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
             async move { Ok::<_, Infallible>(response) }
-        });
+        }));
         let mut builder = auto::Builder::new(TokioExecutor::new());
         builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            if let Err(error) = asked.or_cut(connection, HEAD_TIMEOUT).await {
                 tracing::debug!("connection for metrics: {error}");
             }
         });
@@ -181,10 +183,11 @@ fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShut
     // Events are small and must not wait for one another.
     let _ = stream.set_nodelay(true);
     let gateway = Arc::clone(gateway);
-    let service = service_fn(move |request| {
+    let asked = Asked::default();
+    let service = service_fn(asked.note(move |request| {
         let gateway = Arc::clone(&gateway);
         async move { Ok::<_, Infallible>(gateway.answer(request).await) }
-    });
+    }));
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     builder
@@ -198,10 +201,43 @@ fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShut
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        if let Err(error) = asked.or_cut(connection, HEAD_TIMEOUT).await {
             tracing::debug!("connection: {error}");
         }
     });
+}
+
+/// Whether a connection has had a request. hyper waits for ever for the first bytes, which tell HTTP/1
+/// from HTTP/2; its own timeout begins behind them.
+#[derive(Clone, Debug, Default)]
+struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    /// The service that notes it.
+    fn note<A, R>(&self, answer: A) -> impl Fn(Request<Incoming>) -> R + use<A, R>
+    where
+        A: Fn(Request<Incoming>) -> R,
+    {
+        let asked = self.clone();
+        move |request| {
+            asked.0.store(true, Ordering::Relaxed);
+            answer(request)
+        }
+    }
+
+    /// Serves the connection, which is cut if it has no request in that time.
+    async fn or_cut<E>(
+        &self,
+        connection: impl Future<Output = Result<(), E>>,
+        time: Duration,
+    ) -> Result<(), E> {
+        let mut connection = pin!(connection);
+        match tokio::time::timeout(time, connection.as_mut()).await {
+            Ok(ended) => ended,
+            Err(_) if self.0.load(Ordering::Relaxed) => connection.await,
+            Err(_) => Ok(()),
+        }
+    }
 }
 
 /// What asks the process to stop.
@@ -237,5 +273,43 @@ impl Stop {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    /// What a client reads that sends this and waits, where heads may take `TIME`.
+    async fn read(sent: &str) -> Result<String, tokio::time::error::Elapsed> {
+        const TIME: Duration = Duration::from_millis(50);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let asked = Asked::default();
+        let service = service_fn(asked.note(|_| async {
+            tokio::time::sleep(TIME.saturating_mul(2)).await;
+            Ok::<_, Infallible>(Response::new(Body::whole("late")))
+        }));
+        let builder = auto::Builder::new(TokioExecutor::new());
+        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        tokio::spawn(async move { asked.or_cut(connection, TIME).await.is_ok() });
+        client.write_all(sent.as_bytes()).await.unwrap();
+        let mut read = String::new();
+        tokio::time::timeout(Duration::from_secs(20), client.read_to_string(&mut read))
+            .await?
+            .unwrap();
+        Ok(read)
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_a_request_is_not_kept() {
+        // The second could become HTTP/1 or HTTP/2.
+        for sent in ["", "P", "PRI * HTTP/2.0\r\n", "GET / HT"] {
+            assert_eq!(read(sent).await, Ok(String::new()), "{sent:?}");
+        }
+        let sent = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        assert!(read(sent).await.unwrap().ends_with("late"));
     }
 }
