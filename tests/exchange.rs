@@ -733,3 +733,17 @@ fn a_body_over_the_limit_has_one_cause_however_it_is_found_out() {
         assert_eq!(exchange.report().cause(), "request_too_large");
     }
 }
+
+#[test]
+fn a_whole_answer_may_take_as_long_as_clients_wait_for_it() {
+    for (settings, stream, wait_ms) in [
+        ("{}", false, 590_000),
+        ("{}", true, 240_000),
+        // What an operator chose is what they get.
+        (r#"{"stall_timeout_ms": 60000}"#, false, 60_000),
+        (r#"{"first_byte_timeout_ms": 70000}"#, false, 70_000),
+    ] {
+        let (exchange, _) = started(&drive::config(settings), Pings::Sent, &ask(stream));
+        assert_eq!(exchange.poll_timeout(), Some(NOW + wait_ms), "{settings}, stream: {stream}");
+    }
+}

@@ -60,7 +60,8 @@ keys! {
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000;
-        /// Longest wait for the upstream's head, in milliseconds; 0: as `stall_timeout_ms`.
+        /// Longest wait for the upstream's head, in milliseconds; 0: as `stall_timeout_ms`, but 590,000 for
+        /// answers that are no stream where that is 0 too.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000;
@@ -203,10 +204,12 @@ impl Settings {
         }
     }
 
-    /// The longest wait for an upstream's head.
+    /// The longest wait for an upstream's head. Without a stream, servers send it when the answer is
+    /// done, and SDKs wait ten minutes for it.
     #[must_use]
-    pub fn first_byte_timeout_ms(&self, pings: bool) -> u64 {
+    pub fn first_byte_timeout_ms(&self, pings: bool, stream: bool) -> u64 {
         match self.first_byte_timeout_ms {
+            0 if !stream && self.stall_timeout_ms == 0 => 590_000,
             0 => self.stall_timeout_ms(pings),
             chosen => chosen,
         }

@@ -1,7 +1,8 @@
 //! The request's way through an exchange.
 
 use super::{
-    Exchange, Head, JSON, Path, Reply, RequestHead, State, UpstreamRequest, request_too_large,
+    Exchange, Head, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest,
+    request_too_large,
 };
 use crate::Millis;
 use crate::asked::Asked;
@@ -176,6 +177,11 @@ impl Exchange {
         let sent = &mut self.report.upstream_request_bytes;
         *sent = sent.saturating_add(body.len());
         self.watchdog.start(now);
+        // A count is made at once, and can be estimated.
+        let at_once = asked.stream || self.count.is_some();
+        let pings = self.pings == Pings::Sent;
+        let settings = &self.config.settings;
+        self.watchdog.wait_for_head(settings.first_byte_timeout_ms(pings, at_once));
         self.state = State::Waiting(asked);
         Ok(UpstreamRequest { upstream, path, headers, body })
     }

@@ -60,7 +60,7 @@ impl Watchdog {
         Self {
             stall_timeout_ms: settings.stall_timeout_ms(pings),
             no_progress_timeout_ms: settings.no_progress_timeout_ms,
-            first_byte_timeout_ms: settings.first_byte_timeout_ms(pings),
+            first_byte_timeout_ms: settings.first_byte_timeout_ms(pings, true),
             ping_interval_ms: settings.ping_interval_ms,
             byte_at: 0,
             progress: 0,
@@ -77,6 +77,11 @@ impl Watchdog {
         self.progress_at = now;
         self.sent_at = now;
         self.complete_at = None;
+    }
+
+    /// The upstream's head may take so long.
+    pub fn wait_for_head(&mut self, timeout_ms: u64) {
+        self.first_byte_timeout_ms = timeout_ms;
     }
 
     /// The upstream sent something.

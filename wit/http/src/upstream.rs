@@ -88,7 +88,8 @@ fn options(live: &Live) -> RequestOptions {
     let options = RequestOptions::new();
     // A host that does not know one of them has its own.
     let _ = options.set_connect_timeout(Some(CONNECT_TIMEOUT_NS));
-    let _ = options.set_first_byte_timeout(nanos(settings.first_byte_timeout_ms(true)));
+    // The longer one: the exchange itself knows whether it waits for a stream.
+    let _ = options.set_first_byte_timeout(nanos(settings.first_byte_timeout_ms(true, false)));
     let _ = options.set_between_bytes_timeout(nanos(silence));
     options
 }
