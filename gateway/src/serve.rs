@@ -42,6 +42,9 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a connection may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long what is cut at the end may take.
+const CUT_TIME: Duration = Duration::from_secs(1);
+
 /// After `accept` failed, which is mostly for want of file descriptors: some may be free by then.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -54,8 +57,8 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     let served = runtime.block_on(serve(options, config));
-    // Streams that were not done in time are cut here.
-    runtime.shutdown_background();
+    // Streams that were not done in time are cut here, and say so in the log.
+    runtime.shutdown_timeout(CUT_TIME);
     log.finish();
     served
 }
@@ -72,8 +75,8 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         clock: Clock::start(),
         seeds: seeds(options.seed)?,
         metrics: Arc::new(Metrics::new()),
-        // Names of models and amounts of use are not for everyone who can reach this machine.
         callers: Callers::new(address, &options.allow_host),
+        // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: metrics.is_none() && address.ip().is_loopback(),
         config,
     });

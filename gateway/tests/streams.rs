@@ -281,6 +281,9 @@ async fn stopping_cuts_what_takes_too_long() {
     rig::until("the upstream", || upstream.open.load(Ordering::SeqCst) == 0).await;
     drop(out);
     assert!(gateway.child.wait().unwrap().success());
+    // It has its line all the same.
+    let line = r#""status":499,"outcome":"abandoned""#;
+    rig::until("the log line", || gateway.lines(line).len() == 1).await;
 }
 
 #[tokio::test]
