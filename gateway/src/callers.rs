@@ -15,15 +15,16 @@ const FOREIGN_ORIGIN: &str = "Origin: web pages of other hosts are not answered 
 
 #[derive(Debug)]
 pub(crate) struct Callers {
-    /// The address is one that only this machine reaches.
+    /// The address is one that only this machine reaches, or is to be taken for one.
     local: bool,
-    /// What else may be called so: a proxy in front that keeps the client's `Host`.
+    /// Other names that it is called by: a proxy in front keeps the client's `Host`.
     hosts: Vec<String>,
 }
 
 impl Callers {
     pub(crate) fn new(address: SocketAddr, hosts: &[String]) -> Self {
-        Self { local: address.ip().is_loopback(), hosts: hosts.to_vec() }
+        let local = address.ip().is_loopback() || !hosts.is_empty();
+        Self { local, hosts: hosts.to_vec() }
     }
 
     /// Why this request is not answered.
@@ -158,5 +159,8 @@ mod tests {
         let callers = Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &[]);
         let sent = [("host", "ai.example.com"), ("origin", "https://chat.example.com")];
         assert_eq!(refused(&callers, &sent), None);
+        // As in a container that is published on a loopback address.
+        let named = Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &["localhost".to_owned()]);
+        assert_eq!(refused(&named, &sent), Some(FOREIGN_HOST));
     }
 }

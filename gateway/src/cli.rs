@@ -47,8 +47,8 @@ pub(crate) struct Serve {
     /// where that is a loopback address
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<String>,
-    /// Also answer requests to this host name, and pages of it, where --listen is a loopback address; may be
-    /// repeated
+    /// Host name that requests, and web pages, may have beside localhost and IP addresses; switches that
+    /// check on where --listen is no loopback address; may be repeated
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
