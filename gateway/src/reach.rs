@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use creole::config::Address;
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -53,6 +55,22 @@ pub(crate) fn client() -> Result<Client, String> {
         .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
         .http2_adaptive_window(true)
         .build(https))
+}
+
+/// Whether a URL leads to the gateway's own address, as far as that shows without asking for names.
+pub(crate) fn is_own(url: &str, own: SocketAddr) -> bool {
+    let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
+    let everywhere = own.ip().is_unspecified();
+    match authority.parse::<SocketAddr>() {
+        Ok(found) => {
+            let same = found.ip() == own.ip() || (everywhere && found.ip().is_loopback());
+            same && found.port() == own.port()
+        }
+        Err(_) => {
+            let port = authority.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+            (everywhere || own.ip().is_loopback()) && port == Some(own.port())
+        }
+    }
 }
 
 /// Trusts the roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`):

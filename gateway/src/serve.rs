@@ -65,6 +65,12 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
 
 async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Failed> {
     let (listener, address) = listen(&options.listen).await?;
+    let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
+    if let Some(upstream) = own {
+        // One request would go round until nothing is left to open a connection with.
+        let (name, url) = (&upstream.name, &upstream.url);
+        return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
+    }
     let metrics = match &options.metrics {
         Some(address) => Some(listen(address).await?),
         None => None,

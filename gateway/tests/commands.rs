@@ -79,6 +79,19 @@ fn an_address_in_use_ends_the_server_with_a_reason() {
 }
 
 #[test]
+fn a_gateway_is_not_its_own_upstream() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    for (listen, host) in
+        [("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "localhost"), ("0.0.0.0", "127.0.0.1")]
+    {
+        let (url, listen) = (format!("http://{host}:{port}/v1"), format!("{listen}:{port}"));
+        assert_refused(&["serve", "--upstream", &url, "--listen", &listen], "the gateway itself");
+    }
+}
+
+#[test]
 fn check_config_says_ok_or_where_the_error_is() {
     let good = rig::file(r#"{"upstreams": {"a": {"url": "http://a", "profile": "vllm"}}}"#);
     let output = creole(&["check-config", &good], "");
