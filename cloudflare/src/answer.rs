@@ -133,7 +133,8 @@ impl Answering {
             Poll::Ready(Some(Ok(piece))) => {
                 let now = now();
                 let max = exchange.config().settings.buffered_bytes_max;
-                if self.collects && !self.held.grow(piece.len(), max, now) {
+                let collects = self.collects || exchange.is_collecting();
+                if collects && !self.held.grow(piece.len(), max, now) {
                     self.upstream.cut();
                     let failure = Failure::Overloaded;
                     return Poll::Ready(exchange.handle_failure(failure, now, &mut self.out));

@@ -116,7 +116,8 @@ impl Answering {
             match Pin::new(upstream).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     let Ok(piece) = frame.into_data() else { return Poll::Ready(None) };
-                    if self.collects && !self.held.grow(piece.len()) {
+                    let collects = self.collects || live.exchange.is_collecting();
+                    if collects && !self.held.grow(piece.len()) {
                         self.upstream = None;
                         let failure = Failure::Overloaded;
                         return Poll::Ready(live.exchange.handle_failure(failure, now, out));

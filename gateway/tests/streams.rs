@@ -190,10 +190,16 @@ async fn an_upstream_that_stalls_is_given_up() {
     rig::until("the upstream", || upstream.is_idle()).await;
     drop(out);
 
-    // Only the head comes.
-    let sent = client.request(request("POST", &gateway.url("/v1/messages"), messages(true)));
+    // Only the head comes: an error with its status, unless the client was told before that a message begins.
+    let patient = Gateway::start(&upstream.url(), r#"{"stall_timeout_ms": 300}"#);
+    let sent = client.request(request("POST", &patient.url("/v1/messages"), messages(true)));
     let got: Got = rig::read(rig::soon("504", sent).await.unwrap()).await;
     got.assert_error(504, "timeout_error", "");
+    let sent = client.request(request("POST", &gateway.url("/v1/messages"), messages(true)));
+    let got: Got = rig::read(rig::soon("a message", sent).await.unwrap()).await;
+    assert_eq!(got.status, 200);
+    assert!(got.body.starts_with("event: message_start\n"), "{got:?}");
+    assert!(got.body.contains("\"timeout_error\""), "{got:?}");
     rig::until("the upstream", || upstream.is_idle()).await;
 }
 

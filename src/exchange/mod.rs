@@ -293,6 +293,13 @@ impl Exchange {
         }
     }
 
+    /// Whether a whole answer is being collected: it is held until it is complete, though a client that was
+    /// kept waiting may have its head.
+    #[must_use]
+    pub fn is_collecting(&self) -> bool {
+        matches!(self.state, State::Whole { .. })
+    }
+
     /// Pings are events, so the client must have been promised events, or be promised them with the first
     /// one: what keeps an upstream alive that has nothing to say must do so for the client too.
     fn may_ping(&self) -> bool {

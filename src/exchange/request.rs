@@ -179,7 +179,7 @@ impl Exchange {
         self.watchdog.start(now);
         // A count is made at once, and can be estimated.
         let at_once = asked.stream || self.count.is_some();
-        let pings = self.pings == Pings::Sent;
+        let pings = self.pings != Pings::No;
         let settings = &self.config.settings;
         self.watchdog.wait_for_head(settings.first_byte_timeout_ms(pings, at_once));
         self.state = State::Waiting(asked);

@@ -75,7 +75,7 @@ pub(super) fn translate(
     let only_system = messages.iter().all(|message| message.role == Role::System);
     let last = messages.iter().rfind(|message| message.role != Role::System);
     let last_says_nothing = last.is_some_and(says_nothing);
-    let marks = thinking::Marks::new(config, upstream, &outgoing_model);
+    let marks = thinking::Marks::new(config, upstream, outgoing_model);
     let mut history = History::new(messages, profile, &marks, warnings)?;
     if pairing == Pairing::Repair {
         let before = warnings.count();
