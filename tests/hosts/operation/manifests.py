@@ -99,6 +99,8 @@ def main(root, creole, envoy, wasm, tls, authorities):
         (recipe / "bin").mkdir()
         (recipe / "bin/envoy").symlink_to(envoy)
         commands = commands.replace("envoy -c", "envoy --mode validate -c").replace(roots, authorities)
+        # What stands for a key is refused as none.
+        commands = commands.replace("sk-…", "sk-own")
         paths = {**os.environ, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
         done = subprocess.run(["sh", "-ec", commands], cwd=recipe, env=paths, capture_output=True, text=True)
         check(f"docs/envoy.md: recipe {number}", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
