@@ -159,9 +159,7 @@ impl Answering {
         ready!(self.timer.as_mut().poll(context));
         Poll::Ready(live.exchange.handle_timeout(now, out))
     }
-}
 
-impl Answering {
     /// Its end is read in a task of its own: the client does not wait for it.
     fn end_upstream(&mut self) {
         let Some(mut upstream) = self.upstream.take() else { return };
