@@ -92,10 +92,16 @@ impl<'o> Writer<'o> {
 
     /// A string that is escaped already.
     pub fn str(&mut self, text: Str<'_>) -> &mut Self {
-        self.value().out.push(b'"');
-        self.out.extend_from_slice(text.raw().as_bytes());
-        self.out.push(b'"');
+        self.string(|out| out.extend_from_slice(text.raw().as_bytes()));
         self
+    }
+
+    /// A string of whose inside the caller writes each part, escaped.
+    pub fn string<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+        self.value().out.push(b'"');
+        let result = write(self.out);
+        self.out.push(b'"');
+        result
     }
 
     /// A value that is JSON already.

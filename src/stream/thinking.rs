@@ -189,13 +189,9 @@ impl Item {
             json.str(key).out().push(b':');
             json::compact(json.out(), value);
         }
-        json.key(name).value().out().push(b'"');
-        json.out().extend_from_slice(text.as_bytes());
-        json.out().push(b'"');
+        json.key(name).string(|out| out.extend_from_slice(text.as_bytes()));
         if let Some(signature) = &self.signature {
-            json.key("signature").value().out().push(b'"');
-            json.out().extend_from_slice(signature.as_bytes());
-            json.out().push(b'"');
+            json.key("signature").string(|out| out.extend_from_slice(signature.as_bytes()));
         }
         json.end_object();
     }

@@ -1,6 +1,6 @@
 //! The assistant's turns: text, reasoning and tool calls in one message (mapping A.4, A.8).
 
-use super::messages::{Messages, string};
+use super::messages::Messages;
 use super::parts::{begin_text, end_text};
 use super::server_history;
 use super::thinking::Reasoning;
@@ -174,14 +174,14 @@ impl<'a> Messages<'_, 'a> {
         if call.input.starts_with('{') {
             let stripped =
                 tool_input::without_echoed_id(&call.input, call.id, self.tools.schema_of(&name));
-            string(json, |out| match stripped {
+            json.string(|out| match stripped {
                 Some(input) => escape_compact(out, &input),
                 None => call.input.escape_compact(out),
             });
         } else {
             self.bad_input(call)?;
             let inside = tool_input::unwrapped(&call.input);
-            string(json, |out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
+            json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
         json.end_object();
         if let Some(signature) = signature {

@@ -93,7 +93,7 @@ impl<'r, 'a> Messages<'r, 'a> {
             match turn {
                 Turn::System(texts) => {
                     json.begin_object().key("role").text(role).key("content");
-                    string(json, |out| push_joined(out, texts));
+                    json.string(|out| push_joined(out, texts));
                     json.end_object();
                 }
                 Turn::Assistant(blocks) => {
@@ -150,7 +150,7 @@ impl<'r, 'a> Messages<'r, 'a> {
     fn system_content(&mut self, json: &mut Writer<'_>) {
         let cached = self.system.texts.iter().any(|text| text.cached);
         if !(cached && self.profile().cache_breakpoints) {
-            return string(json, |out| push_system(out, &self.system));
+            return json.string(|out| push_system(out, &self.system));
         }
         json.begin_array();
         for text in std::mem::take(&mut self.system.texts) {
@@ -227,9 +227,7 @@ impl<'r, 'a> Messages<'r, 'a> {
             Some(_) => "[document attached below]",
             None => self.profile().empty_tool_content.as_str(),
         };
-        json.value().out().push(b'"');
-        self.push_tool_text(json.out(), &result, empty, words)?;
-        json.out().push(b'"');
+        json.string(|out| self.push_tool_text(out, &result, empty, words))?;
         json.end_object();
         if let Some(id) = waits {
             self.attached.push((id, result));
@@ -278,14 +276,14 @@ impl<'r, 'a> Messages<'r, 'a> {
         };
         begin_user(json);
         if joined && attached.is_empty() && items.iter().all(is_plain) {
-            json.value().out().push(b'"');
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    escape(json.out(), "\n\n");
-                }
-                self.push_item(json.out(), item)?;
-            }
-            json.out().push(b'"');
+            json.string(|out| {
+                items.iter().enumerate().try_for_each(|(at, item)| {
+                    if at > 0 {
+                        escape(out, "\n\n");
+                    }
+                    self.push_item(out, item)
+                })
+            })?;
         } else {
             json.begin_array();
             self.write_attached(&attached, json)?;
@@ -434,13 +432,6 @@ fn says_error(content: &[Block<'_>]) -> bool {
     let Some(Block::Text(text)) = content.first() else { return false };
     let start = text.text.raw().as_bytes().first_chunk::<5>();
     start.is_some_and(|start| start.eq_ignore_ascii_case(b"error"))
-}
-
-pub(super) fn string(json: &mut Writer<'_>, write: impl FnOnce(&mut Vec<u8>)) {
-    let out = json.value().out();
-    out.push(b'"');
-    write(out);
-    out.push(b'"');
 }
 
 fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {

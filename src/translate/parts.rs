@@ -254,12 +254,12 @@ fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
 }
 
 fn write_data(json: &mut Writer<'_>, media_type: Str<'_>, data: Str<'_>) {
-    let out = json.value().out();
-    out.extend_from_slice(b"\"data:");
-    push(out, media_type);
-    out.extend_from_slice(b";base64,");
-    push(out, data);
-    out.push(b'"');
+    json.string(|out| {
+        out.extend_from_slice(b"data:");
+        push(out, media_type);
+        out.extend_from_slice(b";base64,");
+        push(out, data);
+    });
 }
 
 /// Opens a text part; the text follows as the inside of a JSON string.

@@ -8,7 +8,6 @@ use crate::ids::hex_of_hash;
 use crate::json::{self, Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
-use crate::translate::messages::string;
 use crate::translate::signature::{self, Field, Signature};
 use crate::warning::Warnings;
 
@@ -147,7 +146,7 @@ impl<'a> Reasoning<'a> {
             field => field.name(),
         };
         if !self.texts.is_empty() || has_calls && is_required(profile) {
-            string(json.key(name), |out| self.push_text(out));
+            json.key(name).string(|out| self.push_text(out));
         }
     }
 
@@ -168,7 +167,7 @@ impl<'a> Reasoning<'a> {
         json.begin_object().key("type").text("thinking");
         json.key("thinking").begin_array().begin_object();
         json.key("type").text("text");
-        string(json.key("text"), |out| self.push_text(out));
+        json.key("text").string(|out| self.push_text(out));
         json.end_object().end_array().end_object();
     }
 

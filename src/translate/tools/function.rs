@@ -155,13 +155,10 @@ impl<'a> Function<'a> {
             false => self.remarks.as_str(),
         };
         if !self.description.is_empty() || !remarks.is_empty() {
-            json.key("description").str(self.description);
-            if !remarks.is_empty() {
-                // Before the closing quote.
-                json.out().pop();
-                json::escape(json.out(), remarks);
-                json.out().push(b'"');
-            }
+            json.key("description").string(|out| {
+                out.extend_from_slice(self.description.raw().as_bytes());
+                json::escape(out, remarks);
+            });
         }
         json.key("parameters");
         write_schema(json, &self.schema, dialect);

@@ -27,11 +27,11 @@ impl Walk {
     ) -> Result<(), json::Error> {
         match (keyword, reader.kind()?) {
             ("description", Kind::String) if facts.described => {
-                json.key("description").str(reader.string()?);
-                // Before the closing quote.
-                json.out().pop();
-                facts.push_note(json.out());
-                json.out().push(b'"');
+                let description = reader.string()?;
+                json.key("description").string(|out| {
+                    out.extend_from_slice(description.raw().as_bytes());
+                    facts.push_note(out);
+                });
             }
             // `finish_gemini` says that they are strings.
             ("type", _) if facts.enumerated => drop(reader.skip()?),
@@ -107,9 +107,7 @@ pub(super) fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
     }
     let noted = facts.values.is_some() || facts.format.is_some() && !facts.numeric;
     if noted && !facts.described {
-        json.key("description").value().out().push(b'"');
-        facts.push_note(json.out());
-        json.out().push(b'"');
+        json.key("description").string(|out| facts.push_note(out));
     }
 }
 
