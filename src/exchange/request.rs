@@ -176,12 +176,11 @@ impl Exchange {
         };
         let sent = &mut self.report.upstream_request_bytes;
         *sent = sent.saturating_add(body.len());
-        self.watchdog.start(now);
         // A count is made at once, and can be estimated.
         let at_once = asked.stream || self.count.is_some();
         let pings = self.pings != Pings::No;
         let settings = &self.config.settings;
-        self.watchdog.wait_for_head(settings.first_byte_timeout_ms(pings, at_once));
+        self.watchdog.start(settings.first_byte_timeout_ms(pings, at_once), now);
         self.state = State::Waiting(asked);
         Ok(UpstreamRequest { upstream, path, headers, body })
     }

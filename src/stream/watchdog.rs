@@ -60,7 +60,7 @@ impl Watchdog {
         Self {
             stall_timeout_ms: settings.stall_timeout_ms(pings),
             no_progress_timeout_ms: settings.no_progress_timeout_ms,
-            first_byte_timeout_ms: settings.first_byte_timeout_ms(pings, true),
+            first_byte_timeout_ms: 0,
             ping_interval_ms: settings.ping_interval_ms,
             byte_at: 0,
             progress: 0,
@@ -71,17 +71,13 @@ impl Watchdog {
         }
     }
 
-    /// The upstream has the request.
-    pub fn start(&mut self, now: Millis) {
+    /// The upstream has the request, and its head may take so long.
+    pub fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
+        self.first_byte_timeout_ms = first_byte_timeout_ms;
         self.byte_at = now;
         self.progress_at = now;
         self.sent_at = now;
         self.complete_at = None;
-    }
-
-    /// The upstream's head may take so long.
-    pub fn wait_for_head(&mut self, timeout_ms: u64) {
-        self.first_byte_timeout_ms = timeout_ms;
     }
 
     /// The upstream sent something.
@@ -178,12 +174,11 @@ mod tests {
         let settings = Settings {
             stall_timeout_ms: 1000,
             no_progress_timeout_ms: 3000,
-            first_byte_timeout_ms: 500,
             ping_interval_ms: 100,
             ..Settings::default()
         };
         let mut watchdog = Watchdog::new(&settings, true);
-        watchdog.start(0);
+        watchdog.start(500, 0);
         watchdog
     }
 
@@ -221,7 +216,7 @@ mod tests {
     fn an_answer_that_is_complete_is_not_waited_for_as_long() {
         let settings = Settings { ping_interval_ms: 600_000, ..Settings::default() };
         let mut watchdog = Watchdog::new(&settings, true);
-        watchdog.start(0);
+        watchdog.start(500, 0);
         watchdog.ending(Ending::Sure, 5);
         watchdog.byte(9000);
         assert_eq!(watchdog.next(false, true), 10_005);
