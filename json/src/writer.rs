@@ -92,16 +92,23 @@ impl<'o> Writer<'o> {
 
     /// A string that is escaped already.
     pub fn str(&mut self, text: Str<'_>) -> &mut Self {
-        self.string(|out| out.extend_from_slice(text.raw().as_bytes()));
+        self.value().out.push(b'"');
+        self.out.extend_from_slice(text.raw().as_bytes());
+        self.out.push(b'"');
         self
     }
 
     /// A string of whose inside the caller writes each part, escaped.
     pub fn string<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
-        self.value().out.push(b'"');
+        self.value().quote();
         let result = write(self.out);
-        self.out.push(b'"');
+        self.quote();
         result
+    }
+
+    #[inline(never)]
+    fn quote(&mut self) {
+        self.out.push(b'"');
     }
 
     /// A value that is JSON already.
