@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn hashes_are_those_of_other_tools() {
-        // printf abc | sha256sum, and idcodec.py's b62.
+        // printf abc | sha256sum; the last is the same number in base 62, its least digit first.
         assert!(hex_of_hash(b"abc").starts_with("ba7816bf8f01cfea"));
         assert_eq!(hex_of_hash(b"abc").len(), 64);
         assert_eq!(base62_of_hash(b"abc", 22), "vab5RpW6i5Hzn7YMlm3bwc");

@@ -1,4 +1,4 @@
-//! What of the queue can be sent: blocks to the sink, one after another (mapping C.5).
+//! What of the queue can be sent: blocks to the sink, one after another.
 //!
 //! | block | starts when | is complete when |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! The assistant's turns: text, reasoning and tool calls in one message (mapping A.4, A.8).
+//! The assistant's turns: text, reasoning and tool calls in one message.
 
 use super::messages::Messages;
 use super::parts::{begin_text, end_text};

@@ -1,6 +1,5 @@
-//! An estimate of a request's input tokens (mapping A.10): a careful one for `count_tokens`, and a
-//! quick one, from bytes alone, for `message_start`, which must name a number before the upstream has
-//! counted.
+//! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
+//! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
 use super::{server_history, tokens};
 use crate::anthropic::tool::ToolDefinition;
@@ -200,7 +199,7 @@ mod tests {
     use crate::warning::Warnings;
 
     #[test]
-    fn the_formula_is_that_of_the_specification() {
+    fn eighteen_bytes_of_text_are_five_tokens() {
         let body = r#"{"model":"m","system":"0123456789","messages":[
             {"role":"user","content":[{"type":"text","text":"a\nb"},{"type":"image","source":{"type":"url","url":"https://x"}}]},
             {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1 }}]}],

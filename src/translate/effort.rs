@@ -1,4 +1,4 @@
-//! How hard the model thinks, and whether (mapping A.8, the request half).
+//! How hard the model thinks, and whether.
 
 use crate::anthropic::{Request, ThinkingMode};
 use crate::asked;

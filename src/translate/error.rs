@@ -1,4 +1,4 @@
-//! Errors of the upstream, table D: what the client is told, so that it does the right thing.
+//! Errors of the upstream: what the client is told, so that it does the right thing.
 //!
 //! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
 //! compacts a conversation when it reads `prompt is too long`. The upstream's own `type` and `code`

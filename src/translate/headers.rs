@@ -1,4 +1,4 @@
-//! Headers, table E: what goes from the client to the upstream and back, by a list of what passes.
+//! Headers: what goes from the client to the upstream and back, by a list of what passes.
 //!
 //! Everything that is not named here stays behind: cookies, telemetry of SDKs, and whatever a
 //! server says about itself. A value that could not stand in a header (line breaks, control

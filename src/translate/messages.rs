@@ -1,4 +1,4 @@
-//! Turns to the `messages` of Chat Completions (mapping A.3 and A.4, step 3).
+//! Turns to the `messages` of Chat Completions.
 //!
 //! ```text
 //!  assistant  text, reasoning, tool calls     1 assistant message

@@ -1,4 +1,4 @@
-//! Blocks to texts and parts of Chat Completions (mapping A.5).
+//! Blocks to texts and parts of Chat Completions.
 //!
 //! Texts are written as the inside of a JSON string, straight from the client's escaped text.
 

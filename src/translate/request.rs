@@ -1,5 +1,5 @@
-//! A Messages request to a Chat Completions request: what becomes of each field (mapping A.1, A.2,
-//! A.9), and the order of the steps.
+//! A Messages request to a Chat Completions request: what becomes of each field, and the order of
+//! the steps.
 
 use crate::anthropic::{Block, Message, Request, Role, Text};
 use crate::asked::{Asked, Withheld};

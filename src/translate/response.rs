@@ -1,4 +1,4 @@
-//! The frame of a message: everything but its content (mapping table B).
+//! The frame of a message: everything but its content.
 //!
 //! A whole message and the events `message_start` and `message_delta` say the same; here is what
 //! each of them writes.

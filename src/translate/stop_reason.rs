@@ -1,4 +1,4 @@
-//! Why a model stopped: `finish_reason` to `stop_reason` (mapping table B).
+//! Why a model stopped: `finish_reason` to `stop_reason`.
 //!
 //! First match:
 //!

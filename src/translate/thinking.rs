@@ -1,4 +1,4 @@
-//! Reasoning in the history, on its way back to the model it came from (mapping A.8).
+//! Reasoning in the history, on its way back to the model it came from.
 //!
 //! What the client holds is a thinking block; where its reasoning came from is in the signature.
 

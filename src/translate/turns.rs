@@ -1,5 +1,5 @@
 //! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
-//! where the upstream can take them (mapping A.4, steps 1 and 2).
+//! where the upstream can take them.
 
 use super::server_history;
 use super::thinking::{self, Marks};

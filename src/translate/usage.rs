@@ -1,4 +1,4 @@
-//! Token counts of an answer (mapping table B).
+//! Token counts of an answer.
 
 use crate::asked::Asked;
 use crate::json::Writer;

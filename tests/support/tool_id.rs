@@ -1,4 +1,4 @@
-//! The inverse of the id encoding, written a second time, from the specification of the codec.
+//! The inverse of the id encoding, written a second time and without the first.
 
 /// The upstream's id that a client's `tool_use` id stands for, or nothing where it is not one of
 /// ours.

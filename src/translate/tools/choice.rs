@@ -1,4 +1,4 @@
-//! `tool_choice` and `web_search_options` (tables A.6 and A.7).
+//! `tool_choice` and `web_search_options`.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`
-//! (tables A.6 and A.7).
+//! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`.
 //!
 //! [`ToolSet`] holds what the upstream is told and what must be known of it afterwards: the names
 //! that calls in the history get, and the tools that an answer may call. It is made of all that a

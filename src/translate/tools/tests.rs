@@ -1,4 +1,4 @@
-//! Tables A.6 and A.7, row by row.
+//! Tools, kind by kind, and `tool_choice`.
 
 mod sent;
 
