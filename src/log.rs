@@ -110,8 +110,8 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     for (key, count) in [
         ("request_bytes", report.request_bytes as u64),
         ("upstream_request_bytes", report.upstream_request_bytes as u64),
-        ("upstream_response_bytes", report.response_bytes as u64),
-        ("response_bytes", report.client_bytes as u64),
+        ("upstream_response_bytes", report.upstream_response_bytes as u64),
+        ("response_bytes", report.response_bytes as u64),
         ("chunks", answer.chunks),
         ("input_tokens", answer.input_tokens),
         ("cache_read_input_tokens", answer.cache_read_tokens),

@@ -202,8 +202,8 @@ impl Counters {
         for (direction, bytes) in [
             ("from_client", report.request_bytes),
             ("to_upstream", report.upstream_request_bytes),
-            ("from_upstream", report.response_bytes),
-            ("to_client", report.client_bytes),
+            ("from_upstream", report.upstream_response_bytes),
+            ("to_client", report.response_bytes),
         ] {
             add(&BYTES, vec![direction.into()], bytes as u64);
         }

@@ -49,9 +49,9 @@ pub struct Report {
     /// Bytes of the body for the upstream; of both, where it was asked twice.
     pub upstream_request_bytes: usize,
     /// Bytes of the upstream's body.
-    pub response_bytes: usize,
+    pub upstream_response_bytes: usize,
     /// Bytes of the body for the client.
-    pub client_bytes: usize,
+    pub response_bytes: usize,
     /// How long the host spent in here, in microseconds, where it measures that.
     pub translation_us: Option<u64>,
     /// When the request was complete, in Unix milliseconds.

@@ -65,8 +65,8 @@ impl Dataset {
             answer.chunks as f64,
             report.request_bytes as f64,
             report.upstream_request_bytes as f64,
+            report.upstream_response_bytes as f64,
             report.response_bytes as f64,
-            report.client_bytes as f64,
         ];
         let point = Object::new();
         for (key, values) in [

@@ -428,7 +428,7 @@ impl Exchange {
 
     /// So many bytes more go to the client.
     fn count_bytes(&mut self, bytes: usize) {
-        self.report.client_bytes = self.report.client_bytes.saturating_add(bytes);
+        self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }
 
     /// The answer is over, or given up: what it counted goes into the report.

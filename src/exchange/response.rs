@@ -100,7 +100,8 @@ impl Exchange {
         if piece.is_empty() {
             return None;
         }
-        self.report.response_bytes = self.report.response_bytes.saturating_add(piece.len());
+        self.report.upstream_response_bytes =
+            self.report.upstream_response_bytes.saturating_add(piece.len());
         self.watchdog.byte(now);
         let before = out.len();
         // However a long body is cut, the same of it is read.
