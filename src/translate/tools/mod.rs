@@ -177,11 +177,9 @@ impl<'a> ToolSet<'a> {
         Some(outgoing)
     }
 
-    /// Leaves all tools out of this request. Says whether there were any.
-    pub fn withhold_all(&mut self) -> bool {
-        let any = !self.is_empty();
+    /// Leaves all tools out of this request.
+    pub fn withhold_all(&mut self) {
         self.functions.iter_mut().for_each(|function| function.withheld = true);
-        any
     }
 
     fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
