@@ -107,7 +107,6 @@ pub(super) struct Machine {
     pub(super) kept_bytes: usize,
     /// Bytes of the answer, for an estimate of its tokens.
     pub(super) output_bytes: u64,
-    pub(super) has_tool_use: bool,
     /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
     pub(super) held_invalid: bool,
     /// A call was left out because a guard withheld its tool.
@@ -202,7 +201,6 @@ impl Machine {
             input_bytes: 0,
             kept_bytes: 0,
             output_bytes: 0,
-            has_tool_use: false,
             held_invalid: false,
             held_by_guard: false,
             scratch: String::new(),

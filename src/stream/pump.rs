@@ -212,7 +212,6 @@ impl Machine {
         self.head_open = true;
         self.has_said = true;
         self.blocks = self.blocks.saturating_add(1);
-        self.has_tool_use = true;
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         self.sink.open_tool(&ToolUse { id: &id, name: &name, toolset }, out);
         call.block = Some((id, name, toolset));
@@ -349,7 +348,7 @@ impl Machine {
         let reason = stop_reason::of(Ending {
             finish_reason: self.finish.as_deref(),
             refused: !self.refusal.trim().is_empty(),
-            has_tool_use: self.has_tool_use,
+            has_tool_use: self.report.tool_calls > 0,
             has_block: self.blocks > 0,
             at_stop_sequence: sequence.is_some(),
         })?;

@@ -67,7 +67,6 @@ pub(super) struct Messages {
     /// Ids of the calls so far.
     ids: NameSet<'static>,
     id_bytes: usize,
-    has_call: bool,
     /// Content inside of `message_start`, which counts when no block comes.
     content: String,
     /// `message_delta`, perhaps of several.
@@ -172,7 +171,8 @@ impl Messages {
         }
         let ending =
             self.ending.take().unwrap_or_else(|| "{\"type\":\"message_delta\"}".to_owned());
-        let ending = ending::finished(&ending, self.has_call, self.output_bytes, machine)?;
+        let has_call = machine.report.tool_calls > 0;
+        let ending = ending::finished(&ending, has_call, self.output_bytes, machine)?;
         let mut to = self.to(out);
         to.event("message_delta", &ending);
         to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
@@ -263,7 +263,6 @@ impl Messages {
             }
             let id = text(said, "id").unwrap_or_default();
             self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
-            self.has_call = true;
             machine.report.tool_calls = machine.report.tool_calls.saturating_add(1);
         }
         if let Some(index) = block.index {
