@@ -10,6 +10,7 @@ use crate::error::Fault;
 use crate::json::Writer;
 use crate::metrics;
 use crate::report::{Outcome, Report};
+use crate::words;
 
 /// Longest text in a line that a client or upstream can choose, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
@@ -89,7 +90,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         }
     }
     if let Some(message) = report.upstream_message.as_deref().filter(|text| !text.is_empty()) {
-        json.key("upstream_message").text(cut(message, MESSAGE_BYTES_MAX));
+        json.key("upstream_message").text(words::beginning(message, MESSAGE_BYTES_MAX));
     }
     if report.stream {
         json.key("stream").bool(true);
@@ -153,15 +154,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
 }
 
 fn short(text: &str) -> &str {
-    cut(text, TEXT_BYTES_MAX)
-}
-
-fn cut(text: &str, bytes_max: usize) -> &str {
-    let mut end = bytes_max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.get(..end).unwrap_or_default()
+    words::beginning(text, TEXT_BYTES_MAX)
 }
 
 #[cfg(test)]

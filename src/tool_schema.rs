@@ -56,6 +56,12 @@ pub fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)
 }
 
+/// The schema of the property `name` at the top of `schema`.
+#[must_use]
+pub fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
+    json::member(json::member(schema, "properties")?, name)
+}
+
 /// Whether `input` has all fields that `schema` requires, at its top. One that is `null`, where its schema
 /// takes none, is not there.
 pub fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bool {

@@ -78,6 +78,16 @@ pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
+/// At most the first `bytes` of a text.
+#[must_use]
+pub fn beginning(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

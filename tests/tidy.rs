@@ -26,7 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("warning", &["error"]),
     ("report", &["asked", "error", "warning"]),
     ("metrics", &["config", "error", "names", "report"]),
-    ("log", &["config", "error", "json", "metrics", "report"]),
+    ("log", &["config", "error", "json", "metrics", "report", "words"]),
     ("tool_schema", &["json", "names"]),
     ("openai", &["json"]),
     ("anthropic", &["error", "json", "warning"]),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use creole::config::Key;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -182,8 +181,8 @@ fn announce(address: SocketAddr, gateway: &Gateway) {
     for upstream in gateway.config.upstreams.values() {
         tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
     }
-    let own_key = |upstream: &creole::config::Upstream| matches!(upstream.key, Key::Secret(_));
-    if !address.ip().is_loopback() && gateway.config.upstreams.values().any(own_key) {
+    let has_own_key = gateway.config.upstreams.values().any(|upstream| upstream.key.is_own());
+    if has_own_key && !address.ip().is_loopback() {
         tracing::warn!("everyone who can reach {address} can use this gateway's key");
     }
 }

@@ -1,8 +1,7 @@
 //! The request's way through an exchange.
 
 use super::{
-    Exchange, Head, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest,
-    request_too_large,
+    Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, request_too_large,
 };
 use crate::Millis;
 use crate::asked::Asked;
@@ -60,7 +59,9 @@ impl Exchange {
         self.client.path = match path {
             "/v1/messages" => Path::Messages,
             "/v1/messages/count_tokens" => Path::CountTokens,
-            "/" | "/api/hello" if probe => return Ok(RequestHead::Reply(self.hello(method))),
+            "/" | "/api/hello" if probe => {
+                return Ok(RequestHead::Reply(self.json_reply(b"{}".to_vec(), method)));
+            }
             "/v1/models" if probe => {
                 return Ok(RequestHead::Reply(
                     self.json_reply(translate::models::list(&self.config), method),
@@ -144,7 +145,7 @@ impl Exchange {
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
-                let head = self.answer_head(&answer);
+                let head = self.success_head(answer.is_stream(), None);
                 self.report.answer = answer.report().clone();
                 self.count_bytes(body.len());
                 self.end(Outcome::Answered, 200);
@@ -248,18 +249,10 @@ impl Exchange {
         Reply { head, body }
     }
 
-    fn hello(&mut self, method: &str) -> Reply {
-        self.json_reply(b"{}".to_vec(), method)
-    }
-
     pub(super) fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
         let head = self.make_head(200, JSON);
         self.count_bytes(body.len());
         Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }
-    }
-
-    fn answer_head(&mut self, answer: &Answer) -> Head {
-        self.success_head(answer.is_stream(), None)
     }
 }
 

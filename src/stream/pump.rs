@@ -403,7 +403,7 @@ fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &crate::ids::Ids) -> &
 /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
 /// and models imitate it. `None` where there is nothing to repair.
 fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -> Option<String> {
-    if schema.is_some_and(|schema| has_property(schema, "id")) {
+    if schema.is_some_and(|schema| tool_schema::property(schema, "id").is_some()) {
         return None;
     }
     let mut repaired = b"{".to_vec();
@@ -425,9 +425,4 @@ fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -
     }
     repaired.push(b'}');
     if found { String::from_utf8(repaired).ok() } else { None }
-}
-
-/// Whether the top level of a schema has a property of this name.
-fn has_property(schema: &str, name: &str) -> bool {
-    super::text_tool_calls::property(schema, name).is_some()
 }

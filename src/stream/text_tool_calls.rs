@@ -24,8 +24,6 @@ use crate::profile::TextToolCalls;
 use crate::words;
 use fence::Fence;
 
-pub(super) use schema::property;
-
 /// Watches a text for calls.
 #[derive(Debug)]
 pub(super) struct Markup {

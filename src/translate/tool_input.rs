@@ -4,6 +4,7 @@
 //! "toolu_…"}`. A model that imitates its history would begin to send ids of its own.
 
 use crate::json::{Kind, Reader, Str, Writer};
+use crate::tool_schema;
 use crate::words;
 
 /// The object inside of a JSON string: some clients keep inputs as texts.
@@ -19,7 +20,7 @@ pub(super) fn unwrapped(input: &str) -> Option<String> {
 /// The input without a member `id` that is the id of the call, where the tool's schema has no such
 /// property; nothing where there is nothing to leave out.
 pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
-    if !words::has(input, "\"id\"") || has_property(schema?, "id") {
+    if !words::has(input, "\"id\"") || tool_schema::property(schema?, "id").is_some() {
         return None;
     }
     let mut found = false;
@@ -43,29 +44,6 @@ pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) 
     }
     json.end_object();
     found.then(|| String::from_utf8(out).ok()).flatten()
-}
-
-/// Whether a JSON Schema names a property.
-fn has_property(schema: &str, name: &str) -> bool {
-    let mut reader = Reader::new(schema, 128);
-    let mut search = || {
-        reader.begin_object().ok()?;
-        while let Some(key) = reader.next_key().ok()? {
-            if key == "properties" && reader.kind().ok()? == Kind::Object {
-                reader.begin_object().ok()?;
-                while let Some(property) = reader.next_key().ok()? {
-                    if property == name {
-                        return Some(());
-                    }
-                    reader.skip().ok()?;
-                }
-            } else {
-                reader.skip().ok()?;
-            }
-        }
-        None
-    };
-    search().is_some()
 }
 
 #[cfg(test)]

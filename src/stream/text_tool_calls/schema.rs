@@ -10,12 +10,6 @@ const DEPTH_MAX: u8 = 8;
 /// So many schemas are looked at for one value: each can lead back to several.
 const SCHEMAS_MAX: u16 = 256;
 
-/// The schema of a property.
-pub(in super::super) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
-    let properties = json::member(schema, "properties")?;
-    json::member(properties, name)
-}
-
 /// Whether `schema`, which is a part of `root`, allows values of a type, and says so.
 pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
     allows_within(root, schema, kind, DEPTH_MAX, &Cell::new(SCHEMAS_MAX))
@@ -86,6 +80,7 @@ fn type_of(raw: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tool_schema::property;
 
     #[test]
     fn a_schema_allows_a_type_in_many_ways() {

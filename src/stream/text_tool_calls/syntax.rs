@@ -18,11 +18,12 @@
 
 use crate::json::{self, Kind, Reader, Writer};
 use crate::profile::TextToolCalls;
+use crate::tool_schema::property;
 use crate::translate::signature::Field;
 use crate::words;
 
 use super::super::text_filter::Piece;
-use super::schema::{allows, property};
+use super::schema::allows;
 
 /// The schema of a tool by its name; `None`: there is no such tool.
 type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;

@@ -67,7 +67,7 @@ impl Said {
                 said.message = format!("{}: {inner}", said.message);
             }
         }
-        let end = beginning(&said.message, MESSAGE_BYTES_MAX).len();
+        let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
         // `Throttling: too many requests`
         if let Some((word, _)) = said.message.split_once(':') {
@@ -435,7 +435,7 @@ fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
 /// The beginning of a text without markup, on one line.
 fn plain(text: &str) -> String {
     let mut words = String::new();
-    let mut rest = beginning(text, PLAIN_BYTES_MAX);
+    let mut rest = words::beginning(text, PLAIN_BYTES_MAX);
     while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
         let inside = from.strip_prefix('<').unwrap_or_default();
@@ -473,15 +473,6 @@ fn plain(text: &str) -> String {
         line.truncate(end);
     }
     line.trim().to_owned()
-}
-
-/// At most the first `bytes` of a text.
-fn beginning(text: &str, bytes: usize) -> &str {
-    let mut end = bytes.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.get(..end).unwrap_or_default()
 }
 
 fn replaced(text: &str, entity: &str, letter: &str) -> String {

@@ -5,7 +5,7 @@
 //! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
 //! the tools of the calls in the history. A request whose tools cannot be read is left alone.
 
-use super::edited;
+use super::{edited, offset};
 use crate::anthropic::Request;
 use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
@@ -209,11 +209,6 @@ fn with_text(body: &str, result: &str, text: &str) -> (usize, usize, String) {
 fn replaced(body: &str, part: &str, text: String) -> (usize, usize, String) {
     let start = offset(body, part);
     (start, start.saturating_add(part.len()), text)
-}
-
-/// Where a part of the body stands in it.
-fn offset(body: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).wrapping_sub(body.as_ptr() as usize)
 }
 
 /// A member that is a string.

@@ -265,7 +265,7 @@ impl<'a> History<'a> {
 
     /// Where a part of the body stands in it.
     fn offset(&self, part: &str) -> usize {
-        (part.as_ptr() as usize).wrapping_sub(self.body.as_ptr() as usize)
+        super::offset(self.body, part)
     }
 
     /// The message of which a part of the body is a block.

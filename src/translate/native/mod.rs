@@ -67,7 +67,7 @@ pub(super) fn translate<'c>(
     let mut edits: Vec<(usize, usize, String)> = Vec::new();
     if *outgoing != *model {
         let Member { start, end, .. } = envelope.model;
-        edits.push((start, end, quoted(&outgoing)));
+        edits.push((start, end, json::quoted(&outgoing)));
     }
     let mut ids_used = NameSet::default();
     let mut repaired = false;
@@ -215,8 +215,7 @@ fn edited(body: &str, mut edits: Vec<(usize, usize, String)>) -> Vec<u8> {
     out
 }
 
-fn quoted(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len().saturating_add(2));
-    json::quote(&mut out, text);
-    String::from_utf8(out).unwrap_or_default()
+/// Where a part of a text stands in it.
+fn offset(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize)
 }

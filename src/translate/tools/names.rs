@@ -5,9 +5,8 @@
 //! nothing needs to be stored: the inverse table is the request's own list of tools.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use sha2::{Digest, Sha256};
+use crate::ids::hex_of_hash;
 
 /// Most characters of the client's name that are kept before the hash: 64 in all, OpenAI's limit.
 const KEPT_MAX: usize = 55;
@@ -32,10 +31,7 @@ pub(super) fn outgoing(name: &str, length_max: usize) -> Cow<'_, str> {
     };
     let mut outgoing: String = name.chars().take(kept).map(allowed_or_line).collect();
     outgoing.push('_');
-    for byte in Sha256::digest(name.as_bytes()).iter().take(4) {
-        // Writing to a string cannot fail.
-        let _ = write!(outgoing, "{byte:02x}");
-    }
+    outgoing.push_str(hex_of_hash(name.as_bytes()).get(..8).unwrap_or_default());
     Cow::Owned(outgoing)
 }
 
