@@ -1,7 +1,7 @@
 //! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
 //! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
-use super::{server_history, tokens};
+use super::{server_history, tokens, usage};
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request};
 use crate::asked::Shape;
@@ -17,7 +17,7 @@ const BASE64_BYTES_PER_TOKEN: u64 = 50;
 struct Count {
     /// Texts are looked at, letter by letter.
     careful: bool,
-    /// Bytes of text, 3.6 to a token.
+    /// Bytes of text.
     bytes: u64,
     /// Thousandths of tokens in text.
     thousandths: u64,
@@ -64,8 +64,7 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
 impl Count {
     fn request(mut self, request: &Request<'_>) -> u64 {
         self.add_request(request);
-        // 3.6 bytes are 18/5.
-        let text_tokens = self.bytes.saturating_mul(5).div_ceil(18);
+        let text_tokens = usage::tokens_of(self.bytes);
         self.tokens.saturating_add(text_tokens).saturating_add(self.thousandths.div_ceil(1000))
     }
 
