@@ -125,14 +125,14 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
             json.key(key).u64(count);
         }
     }
-    if let Some((turn, most)) = report.tool_turn {
+    if let Some((turn, most)) = report.warnings.tool_turn() {
         json.key("tool_turn").text(&format!("{turn}/{most}"));
     }
     if let Some(codes) = report.warnings.header() {
         json.key("warnings").text(&codes);
     }
-    if !report.guards.is_empty() {
-        json.key("guards").text(&report.guards.join(","));
+    if !report.warnings.guards().is_empty() {
+        json.key("guards").text(&report.warnings.guards().join(","));
     }
     if log == Log::Debug {
         let asked = &report.asked;
@@ -174,14 +174,14 @@ mod tests {
             began: 1000,
             ..Request::default()
         };
-        let report = Report {
+        let mut report = Report {
             status: 504,
             outcome: Outcome::Failed(Kind::Timeout, Fault::Upstream),
             model: "é".repeat(200),
-            guards: vec!["stall"],
             cause: Some("stall"),
             ..Report::default()
         };
+        report.warnings.acted("stall");
         let line = line(&request, &report, Log::Info, 1250);
         let text = line.clone().unwrap();
         assert!(!text.contains(['\n', '\u{1b}']) && !text.contains("sk-1"), "{text}");

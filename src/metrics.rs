@@ -196,7 +196,7 @@ impl Counters {
         for (code, count) in codes {
             add(&WARNINGS, vec![code.into()], count);
         }
-        for guard in &report.guards {
+        for guard in report.warnings.guards() {
             add(&GUARDS, vec![(*guard).into()], 1);
         }
         for (direction, bytes) in [

@@ -24,13 +24,8 @@ pub struct Report {
     pub status: u16,
     /// How it ended.
     pub outcome: Outcome,
-    /// Everything that was changed or left out.
+    /// Everything that was changed or left out, and what the guards did.
     pub warnings: Warnings,
-    /// The guards that acted, by name.
-    pub guards: Vec<&'static str>,
-    /// Turns with tool calls since a person last wrote, and how many are allowed, where there is a
-    /// limit.
-    pub tool_turn: Option<(u32, u32)>,
     /// What was counted in the answer.
     pub answer: AnswerReport,
     /// What ended an exchange that failed, where more is known than the kind of the error. See

@@ -263,7 +263,7 @@ fn what_could_not_be_sent_can_still_be_counted() {
         panic!("sent, although the guard ends the turn");
     };
     assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true));
-    assert!(answer.report.guards.is_empty());
+    assert!(answer.report.warnings.guards().is_empty());
 }
 
 #[test]

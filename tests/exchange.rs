@@ -227,7 +227,7 @@ fn silence_brings_pings_and_at_last_an_error() {
     assert!(pings >= 10, "{pings} pings");
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().data["error"]["type"], "timeout_error");
-    assert_eq!(exchange.report().guards, ["stall"]);
+    assert_eq!(exchange.report().warnings.guards(), ["stall"]);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
     assert_eq!(exchange.report().outcome, creole::report::Outcome::Answered);
-    assert!(exchange.report().guards.is_empty());
+    assert!(exchange.report().warnings.guards().is_empty());
 }
 
 /// A chunk with a text and the word that the model stopped.

@@ -42,7 +42,7 @@ impl Dataset {
             &model,
             &report.upstream,
             &report.warnings.header().unwrap_or_default(),
-            &report.guards.join(","),
+            &report.warnings.guards().join(","),
         ];
         // What is answered at the head was never a request.
         let asked_at = Some(report.requested_at).filter(|at| *at > 0);

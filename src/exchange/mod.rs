@@ -267,7 +267,7 @@ impl Exchange {
                     return Some(head);
                 }
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
-                self.report.guards.push("stall");
+                self.report.warnings.acted("stall");
                 self.report.cause.get_or_insert("stall");
                 self.settle(Err(error), before, now, out)
             }
@@ -482,10 +482,11 @@ impl Exchange {
         if let Some(codes) = self.report().warnings.header() {
             headers.push(("x-creole-warnings".to_owned(), codes));
         }
-        if !self.report.guards.is_empty() {
-            headers.push(("x-creole-guard".to_owned(), self.report.guards.join(",")));
+        let warnings = &self.report.warnings;
+        if !warnings.guards().is_empty() {
+            headers.push(("x-creole-guard".to_owned(), warnings.guards().join(",")));
         }
-        if let Some((turn, most)) = self.report.tool_turn {
+        if let Some((turn, most)) = warnings.tool_turn() {
             headers.push(("x-creole-tool-turn".to_owned(), format!("{turn}/{most}")));
         }
         let sent = if content_type == EVENTS { HeadState::SentEvents } else { HeadState::SentJson };

@@ -131,8 +131,6 @@ impl Exchange {
         let mut warnings = std::mem::take(&mut self.report.warnings);
         let translated =
             translate::request(text, &self.config, &self.client.headers, &mut warnings);
-        self.report.guards = warnings.guards().to_vec();
-        self.report.tool_turn = warnings.tool_turn();
         self.report.warnings = warnings;
         match translated {
             Ok(Translated::Send { upstream, body, asked }) => {
@@ -235,7 +233,7 @@ impl Exchange {
     }
 
     pub(super) fn refuse(&mut self, error: &Error) -> Reply {
-        if error.should_retry == Some(false) && !self.report.guards.is_empty() {
+        if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
             self.report.cause.get_or_insert("guard");
         }
         if error.kind == Kind::RequestTooLarge {

@@ -56,7 +56,6 @@ impl Exchange {
         warnings.add(REFUSED);
         warnings.acted("pairing");
         self.retried = true;
-        self.report.guards = warnings.guards().to_vec();
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
         self.send(upstream, body, asked, now).ok()
@@ -71,9 +70,7 @@ impl Exchange {
         if !self.retried {
             self.report.warnings.add(REFUSED);
         }
-        if !self.report.guards.contains(&"pairing") {
-            self.report.guards.push("pairing");
-        }
+        self.report.warnings.acted("pairing");
         let message = format!("Upstream refuses the conversation's tool calls: {}", error.message);
         Some(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
     }

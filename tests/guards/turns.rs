@@ -59,7 +59,7 @@ fn at_the_limit_the_turn_can_be_ended_or_refused() {
     assert_eq!(refuse.header("x-should-retry"), "false");
     assert_eq!(refuse.header("x-creole-tool-turn"), "4/3");
     assert!(refuse.message().ends_with("failure_class=deterministic"), "{}", refuse.message());
-    assert_eq!(refuse.report.guards, ["tool_turns"]);
+    assert_eq!(refuse.report.warnings.guards(), ["tool_turns"]);
 }
 
 #[test]

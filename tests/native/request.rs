@@ -241,5 +241,5 @@ fn guards_say_what_becomes_of_a_history_that_does_not_fit() {
     let Ok((exchange, _)) = drive::request(&config(), "/v1/messages", &[], body.as_bytes()) else {
         panic!("it is refused")
     };
-    assert_eq!(exchange.report().guards, ["pairing"]);
+    assert_eq!(exchange.report().warnings.guards(), ["pairing"]);
 }

@@ -152,7 +152,7 @@ impl wit::GuestExchange for Exchange {
                 .iter()
                 .map(|warning| (warning.code.to_owned(), warning.name.clone(), warning.count))
                 .collect(),
-            guards: report.guards.iter().map(|&guard| guard.to_owned()).collect(),
+            guards: report.warnings.guards().iter().map(|&guard| guard.to_owned()).collect(),
         }
     }
 }
