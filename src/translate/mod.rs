@@ -72,9 +72,6 @@ pub fn request(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     if let Some(native) = native::translate(body, config, warnings)? {
-        if native.repaired {
-            warnings.acted("pairing");
-        }
         if let Some(text) = native.end {
             return Ok(Translated::Answer { asked: native.asked, text, stop_reason: "end_turn" });
         }

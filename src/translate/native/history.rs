@@ -186,7 +186,6 @@ impl<'a> History<'a> {
         config: &Config,
         pairing: Pairing,
         warnings: &mut Warnings,
-        repaired: &mut bool,
     ) -> Result<Option<String>, Error> {
         let fit = pairs::check(&self.messages());
         if config.settings.strict || pairing == Pairing::Reject {
@@ -195,11 +194,13 @@ impl<'a> History<'a> {
             let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
             let written = self.write_turns(&turns);
-            // What `turns` put before the words that it came after.
-            if written.is_some() && warnings.count() == before {
-                warnings.add("tool_result_moved");
+            if written.is_some() {
+                warnings.acted("pairing");
+                // What `turns` put before the words that it came after.
+                if warnings.count() == before {
+                    warnings.add("tool_result_moved");
+                }
             }
-            *repaired = written.is_some();
             return Ok(written);
         }
         if !self.said.iter().any(|said| said.is_shortened()) {

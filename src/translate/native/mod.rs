@@ -34,8 +34,6 @@ pub(super) struct Native<'c> {
     pub(super) upstream: &'c Upstream,
     pub(super) body: Vec<u8>,
     pub(super) asked: Box<Asked>,
-    /// Calls and results did not fit.
-    pub(super) repaired: bool,
     /// A guard answers in place of the upstream.
     pub(super) end: Option<String>,
 }
@@ -70,14 +68,13 @@ pub(super) fn translate<'c>(
         edits.push((start, end, json::quoted(&outgoing)));
     }
     let mut ids_used = NameSet::default();
-    let mut repaired = false;
     if let Some(Member { text, start, end }) = envelope.messages
         && let Ok(history) = History::read(body, text, depth_max, warnings)
     {
         for id in history.ids() {
             ids_used.add(id.decode().into_owned());
         }
-        let written = history.repair(config, guards.pairing, warnings, &mut repaired)?;
+        let written = history.repair(config, guards.pairing, warnings)?;
         if let Some(messages) = written {
             edits.push((start, end, messages));
         }
@@ -117,7 +114,7 @@ pub(super) fn translate<'c>(
         }
     }
     let body = body_up.into_bytes();
-    Ok(Some(Native { upstream, body, asked: Box::new(asked), repaired, end }))
+    Ok(Some(Native { upstream, body, asked: Box::new(asked), end }))
 }
 
 /// The upstream and the model's name there, both owned by the configuration or the request.
