@@ -110,7 +110,7 @@ pub enum Withheld {
     #[default]
     Nothing,
     /// These, as the upstream knows them.
-    Some(Vec<String>),
+    These(Vec<String>),
     /// All: the model must answer.
     All,
     /// All, because the client forbids calls (`tool_choice: none`), which some servers do not read.
@@ -124,7 +124,7 @@ impl Withheld {
     pub fn holds(&self, name: &str, tools: &Tools) -> bool {
         match self {
             Self::Nothing => false,
-            Self::Some(names) => {
+            Self::These(names) => {
                 let is_none_of_them = tools.meant_by(name).is_none();
                 names.iter().any(|withheld| {
                     let tool = || Tool { outgoing: withheld.clone(), ..Tool::default() };

@@ -134,7 +134,7 @@ impl Filter {
         }
         let pings = settings.deferred_flush;
         let mut shortest =
-            settings.stall_timeout_ms(pings).min(settings.first_byte_timeout_ms(pings, true));
+            settings.stall_after_ms(pings).min(settings.first_byte_after_ms(pings, true));
         if pings {
             shortest = shortest.min(settings.ping_interval_ms);
         }

@@ -188,7 +188,7 @@ impl Gateway {
         let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         let mut collected = Vec::with_capacity(claimed.min(RESERVED_MAX));
         // What a client has sent is held against others while it sends no more.
-        let stall_timeout = Duration::from_millis(self.config.settings.stall_timeout_ms(true));
+        let stall_timeout = Duration::from_millis(self.config.settings.stall_after_ms(true));
         let patience = BODY_TIMEOUT.min(stall_timeout);
         loop {
             let frame = match tokio::time::timeout(patience, body.frame()).await {

@@ -196,7 +196,7 @@ words! {
 impl Settings {
     /// The longest silence of an upstream on a host that can (or cannot) send pings.
     #[must_use]
-    pub fn stall_timeout_ms(&self, pings: bool) -> u64 {
+    pub fn stall_after_ms(&self, pings: bool) -> u64 {
         match (self.stall_timeout_ms, pings) {
             (0, true) => 240_000,
             (0, false) => 120_000,
@@ -207,10 +207,10 @@ impl Settings {
     /// The longest wait for an upstream's head. Without a stream, servers send it when the answer is
     /// done, and SDKs wait ten minutes for it.
     #[must_use]
-    pub fn first_byte_timeout_ms(&self, pings: bool, stream: bool) -> u64 {
+    pub fn first_byte_after_ms(&self, pings: bool, stream: bool) -> u64 {
         match self.first_byte_timeout_ms {
             0 if !stream && self.stall_timeout_ms == 0 => 590_000,
-            0 => self.stall_timeout_ms(pings),
+            0 => self.stall_after_ms(pings),
             chosen => chosen,
         }
     }

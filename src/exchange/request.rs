@@ -179,7 +179,7 @@ impl Exchange {
         let at_once = asked.stream || self.count.is_some();
         let pings = self.pings != Pings::No;
         let settings = &self.config.settings;
-        self.watchdog.start(settings.first_byte_timeout_ms(pings, at_once), now);
+        self.watchdog.start(settings.first_byte_after_ms(pings, at_once), now);
         self.state = State::Waiting(asked);
         Ok(UpstreamRequest { upstream, path, headers, body })
     }

@@ -84,8 +84,8 @@ pub(super) struct Machine {
     /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
     pub(super) cut_at: Option<usize>,
     /// The last `finish_reason`.
-    pub(super) finish: Option<String>,
-    /// When there was one.
+    pub(super) finish_reason: Option<String>,
+    /// When there was one, and whether it is to be believed.
     finished: Finish,
     /// The upstream's connection did not end as it should.
     pub(super) broken: bool,
@@ -187,7 +187,7 @@ impl Machine {
             last_reasoning: String::new(),
             in_marked: false,
             cut_at: None,
-            finish: None,
+            finish_reason: None,
             finished: Finish::default(),
             broken: false,
             native_stop: None,
@@ -217,7 +217,7 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         // With its usage, or after its end, an answer may have a message with it.
-        let complains = chunk.complains && chunk.usage.is_none() && self.finish.is_none();
+        let complains = chunk.complains && chunk.usage.is_none() && self.finish_reason.is_none();
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, out);
         }
@@ -294,7 +294,7 @@ impl Machine {
             return Err(error::from_object(raw, &self.asked));
         }
         self.start(out);
-        self.finish = Some("content_filter".to_owned());
+        self.finish_reason = Some("content_filter".to_owned());
         self.end(out)
     }
 
@@ -304,10 +304,10 @@ impl Machine {
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
-    pub(super) fn is_broken_off(&self) -> bool {
+    pub(super) fn has_half_call(&self) -> bool {
         let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
         self.cut_at.is_none()
-            && !self.finish.as_deref().is_some_and(stop_reason::is_cut_off)
+            && !self.finish_reason.as_deref().is_some_and(stop_reason::is_cut_off)
             && self.calls.iter().any(is_half)
     }
 
@@ -387,9 +387,9 @@ impl Machine {
                 _ => has_messages = true,
             }
             if let Some(finish) = choice.finish_reason {
-                let before = self.finish.as_deref().unwrap_or_default();
+                let before = self.finish_reason.as_deref().unwrap_or_default();
                 if !stop_reason::outlasts(before, &finish.decode()) {
-                    set(&mut self.finish, finish);
+                    set(&mut self.finish_reason, finish);
                 }
             }
             if let Some(stop) = choice.stop_sequence {
@@ -401,7 +401,7 @@ impl Machine {
         }
         self.take_finish(chunk, before);
         self.pump(false, out);
-        match self.finish.as_deref().and_then(stop_reason::failure) {
+        match self.finish_reason.as_deref().and_then(stop_reason::failure) {
             Some(failure) if self.cut_at.is_none() => Err(failure),
             _ => Ok(()),
         }

@@ -103,7 +103,7 @@ impl Answer {
     pub fn is_complete(&self) -> bool {
         match &self.messages {
             Some(messages) => messages.is_complete(),
-            None => self.machine.is_complete() && !self.machine.is_broken_off(),
+            None => self.machine.is_complete() && !self.machine.has_half_call(),
         }
     }
 

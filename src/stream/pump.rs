@@ -229,7 +229,7 @@ impl Machine {
     fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
         // Of a call without arguments nothing is missing where the model went on.
         let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
-        let cut_off = self.finish.as_deref().is_some_and(stop_reason::is_cut_off)
+        let cut_off = self.finish_reason.as_deref().is_some_and(stop_reason::is_cut_off)
             && self.calls.get(index).is_some_and(is_last);
         let Some(call) = self.calls.get_mut(index) else { return };
         let mut input = call.input.finish(cut_off);
@@ -261,15 +261,15 @@ impl Machine {
                 self.warnings.add("tool_input_violates_schema");
             }
         }
-        let withheld = self.rules.invalid == InvalidToolCall::Hold
+        let held = self.rules.invalid == InvalidToolCall::Hold
             && call.state == CallState::Waiting
             && (unknown || violates || input == Input::Invalid);
-        let refused = self.finish.as_deref().is_some_and(stop_reason::is_refusal);
+        let refused = self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal);
         let unseen = self.rules.buffered || refused && call.state == CallState::Waiting;
         let cut = unseen && input == Input::CutOff;
-        if withheld || cut {
+        if held || cut {
             call.state = CallState::LeftOut;
-            self.held_invalid |= withheld;
+            self.held_invalid |= held;
             self.warnings.add(if cut {
                 "tool_call_cut_off"
             } else if unknown {
@@ -308,7 +308,7 @@ impl Machine {
             return Err(Error::misbehaved("Upstream sent an empty response"));
         }
         self.finish_messages(out)?;
-        if self.finish.as_deref().is_some_and(stop_reason::is_refusal) && self.is_in_call() {
+        if self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal) && self.is_in_call() {
             // It must not look complete, and this end would say so.
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
@@ -321,7 +321,7 @@ impl Machine {
         }
         if self.cut_at.is_some() {
             // What the model said after a stop sequence of the client, it did not say.
-            self.finish = None;
+            self.finish_reason = None;
         }
         self.pump(true, out);
         for call in &mut self.calls {
@@ -346,13 +346,13 @@ impl Machine {
             (None, None) => None,
         };
         let reason = stop_reason::of(Ending {
-            finish_reason: self.finish.as_deref(),
+            finish_reason: self.finish_reason.as_deref(),
             refused: !self.refusal.trim().is_empty(),
             has_tool_use: self.report.tool_calls > 0,
             has_block: self.blocks > 0,
             at_stop_sequence: sequence.is_some(),
         })?;
-        if self.finish.as_deref().is_some_and(stop_reason::is_unknown) {
+        if self.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
             self.warnings.add("finish_reason_unknown");
         }
         let sequence = sequence.filter(|_| reason == "stop_sequence").cloned();

@@ -58,7 +58,7 @@ impl Watchdog {
     #[must_use]
     pub fn new(settings: &Settings, pings: bool) -> Self {
         Self {
-            stall_timeout_ms: settings.stall_timeout_ms(pings),
+            stall_timeout_ms: settings.stall_after_ms(pings),
             no_progress_timeout_ms: settings.no_progress_timeout_ms,
             first_byte_timeout_ms: 0,
             ping_interval_ms: settings.ping_interval_ms,

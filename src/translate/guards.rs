@@ -159,8 +159,8 @@ impl Guarded {
                 BreakerAction::Withhold => {
                     match &mut self.withheld {
                         Withheld::All | Withheld::Forbidden => {}
-                        Withheld::Some(known) => known.extend(names),
-                        Withheld::Nothing => self.withheld = Withheld::Some(names),
+                        Withheld::These(known) => known.extend(names),
+                        Withheld::Nothing => self.withheld = Withheld::These(names),
                     }
                     self.names.push(stuck.name.clone().into_owned());
                 }

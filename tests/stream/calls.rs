@@ -641,7 +641,7 @@ fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
 #[test]
 fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
     let names =
-        || Withheld::Some(["get_time", "read", "my_tool", "My-Tool"].map(str::to_owned).to_vec());
+        || Withheld::These(["get_time", "read", "my_tool", "My-Tool"].map(str::to_owned).to_vec());
     let c = case().with(|asked, _| {
         asked.withheld = names();
         asked.tools.push(Tool { outgoing: "Read".into(), name: "Read".into(), ..Tool::default() });

@@ -104,7 +104,7 @@ impl Verdict {
             }
         }
         let mut none = self.withheld == Withheld::All;
-        if let (Some(tools), Withheld::Some(_)) = (tools, &self.withheld) {
+        if let (Some(tools), Withheld::These(_)) = (tools, &self.withheld) {
             let kept = self.kept(tools, depth_max)?;
             // A request with calls must have tools.
             none = kept.is_empty();
