@@ -67,30 +67,6 @@ pub struct Shape {
     pub ids_foreign: u32,
 }
 
-impl Shape {
-    /// Counts the ids of tool calls by their form (see `translate::tool_id`). Only the form is looked
-    /// at: whether an upstream issued the id is not known anywhere.
-    pub fn count_ids(&mut self, ids: &NameSet<'_>) {
-        for id in ids.keys() {
-            let count = match id.strip_prefix("toolu_") {
-                None => &mut self.ids_foreign,
-                Some(rest) => match rest.split_once('_') {
-                    Some(("c" | "r" | "x", _)) => &mut self.ids_tagged,
-                    Some((tag, _)) if is_number(tag) => &mut self.ids_tagged,
-                    _ => &mut self.ids_decoded,
-                },
-            };
-            *count = count.saturating_add(1);
-        }
-    }
-}
-
-/// `u2`, `u3`, …: the id was used before.
-fn is_number(tag: &str) -> bool {
-    let digits = tag.strip_prefix('u').unwrap_or_default();
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
 /// Whether reasoning is shown to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Thinking {
@@ -229,24 +205,6 @@ mod tests {
             tools.push(Tool { outgoing: name.clone(), name, ..Tool::default() });
         }
         tools
-    }
-
-    #[test]
-    fn ids_are_counted_by_their_form() {
-        let mut ids = NameSet::default();
-        for id in [
-            "toolu_abc",
-            "toolu_r_chatcmpl-1",
-            "toolu_u2_abc",
-            "toolu_x_a-db",
-            "call_1",
-            "toolu_user_1",
-        ] {
-            ids.add(id);
-        }
-        let mut shape = Shape::default();
-        shape.count_ids(&ids);
-        assert_eq!((shape.ids_decoded, shape.ids_tagged, shape.ids_foreign), (2, 3, 1));
     }
 
     #[test]

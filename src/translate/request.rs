@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{ToolSet, meets_strict_subset, write_output_schema};
 use super::turns::History;
-use super::{Translated, count, surrogates, thinking};
+use super::{Translated, count, surrogates, thinking, tool_id};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -109,7 +109,7 @@ pub(super) fn translate(
     let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
     let forced = tools.forces_call();
     let effective = Effective::new(&request, history.effort, forced, prefilled, profile, warnings)?;
-    shape.count_ids(&history.ids);
+    tool_id::count_forms(&history.ids, &mut shape);
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
         model_mapped: outgoing_model != model,

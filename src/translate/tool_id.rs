@@ -21,6 +21,7 @@
 
 use std::borrow::Cow;
 
+use crate::asked::Shape;
 use crate::ids::base62_of_hash;
 use crate::names::{NameSet, Names};
 use crate::profile::IdStyle;
@@ -84,6 +85,19 @@ fn looks_tagged(text: &str) -> bool {
         Some(("c" | "r" | "x", _)) => true,
         Some((tag, _)) => tag.strip_prefix('u').is_some_and(is_digits),
         None => false,
+    }
+}
+
+/// Counts ids of the client by their form, which is all that is looked at: whether an upstream issued one is
+/// not known anywhere.
+pub(super) fn count_forms(ids: &NameSet<'_>, shape: &mut Shape) {
+    for id in ids.keys() {
+        let count = match id.strip_prefix("toolu_") {
+            None => &mut shape.ids_foreign,
+            Some(rest) if looks_tagged(rest) => &mut shape.ids_tagged,
+            Some(_) => &mut shape.ids_decoded,
+        };
+        *count = count.saturating_add(1);
     }
 }
 
@@ -367,6 +381,24 @@ mod tests {
 
     fn client_ids() -> impl Strategy<Value = String> {
         "toolu_(|u2_|u1_|u02_|u13_)(|c_|r_|x_)[abcdrux_\\-.019:]{0,12}"
+    }
+
+    #[test]
+    fn ids_are_counted_by_their_form() {
+        let mut ids = NameSet::default();
+        for id in [
+            "toolu_abc",
+            "toolu_r_chatcmpl-1",
+            "toolu_u2_abc",
+            "toolu_x_a-db",
+            "call_1",
+            "toolu_user_1",
+        ] {
+            ids.add(id);
+        }
+        let mut shape = Shape::default();
+        count_forms(&ids, &mut shape);
+        assert_eq!((shape.ids_decoded, shape.ids_tagged, shape.ids_foreign), (2, 3, 1));
     }
 
     proptest! {

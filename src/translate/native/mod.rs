@@ -16,7 +16,7 @@ mod history;
 
 use std::borrow::Cow;
 
-use super::{count, effort, surrogates};
+use super::{count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
 use crate::config::{Config, Protocol, Upstream};
@@ -85,7 +85,7 @@ pub(super) fn translate<'c>(
         rules::check_strictly(request)?;
     }
     let mut shape = typed.as_ref().map_or_else(Shape::default, count::shape);
-    shape.count_ids(&ids_used);
+    tool_id::count_forms(&ids_used, &mut shape);
     let mut asked = Asked {
         model: model.clone().into_owned(),
         model_mapped: *outgoing != *model,
