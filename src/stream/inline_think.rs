@@ -4,6 +4,7 @@
 //! tag without its start, because the start of the stream cannot be known any more. But one that is the
 //! very first thing has nothing before it, and is left out.
 
+use crate::translate::signature::Field;
 use crate::words;
 
 /// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss at Bedrock,
@@ -20,6 +21,12 @@ const TAGS: [(&str, &str); 10] = [
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel>thought\n", "<channel|>"),
 ];
+
+/// Where reasoning between tags is said to come from, by its end tag.
+fn field(end: &str) -> Field {
+    // No template reads the other tags in a history.
+    if end == "</think>" { Field::Inline } else { Field::Marked }
+}
 
 /// Where the text is.
 #[derive(Debug)]
@@ -49,8 +56,8 @@ impl InlineThink {
         Self::Start { held: String::new(), blank: 0 }
     }
 
-    /// Takes text; gives reasoning, with its end tag, and text to `each`.
-    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<&'static str>, &str)) {
+    /// Takes text; gives reasoning, with its field, and text to `each`.
+    pub(super) fn push(&mut self, text: &str, mut each: impl FnMut(Option<Field>, &str)) {
         let mut rest = text.to_owned();
         loop {
             match self {
@@ -83,14 +90,14 @@ impl InlineThink {
                 Self::Inside { held, end } => {
                     held.push_str(&rest);
                     if let Some((reasoning, after)) = words::split_once(held, end) {
-                        each(Some(end), reasoning);
+                        each(Some(field(end)), reasoning);
                         rest = after.to_owned();
                         *self = Self::After;
                         continue;
                     }
                     let ready = held.len().saturating_sub(overlap(held, end));
                     let tail = held.split_off(ready);
-                    each(Some(end), held);
+                    each(Some(field(end)), held);
                     *held = tail;
                     return;
                 }
@@ -108,14 +115,14 @@ impl InlineThink {
     }
 
     /// The text is over, or something else comes: gives what was held back.
-    pub(super) fn release(&mut self, mut each: impl FnMut(Option<&'static str>, &str)) {
+    pub(super) fn release(&mut self, mut each: impl FnMut(Option<Field>, &str)) {
         match self {
             Self::Start { held, .. } => {
                 each(None, held);
                 *self = Self::Text;
             }
             Self::Inside { held, end } => {
-                each(Some(end), held);
+                each(Some(field(end)), held);
                 held.clear();
             }
             Self::After | Self::Text => {}
@@ -149,8 +156,8 @@ mod tests {
         let run = |pieces: &mut dyn Iterator<Item = &str>| {
             let mut found = (String::new(), String::new());
             let mut think = InlineThink::new();
-            let mut each = |end: Option<&str>, text: &str| {
-                if end.is_some() { found.0.push_str(text) } else { found.1.push_str(text) }
+            let mut each = |field: Option<Field>, text: &str| {
+                if field.is_some() { found.0.push_str(text) } else { found.1.push_str(text) }
             };
             for piece in pieces {
                 think.push(piece, &mut each);

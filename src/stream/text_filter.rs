@@ -116,7 +116,7 @@ impl TextFilter {
         }
         let mut texts = Vec::new();
         if let Some(think) = &mut self.think {
-            think.release(|end, text| texts.push((end, text.to_owned())));
+            think.release(|field, text| texts.push((field, text.to_owned())));
         }
         self.take_thought(texts, pieces);
         if let Some(stop) = &mut self.stop {
@@ -145,22 +145,16 @@ impl TextFilter {
     fn think_about(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         let Some(think) = &mut self.think else { return self.stop_at(text, pieces) };
         let mut texts = Vec::new();
-        think.push(text, |end, text| texts.push((end, text.to_owned())));
+        think.push(text, |field, text| texts.push((field, text.to_owned())));
         self.take_thought(texts, pieces);
     }
 
-    fn take_thought(
-        &mut self,
-        texts: Vec<(Option<&'static str>, String)>,
-        pieces: &mut Vec<Piece>,
-    ) {
-        for (end, text) in texts {
-            match end {
+    fn take_thought(&mut self, texts: Vec<(Option<Field>, String)>, pieces: &mut Vec<Piece>) {
+        for (field, text) in texts {
+            match field {
                 None => self.stop_at(&text, pieces),
                 Some(_) if text.is_empty() => {}
-                Some("</think>") => pieces.push(Piece::Thinking(Field::Inline, text)),
-                // No template reads the other tags in a history.
-                Some(_) => pieces.push(Piece::Thinking(Field::Marked, text)),
+                Some(field) => pieces.push(Piece::Thinking(field, text)),
             }
         }
     }
