@@ -49,7 +49,7 @@ impl Budget {
 
 /// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
 pub fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
-    let mut reader = Reader::new(input, DEPTH_MAX);
+    let mut reader = Reader::of(input);
     if reader.skip().and_then(|_| reader.end()).is_err() {
         return false;
     }
@@ -129,7 +129,7 @@ const BOUNDS: [&str; 8] = [
 impl<'s> Keywords<'s> {
     /// `None` for `true` and everything that is no schema; they accept.
     fn read(schema: &'s str) -> Result<Option<Self>, json::Error> {
-        let mut reader = Reader::new(schema, DEPTH_MAX);
+        let mut reader = Reader::of(schema);
         if reader.kind()? != Kind::Object {
             return Ok(None);
         }
@@ -365,12 +365,12 @@ fn is_integer(number: &str) -> bool {
 }
 
 fn kind_of(text: &str) -> Result<Kind, json::Error> {
-    Reader::new(text, DEPTH_MAX).kind()
+    Reader::of(text).kind()
 }
 
 /// The elements of an array; none for anything else.
 fn elements(array: Option<&str>) -> impl Iterator<Item = &str> {
-    let mut reader = array.map(|text| Reader::new(text, DEPTH_MAX));
+    let mut reader = array.map(Reader::of);
     if let Some(open) = &mut reader
         && open.begin_array().is_err()
     {
@@ -389,7 +389,7 @@ fn elements(array: Option<&str>) -> impl Iterator<Item = &str> {
 /// as for most readers of JSON.
 fn members(object: &str) -> Names<'_, &str> {
     let mut members = Names::default();
-    let mut reader = Reader::new(object, DEPTH_MAX);
+    let mut reader = Reader::of(object);
     if reader.begin_object().is_err() {
         return members;
     }

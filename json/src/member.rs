@@ -2,14 +2,11 @@
 
 use crate::Reader;
 
-/// Objects are read up to this depth; the limit of the configuration was checked before.
-const DEPTH_MAX: u32 = 128;
-
 /// The text of the member `name`; of several the last one, as for most readers of JSON. `None` if
 /// there is none, or if `object` is not an object.
 #[must_use]
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
-    let mut reader = Reader::new(object, DEPTH_MAX);
+    let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     let mut found = None;
     while let Some(key) = reader.next_key().ok()? {

@@ -64,6 +64,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same with the deepest `depth_max`: for texts to which the limit of the configuration has been
+    /// applied, or does not apply.
+    #[must_use]
+    pub fn of(text: &'a str) -> Self {
+        Self::new(text, DEPTH_LIMIT)
+    }
+
     /// How many bytes have been read.
     #[must_use]
     pub fn offset(&self) -> usize {

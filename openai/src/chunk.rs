@@ -191,7 +191,7 @@ impl<'a> Chunk<'a> {
 /// Whether the value of an `error` is one. `""`, `{}`, `false` and `"success"` stand for none, and so does
 /// an object in which nothing else is: gateways with fixed structures send those with every chunk.
 fn says_something(raw: &str) -> bool {
-    !says_nothing(&mut Reader::new(raw, 128)).unwrap_or(false)
+    !says_nothing(&mut Reader::of(raw)).unwrap_or(false)
 }
 
 /// Whether a code or a message says that all is well.
@@ -380,7 +380,7 @@ impl<'a> Delta<'a> {
             delta.content_dropped |= !delta.think(raw)? && thoughts.is_some();
         }
         if let Some(raw) = blocks {
-            let reader = &mut Reader::new(raw, 128);
+            let reader = &mut Reader::of(raw);
             Detail::read_all(reader, true, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();

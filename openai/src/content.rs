@@ -117,7 +117,7 @@ pub(crate) fn read_thinking<'a>(
     part: fn(Str<'a>) -> Part<'a>,
     parts: &mut Few<Part<'a>>,
 ) -> Result<(), Error> {
-    let reader = &mut Reader::new(raw, 128);
+    let reader = &mut Reader::of(raw);
     if reader.kind()? != Kind::Array {
         return read_thought(reader, part, parts);
     }

@@ -54,7 +54,7 @@ impl<'a> Detail<'a> {
     /// Reads one; what is no object is none.
     fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
         let raw = reader.skip()?;
-        let mut inside = Reader::new(raw, 128);
+        let mut inside = Reader::of(raw);
         if !inside.object_or_skip()? {
             return Ok(None);
         }

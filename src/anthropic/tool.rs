@@ -138,7 +138,7 @@ impl<'a> ToolDefinition<'a> {
     /// Takes from `function` what is asked about any tool.
     fn read_function(&mut self) -> Result<(), json::Error> {
         let Some(function) = self.function else { return Ok(()) };
-        let mut reader = Reader::new(function.text(), DEPTH_MAX);
+        let mut reader = Reader::of(function.text());
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let key = key.decode();
@@ -154,9 +154,6 @@ impl<'a> ToolDefinition<'a> {
         Ok(())
     }
 }
-
-/// The nesting of parts that are read a second time; the request's own limit has been applied.
-const DEPTH_MAX: u32 = 128;
 
 /// The fields of server tools and of MCP toolsets, beside the common ones.
 const SERVER_TOOL_LIMITS: [&str; 14] = [

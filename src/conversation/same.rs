@@ -9,15 +9,12 @@ use crate::anthropic::{
 };
 use crate::json::{Error, Kind, Reader, Str, escape};
 
-/// The nesting of inputs; the request's own limit has been applied.
-const DEPTH_MAX: u32 = 128;
-
 /// An odd number without a pattern, to multiply with.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What stands for a call. Nobody but the client itself is hurt by two that collide.
 pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
-    let mut reader = Reader::new(&call.input, DEPTH_MAX);
+    let mut reader = Reader::of(&call.input);
     let input = value(&mut reader, Some(call.id));
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);

@@ -64,7 +64,7 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
     if rest.is_empty() {
         return None;
     }
-    let mut reader = Reader::new(rest, 128);
+    let mut reader = Reader::of(rest);
     match reader.skip() {
         Ok(value) => {
             *data = rest.get(reader.offset()..).unwrap_or_default();

@@ -158,6 +158,6 @@ fn check(options: u8, out: &[u8], failed: bool) {
 }
 
 fn is_object(text: &str) -> bool {
-    let mut reader = Reader::new(text, 128);
+    let mut reader = Reader::of(text);
     text.starts_with('{') && reader.skip().is_ok() && reader.end().is_ok()
 }

@@ -224,7 +224,7 @@ impl Answer {
                 self.handle_end(out)
             }
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
-                Some(text) if Reader::new(&text, 128).skip().is_ok() => {
+                Some(text) if Reader::of(&text).skip().is_ok() => {
                     self.machine.warnings.add("upstream_json_repaired");
                     self.read_whole(text.as_bytes(), out)
                 }
@@ -332,7 +332,7 @@ pub fn is_whole(body: &[u8]) -> bool {
         }
         // A list of errors or of all chunks, or an answer that was serialised twice.
         Err(_) => {
-            let mut reader = Reader::new(body, 128);
+            let mut reader = Reader::of(body);
             body.starts_with(['[', '"']) && reader.skip().and_then(|_| reader.end()).is_ok()
         }
     }

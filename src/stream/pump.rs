@@ -408,7 +408,7 @@ fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -
     }
     let mut repaired = b"{".to_vec();
     let mut found = false;
-    let mut reader = Reader::new(object, 128);
+    let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?;

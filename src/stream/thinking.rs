@@ -177,7 +177,7 @@ impl Item {
             return json::compact(out, &self.raw);
         };
         // The members of the first fragment, with the text and signature of all of them.
-        let mut reader = json::Reader::new(&self.raw, 128);
+        let mut reader = json::Reader::of(&self.raw);
         let mut json = json::Writer::new(out);
         json.out().push(b'{');
         let copied = reader.begin_object().is_ok();

@@ -194,7 +194,7 @@ impl<'a> Messages<'_, 'a> {
 
     fn bad_input(&mut self, call: &ToolUse<'_>) -> Result<(), Error> {
         if self.warnings.strict() {
-            let found = Reader::new(&call.input, 128).kind()?;
+            let found = Reader::of(&call.input).kind()?;
             return Err(Error::invalid(format!(
                 "{}.input: expected an object, but found {}",
                 path_at(self.parts.body, call.at),

@@ -240,7 +240,7 @@ const REQUIRED_BYTES_MAX: usize = 1024;
 
 /// The names in `required` of a schema, as a list; not all of them where they are very many.
 fn required(schema: &str) -> Option<String> {
-    let mut reader = Reader::new(schema, 128);
+    let mut reader = Reader::of(schema);
     let mut names = String::new();
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {

@@ -286,7 +286,7 @@ fn write_breakpoint(json: &mut Writer<'_>, due: bool) {
 fn push_browser_state(out: &mut Vec<u8>, tabs: &str, changes: &str) {
     let start = out.len();
     for (array, label) in [(tabs, ""), (changes, "change")] {
-        let mut reader = Reader::new(array, 128);
+        let mut reader = Reader::of(array);
         if array.is_empty() || reader.begin_array().is_err() {
             continue;
         }
@@ -302,7 +302,7 @@ fn push_browser_state(out: &mut Vec<u8>, tabs: &str, changes: &str) {
 
 /// `* id title url (active)` for a tab; `tab_opened: id` for a change.
 fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
-    let mut reader = Reader::new(raw, 128);
+    let mut reader = Reader::of(raw);
     let (mut active, mut kind, mut words) = (false, None, Vec::new());
     if reader.begin_object().is_err() {
         return;

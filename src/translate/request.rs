@@ -285,7 +285,7 @@ fn edits_something(context_management: &str) -> bool {
 }
 
 fn edits(context_management: &str) -> Option<bool> {
-    let mut reader = Reader::new(context_management, 128);
+    let mut reader = Reader::of(context_management);
     reader.begin_object().ok()?;
     let mut any = false;
     while let Some(key) = reader.next_key().ok()? {
@@ -305,7 +305,7 @@ fn edits(context_management: &str) -> Option<bool> {
 }
 
 fn keeps_all_thinking(edit: &str) -> bool {
-    let mut reader = Reader::new(edit, 128);
+    let mut reader = Reader::of(edit);
     let (mut clears_thinking, mut all) = (false, false);
     let mut read = || {
         reader.begin_object().ok()?;

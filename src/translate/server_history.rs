@@ -18,14 +18,14 @@ pub(super) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
 /// Appends what can be read of a result, as the inside of a JSON string, in lines.
 pub(super) fn push_result(out: &mut Vec<u8>, content: &str) {
     let mut lines = Lines { start: out.len(), out };
-    let mut reader = Reader::new(content, 128);
+    let mut reader = Reader::of(content);
     // The content was read once before, so that it is JSON; nothing is lost by stopping early.
     let _ = lines.value(&mut reader);
 }
 
 /// The names of the tools that a tool search found.
 pub(super) fn tool_names<'a>(content: &'a str, mut each: impl FnMut(Str<'a>)) {
-    let mut reader = Reader::new(content, 128);
+    let mut reader = Reader::of(content);
     let _ = walk_names(&mut reader, &mut each);
 }
 

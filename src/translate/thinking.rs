@@ -190,7 +190,7 @@ impl<'a> Reasoning<'a> {
     /// The elements of all arrays of items.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
-            let mut reader = Reader::new(items, 128);
+            let mut reader = Reader::of(items);
             if reader.begin_array().is_err() {
                 continue;
             }

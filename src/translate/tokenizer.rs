@@ -101,7 +101,7 @@ pub fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Quest
 /// Copies these members of an object.
 fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
     // What is nested deeper than a reader can go has no exact count and is estimated.
-    let mut reader = Reader::new(object, 128);
+    let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?;

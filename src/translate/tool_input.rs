@@ -10,7 +10,7 @@ use crate::words;
 /// The object inside of a JSON string: some clients keep inputs as texts.
 pub(super) fn unwrapped(input: &str) -> Option<String> {
     let inside = Reader::new(input, 1).string().ok()?.decode();
-    let mut reader = Reader::new(&inside, 128);
+    let mut reader = Reader::of(&inside);
     let is_object = reader.kind().ok()? == Kind::Object;
     let object = reader.skip().ok()?;
     reader.end().ok()?;
@@ -26,7 +26,7 @@ pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) 
     let mut found = false;
     let mut out = Vec::with_capacity(input.len());
     let mut json = Writer::new(&mut out);
-    let mut reader = Reader::new(input, 128);
+    let mut reader = Reader::of(input);
     reader.begin_object().ok()?;
     json.begin_object();
     while let Some(key) = reader.next_key().ok()? {

@@ -379,7 +379,7 @@ impl Block {
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();
-    let mut reader = Reader::new(text, 128);
+    let mut reader = Reader::of(text);
     let mut compact = Vec::with_capacity(text.len());
     match reader.skip().and_then(|_| reader.end()) {
         Ok(()) => json::compact(&mut compact, text),

@@ -98,7 +98,7 @@ impl Block {
     }
 
     fn write(&self, cut_off: bool, warnings: &mut Warnings, json: &mut Writer<'_>) {
-        let mut reader = Reader::new(&self.input, 128);
+        let mut reader = Reader::of(&self.input);
         let is_object = reader.kind() == Ok(Kind::Object);
         let valid = is_object && reader.skip().is_ok() && reader.end().is_ok();
         if !self.input.is_empty() && !valid && cut_off {

@@ -3,9 +3,6 @@
 pub(super) use crate::json::quoted;
 use crate::json::{self, Kind, Reader, Str, Writer};
 
-/// Events are read up to this depth; the limit of the configuration was checked before.
-const DEPTH_MAX: u32 = 128;
-
 /// The member `name`; absent and null mean the same.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     json::member(object, name).filter(|value| *value != "null")
@@ -20,7 +17,7 @@ pub(super) fn has(object: &str, name: &str) -> bool {
 
 /// Calls `take` with each member.
 pub(super) fn each<'a>(object: &'a str, mut take: impl FnMut(Str<'a>, &'a str)) {
-    let mut reader = Reader::new(object, DEPTH_MAX);
+    let mut reader = Reader::of(object);
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
@@ -34,7 +31,7 @@ pub(super) fn each<'a>(object: &'a str, mut take: impl FnMut(Str<'a>, &'a str)) 
 
 /// The elements of an array.
 pub(super) fn elements(array: &str) -> Vec<&str> {
-    let mut reader = Reader::new(array, DEPTH_MAX);
+    let mut reader = Reader::of(array);
     let mut found = Vec::new();
     let mut read = || {
         reader.begin_array()?;
@@ -64,7 +61,7 @@ pub(super) fn count(object: &str, name: &str) -> Option<u64> {
 
 /// What kind of value a text is.
 pub(super) fn kind(value: &str) -> Option<Kind> {
-    Reader::new(value, DEPTH_MAX).kind().ok()
+    Reader::of(value).kind().ok()
 }
 
 /// The object with other values for some members, in their old places; those that it had not come

@@ -49,7 +49,7 @@ fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
 
 /// Whether it holds for the value, or for one of the values of a list.
 fn any(raw: &str, holds: impl Fn(&str) -> bool) -> bool {
-    let mut reader = Reader::new(raw, 128);
+    let mut reader = Reader::of(raw);
     if reader.kind() != Ok(Kind::Array) || reader.begin_array().is_err() {
         return holds(raw);
     }

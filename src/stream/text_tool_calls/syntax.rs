@@ -226,7 +226,7 @@ fn call(id: Option<String>, name: &str, input: String) -> Piece {
 /// Reads an object with a name and an input.
 fn json_call(object: &str) -> Option<Piece> {
     let (mut name, mut id, mut input) = (None, None, "{}".to_owned());
-    let mut reader = Reader::new(object, 128);
+    let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         match key.raw() {

@@ -19,9 +19,6 @@ const PLAIN_CHARS_MAX: usize = 200;
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const PLAIN_BYTES_MAX: usize = 32 << 10;
 
-/// The deepest JSON that is walked.
-const DEPTH_MAX: u32 = 128;
-
 /// The weight of a name at the outermost level. Each level inside weighs an eighth, so that places
 /// compare like paths; at zero nothing more is read. Gateways put the error of the next gateway
 /// into theirs, as text: so far is it followed.
@@ -89,7 +86,7 @@ impl Said {
             raw: String::new(),
         };
         // A body that was cut off still says what came before the cut.
-        let mut reader = Reader::new(text, DEPTH_MAX);
+        let mut reader = Reader::of(text);
         let result = said.value(&mut reader, 0, weight).and_then(|()| reader.end());
         if result.is_err() && said.message.is_empty() {
             said.message = plain(text);

@@ -12,7 +12,7 @@
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
-use super::schema::{DEPTH_MAX, Facts, Walk};
+use super::schema::{Facts, Walk};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 
@@ -152,7 +152,7 @@ fn required(
     facts: &Facts<'_>,
 ) -> Result<(), json::Error> {
     let mut known = NameSet::default();
-    let mut properties = Reader::new(facts.named, DEPTH_MAX);
+    let mut properties = Reader::of(facts.named);
     if properties.begin_object().is_ok() {
         while let Some(name) = properties.next_key()? {
             known.add(name.decode());

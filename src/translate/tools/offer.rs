@@ -395,7 +395,7 @@ struct Shape {
 
 fn read_shape(schema: &str) -> Result<Shape, json::Error> {
     let mut shape = Shape::default();
-    let mut reader = Reader::new(schema, 128);
+    let mut reader = Reader::of(schema);
     reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
         let kind = reader.kind()?;

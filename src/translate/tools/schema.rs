@@ -12,8 +12,6 @@ use crate::names::NameSet;
 use crate::profile::ToolSchema;
 use crate::words;
 
-pub(super) const DEPTH_MAX: u32 = 128;
-
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
 /// an array without `items`, and a pattern that [names a property](names_property), at any depth.
@@ -35,7 +33,7 @@ fn write(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, whole: bool, 
     json.value();
     let start = json.out().len();
     let walk = Walk { dialect };
-    if walk.schema(&mut Reader::new(schema, DEPTH_MAX), json, function).is_err() {
+    if walk.schema(&mut Reader::of(schema), json, function).is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
         json.out().extend_from_slice(schema.as_bytes());
@@ -44,7 +42,7 @@ fn write(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, whole: bool, 
 
 /// Whether the schema has what every function needs, and no `null` that would be refused.
 fn is_complete(schema: &str) -> bool {
-    let mut reader = Reader::new(schema, DEPTH_MAX);
+    let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
     let has_null = words::has(schema, "null");
     let mut read = || {
@@ -75,7 +73,7 @@ fn is_taken(schema: &str) -> bool {
     // Few words end so.
     let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
     let patterns = !words::has(schema, "\\\\") || !words::has_any(schema, &["\\\\p", "\\\\P"]);
-    arrays && patterns || all_taken(&mut Reader::new(schema, DEPTH_MAX)).unwrap_or(false)
+    arrays && patterns || all_taken(&mut Reader::of(schema)).unwrap_or(false)
 }
 
 const ARRAY: &str = "\"array\"";
@@ -285,7 +283,7 @@ impl<'a> Facts<'a> {
 
 /// Whether all elements are strings, or `null`.
 fn only_strings(values: &str) -> bool {
-    let mut reader = Reader::new(values, DEPTH_MAX);
+    let mut reader = Reader::of(values);
     let mut read = || {
         reader.begin_array().ok()?;
         while reader.next_element().ok()? {
@@ -445,7 +443,7 @@ const FORMATS: [&str; 9] =
 /// value of `format` or `pattern` is used that OpenAI's strict mode refuses.
 #[must_use]
 pub fn meets_strict_subset(schema: &str) -> bool {
-    strict(&mut Reader::new(schema, DEPTH_MAX), true).is_some()
+    strict(&mut Reader::of(schema), true).is_some()
 }
 
 /// `None` as soon as one schema is not in the subset. What [`write_schema`] leaves out is no reason.
