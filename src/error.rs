@@ -165,6 +165,12 @@ impl Error {
         Self::new(Fault::Upstream, Kind::Api, message).with_status(502)
     }
 
+    /// More of an answer than may be held.
+    #[must_use]
+    pub fn answer_too_large() -> Self {
+        Self::misbehaved("Upstream sent an answer that is too large")
+    }
+
     /// The same with another status.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {

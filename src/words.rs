@@ -7,6 +7,15 @@
 use memchr::memchr;
 use wide::u8x16;
 
+/// What some clients and servers on Windows write before a text.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A text without such marks before it, and without the white space around it.
+#[must_use]
+pub fn bare(text: &str) -> &str {
+    text.trim_start_matches('\u{feff}').trim()
+}
+
 /// Where `word` stands first in `text`.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {

@@ -12,6 +12,7 @@ use crate::report::Outcome;
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
 use crate::translate::{self, Translated};
+use crate::words::BYTE_ORDER_MARK;
 
 /// Longest name that is taken from a request that is refused: the log has it.
 const MODEL_BYTES_MAX: usize = 256;
@@ -268,7 +269,7 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
     None
 }
 
-/// A body without the byte order mark that some clients on Windows write before it.
+/// A body without the mark before it.
 pub(super) fn without_mark(body: &[u8]) -> &[u8] {
-    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+    body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)
 }

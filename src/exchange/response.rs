@@ -10,6 +10,7 @@ use crate::stream::watchdog::Ending;
 use crate::stream::{self, Answer};
 use crate::translate;
 use crate::translate::headers::{self, Header, Headers};
+use crate::words::BYTE_ORDER_MARK;
 
 /// An upstream's error body is read up to here; the rest would not be shown anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
@@ -147,7 +148,11 @@ impl Exchange {
                 let known = seen.len();
                 seen.extend_from_slice(piece);
                 // White space can go on for long, and is not looked at again.
-                let found = if known > MARK.len() { first_of(piece) } else { first_of_body(seen) };
+                let found = if known > BYTE_ORDER_MARK.len() {
+                    first_of(piece)
+                } else {
+                    first_of_body(seen)
+                };
                 let Some(first) = found else {
                     let size = seen.len();
                     return self.check_size(size);
@@ -196,7 +201,7 @@ impl Exchange {
 
     fn check_size(&self, size: usize) -> Result<(), Error> {
         if size > self.config.settings.response_bytes_max {
-            return Err(Error::misbehaved("Upstream sent an answer that is too large"));
+            return Err(Error::answer_too_large());
         }
         Ok(())
     }
@@ -284,15 +289,12 @@ impl Exchange {
     }
 }
 
-/// A byte order mark.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// The first byte of a body that says something: after a byte order mark and white space. `None`
 /// while that is not known.
 fn first_of_body(seen: &[u8]) -> Option<u8> {
-    let rest = match seen.strip_prefix(MARK) {
+    let rest = match seen.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest,
-        None if MARK.starts_with(seen) => return None,
+        None if BYTE_ORDER_MARK.starts_with(seen) => return None,
         None => seen,
     };
     first_of(rest)

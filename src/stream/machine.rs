@@ -42,8 +42,8 @@ use crate::translate::signature::Field;
 use crate::translate::{error, stop_reason, usage};
 use crate::warning::Warnings;
 
-/// What a block costs beside its texts, towards `waiting_bytes_max`.
-const BLOCK_BYTES: usize = 128;
+/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
+pub(super) const BLOCK_BYTES: usize = 128;
 
 /// What is said of bytes that make no sense.
 pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
@@ -250,7 +250,7 @@ impl Machine {
         if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.rules.response_bytes_max
         {
-            return Err(Error::misbehaved("Upstream sent an answer that is too large"));
+            return Err(Error::answer_too_large());
         }
         Ok(())
     }

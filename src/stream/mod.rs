@@ -173,7 +173,7 @@ impl Answer {
             return Ok(());
         }
         let body = text_of(body);
-        let body = body.trim_start_matches('\u{feff}').trim();
+        let body = words::bare(&body);
         let result = match Chunk::read(body, self.machine.rules.depth_max) {
             Err(_) => return self.handle_several(body, out),
             Ok(chunk)
@@ -323,7 +323,7 @@ fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>
 /// not say why the model stopped may be the first of several.
 pub fn is_whole(body: &[u8]) -> bool {
     let body = text_of(body);
-    let body = body.trim_start_matches('\u{feff}').trim();
+    let body = words::bare(&body);
     match Chunk::read(body, 128) {
         Ok(chunk) => {
             let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);

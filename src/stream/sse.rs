@@ -11,8 +11,7 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+use crate::words::BYTE_ORDER_MARK;
 
 /// The end mark.
 pub(super) const DONE: &str = "[DONE]";

@@ -24,7 +24,7 @@ mod whole;
 
 use std::collections::VecDeque;
 
-use super::machine::{INVALID_RESPONSE, Machine, Phase};
+use super::machine::{BLOCK_BYTES, INVALID_RESPONSE, Machine, Phase};
 use super::sse::EVENTS;
 use crate::error::Error;
 use crate::ids::Ids;
@@ -35,12 +35,6 @@ use block::{Block, Delta, DeltaKind, WAITING_MAX};
 use fold::Fold;
 use member::{count, member, text};
 pub(super) use whole::write_whole;
-
-/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
-const BLOCK_BYTES: usize = 128;
-
-/// What is said of more than fits.
-const TOO_LARGE: &str = "Upstream sent an answer that is too large";
 
 /// Whether an event of this name begins an answer in the form of the Messages API. A ping does not:
 /// proxies put them into any stream.
@@ -197,7 +191,7 @@ impl Messages {
             .fold(open, usize::saturating_add);
         let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
         if held > machine.rules.waiting_bytes_max || folded > machine.rules.response_bytes_max {
-            return Err(Error::misbehaved(TOO_LARGE));
+            return Err(Error::answer_too_large());
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(super) struct Said {
 impl Said {
     /// Reads a whole body, the value of its `error`, or plain text.
     pub(super) fn read(text: &str) -> Self {
-        let text = text.trim_start_matches('\u{feff}').trim();
+        let text = words::bare(text);
         // One event of a stream, where a body was due.
         let is_event = text.starts_with("data:") || text.starts_with("event:");
         let data = text.lines().find_map(|line| line.strip_prefix("data:"));
