@@ -13,4 +13,4 @@ pub use block::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
 };
 pub use request::{Message, Request, Role, Thinking, ThinkingMode};
-pub use source::path_at;
+pub use source::{path_at, unknown_tag};

@@ -214,11 +214,15 @@ pub(super) fn expected(what: &str, found: Kind) -> json::Error {
 }
 
 /// The real API's words for a `type` that it does not know. The tag is cut: it can be anything.
+#[must_use]
+pub fn unknown_tag(tag: &str) -> String {
+    let tag: String = tag.chars().take(64).collect();
+    format!("Input tag '{tag}' found using 'type' does not match any of the expected tags")
+}
+
+/// The same where a value was expected that is one of these.
 pub(super) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
-    let tag: String = tag.decode().chars().take(64).collect();
-    json::Error::value(format!(
-        "Input tag '{tag}' found using 'type' does not match any of the expected tags: {known}"
-    ))
+    json::Error::value(format!("{}: {known}", unknown_tag(&tag.decode())))
 }
 
 /// The path of the innermost value that contains `offset`, as a client would write it:

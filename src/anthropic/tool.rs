@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use super::source::unknown_tag;
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str};
 use crate::warning::Warnings;
@@ -264,7 +265,7 @@ impl<'a> ToolChoice<'a> {
             Some("any") => ChoiceMode::Any,
             Some("none") => ChoiceMode::None,
             Some("tool") => ChoiceMode::Tool(name.ok_or_else(|| required("tool_choice.name"))?),
-            Some(other) => return Err(unknown_tag(PATH, other, &["auto", "any", "tool", "none"])),
+            Some(other) => return Err(bad_tag(PATH, other, "'auto', 'any', 'tool', 'none'")),
             None => return Err(required("tool_choice.type")),
         };
         Ok(Self { mode, disable_parallel_tool_use })
@@ -348,14 +349,12 @@ impl<'a> ToolChange<'a> {
             }
             Some("mcp_tool_reference" | "mcp_toolset_reference") => Target::Mcp,
             Some(other) => {
-                let tags = [
-                    "tool_reference",
-                    "mcp_tool_reference",
-                    "mcp_toolset_reference",
-                    "tool_definition",
-                ];
-                let known = if addition { 4 } else { 3 };
-                return Err(unknown_tag(path, other, tags.get(..known).unwrap_or_default()));
+                let mut known =
+                    "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'".to_owned();
+                if addition {
+                    known.push_str(", 'tool_definition'");
+                }
+                return Err(bad_tag(path, other, &known));
             }
             None => return Err(required(&format!("{path}.type"))),
         };
@@ -368,12 +367,8 @@ fn required(path: &str) -> Error {
     Error::invalid(format!("{path}: Field required"))
 }
 
-fn unknown_tag(path: &str, tag: &str, known: &[&str]) -> Error {
-    let known: Vec<String> = known.iter().map(|word| format!("'{word}'")).collect();
-    Error::invalid(format!(
-        "{path}: Input tag '{tag}' found using 'type' does not match any of the expected tags: {}",
-        known.join(", ")
-    ))
+fn bad_tag(path: &str, tag: &str, known: &str) -> Error {
+    Error::invalid(format!("{path}: {}: {known}", unknown_tag(tag)))
 }
 
 /// Reads a value, or a `null` in its place.

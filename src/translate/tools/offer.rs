@@ -18,6 +18,7 @@ use super::names;
 use super::schema::meets_strict_subset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
+use crate::anthropic::unknown_tag;
 use crate::error::Error;
 use crate::json::{self, Kind as ValueKind, Reader};
 use crate::names::{NameSet, Names};
@@ -342,11 +343,8 @@ fn kind_of(definition: &ToolDefinition<'_>, warnings: &mut Warnings) -> Result<K
 }
 
 fn unknown_type(definition: &ToolDefinition<'_>) -> Error {
-    Error::invalid(format!(
-        "{}: Input tag '{}' found using 'type' does not match any of the expected tags",
-        dotted(&definition.path),
-        definition.tool_type
-    ))
+    let told = unknown_tag(&definition.tool_type);
+    Error::invalid(format!("{}: {told}", dotted(&definition.path)))
 }
 
 /// A name that the real API accepts, or, unless strict, one that can be mapped.

@@ -423,6 +423,17 @@ fn unknown_types_are_served_where_that_is_possible() {
 }
 
 #[test]
+fn an_unknown_type_is_told_by_its_beginning() {
+    let long = "t".repeat(10_000);
+    let tool = Given::tools(json!([{"type": long, "name": "n"}]));
+    let choice = Given::tools(json!([])).choice(json!({"type": long}));
+    for given in [tool, choice] {
+        let message = given.error().message.clone();
+        assert!(message.contains(&"t".repeat(64)) && message.len() < 300, "{message}");
+    }
+}
+
+#[test]
 fn toolsets_become_one_function_for_each_enabled_member() {
     let computer = Given::tools(json!([{"type": "computer_toolset_20260801", "configs": {
         "zoom": {"enabled": false}, "screenshot": {}, "key": null,
