@@ -527,5 +527,4 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
 }
 
 #[cfg(test)]
-#[path = "schema_tests.rs"]
 mod tests;
