@@ -173,45 +173,40 @@ impl Exchange {
         now: Millis,
         out: &mut Vec<u8>,
     ) -> Option<Head> {
-        if matches!(self.state, State::Ended) {
+        if self.is_ended() {
             return None;
         }
-        if matches!(
-            failure,
-            Failure::NoRoute
-                | Failure::Unreachable(_)
-                | Failure::NoHealthyUpstream
-                | Failure::Timeout
-        ) && let Some(head) = self.end_count_unanswered(now, out)
+        if failure.is_of_upstream()
+            && let Some(head) = self.end_count_unanswered(now, out)
         {
             return Some(head);
         }
-        let error = |fault, kind, message| Error::new(fault, kind, message);
         let (cause, error) = match failure {
             Failure::RequestTooLarge => ("request_too_large", request_too_large()),
             Failure::Overloaded => {
                 let message = "This gateway is holding as much as it may. Try again.";
-                ("overloaded", error(Fault::Operator, Kind::Overloaded, message))
+                ("overloaded", Error::new(Fault::Operator, Kind::Overloaded, message))
             }
             Failure::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
             Failure::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
-                ("no_healthy_upstream", error(Fault::Upstream, Kind::Overloaded, message))
+                ("no_healthy_upstream", Error::new(Fault::Upstream, Kind::Overloaded, message))
             }
             Failure::Timeout => {
                 let message = "Upstream did not answer in time.";
-                ("timeout", error(Fault::Upstream, Kind::Timeout, message))
+                ("timeout", Error::new(Fault::Upstream, Kind::Timeout, message))
             }
             Failure::NoRoute => {
                 let message = "This gateway has no such route.";
-                ("no_route", error(Fault::Operator, Kind::NotFound, message))
+                ("no_route", Error::new(Fault::Operator, Kind::NotFound, message))
             }
             Failure::Forbidden(reason) => {
-                ("forbidden", error(Fault::Client, Kind::Permission, reason))
+                ("forbidden", Error::new(Fault::Client, Kind::Permission, reason))
             }
             Failure::Misconfigured => {
                 let message = "This gateway's configuration of the route is not valid.";
-                let error = error(Fault::Operator, Kind::Api, message).with_should_retry(false);
+                let error =
+                    Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
                 ("misconfigured", error)
             }
             Failure::RequestIncomplete => {
@@ -228,9 +223,7 @@ impl Exchange {
     /// The client is gone. Nothing can be sent any more.
     pub fn handle_client_gone(&mut self, now: Millis) {
         if !matches!(self.state, State::Ended | State::PassThrough) {
-            self.report = self.report();
-            self.end(Outcome::Abandoned, 499);
-            self.report.ended_at = Some(now);
+            self.finish(Outcome::Abandoned, 499, now);
         }
     }
 
@@ -390,7 +383,7 @@ impl Exchange {
         | State::Events { answer } = &self.state
         {
             started = answer.is_stream() && answer.has_started();
-            self.take_counts();
+            self.report = self.report();
         }
         self.end(Outcome::Failed(error.kind, error.fault), error.status);
         match self.head {
@@ -431,17 +424,20 @@ impl Exchange {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }
 
-    /// The answer is over, or given up: what it counted goes into the report.
-    fn take_counts(&mut self) {
-        self.report = self.report();
-    }
-
     fn write_error_event(&self, error: &Error, out: &mut Vec<u8>) {
         out.extend_from_slice(b"event: error\ndata: ");
         error.write(out, &self.report.request_id);
         out.extend_from_slice(b"\n\n");
     }
 
+    /// The answer is over, or given up: what it counted goes into the report.
+    fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
+        self.report = self.report();
+        self.end(outcome, status);
+        self.report.ended_at = Some(now);
+    }
+
+    /// How it ended; of several the first counts.
     fn end(&mut self, outcome: Outcome, status: u16) {
         if self.report.outcome == Outcome::Open {
             self.report.outcome = outcome;

@@ -25,12 +25,8 @@ impl Exchange {
     ) -> ResponseHead {
         let asked = match std::mem::replace(&mut self.state, State::Ended) {
             State::Waiting(asked) => asked,
-            State::PassThrough => {
-                self.state = State::PassThrough;
-                return ResponseHead::PassThrough;
-            }
             other => {
-                // A second head, or one for a request that was answered here.
+                // Not ours, a second head, or one for a request that was answered here.
                 self.state = other;
                 return ResponseHead::PassThrough;
             }
@@ -131,9 +127,7 @@ impl Exchange {
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {
             // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
-            self.take_counts();
-            self.end(Outcome::Answered, 200);
-            self.report.ended_at = Some(now);
+            self.finish(Outcome::Answered, 200, now);
             return head;
         }
         if out.len() == before && self.may_ping() && self.watchdog.ping_is_due(now) {
@@ -280,11 +274,8 @@ impl Exchange {
             self.report.cause.get_or_insert(cause);
         }
         let head = self.settle(result, before, now, out);
-        if matches!(self.state, State::Events { .. }) {
-            self.take_counts();
-            self.end(Outcome::Answered, 200);
-        }
-        self.report.ended_at = Some(now);
+        // If there was an error, that is how it ended.
+        self.finish(Outcome::Answered, 200, now);
         head
     }
 }

@@ -86,6 +86,16 @@ pub enum Failure {
     RequestIncomplete,
 }
 
+impl Failure {
+    /// Whether the upstream could not be asked, and the request is not at fault.
+    pub(super) fn is_of_upstream(&self) -> bool {
+        matches!(
+            self,
+            Self::NoRoute | Self::Unreachable(_) | Self::NoHealthyUpstream | Self::Timeout
+        )
+    }
+}
+
 /// Whether the host can send bytes to the client while the upstream is silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pings {
