@@ -76,7 +76,7 @@ pub fn request(data: &[u8]) {
         }
     }
     let mut warnings = Warnings::new(true);
-    if let Err(error) = Request::read(text, 128, false, &mut warnings) {
+    if let Err(error) = Request::read(text, 128, &mut warnings) {
         told(&error);
     }
 }

@@ -117,22 +117,13 @@ pub enum ThinkingMode {
 }
 
 impl<'a> Request<'a> {
-    /// Reads the body of a request. A request for a token count has no `max_tokens`.
+    /// Reads the body of a request, also one for a token count, which has no `max_tokens`.
     ///
     /// # Errors
     /// The body is not JSON or not a Messages request; the message begins with the path of what is
     /// wrong.
-    pub fn read(
-        body: &'a str,
-        depth_max: u32,
-        counting: bool,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        let request = read_body(body, depth_max, warnings, Self::read_members)?;
-        if !counting && request.max_tokens.is_none() {
-            return Err(missing("max_tokens").into());
-        }
-        Ok(request)
+    pub fn read(body: &'a str, depth_max: u32, warnings: &mut Warnings) -> Result<Self, Error> {
+        read_body(body, depth_max, warnings, Self::read_members)
     }
 
     fn read_members(source: &mut Source<'a, '_>) -> Read<Self> {
@@ -390,7 +381,7 @@ mod tests {
 
     fn error(body: &str) -> String {
         let mut warnings = Warnings::new(false);
-        Request::read(body, 128, false, &mut warnings).unwrap_err().message.clone()
+        Request::read(body, 128, &mut warnings).unwrap_err().message.clone()
     }
 
     #[test]
@@ -406,7 +397,6 @@ mod tests {
             (r#"{"model":"m","#, "The request body is not valid JSON: expected a key at byte 13"),
             (r#"{"messages":[],"max_tokens":1}"#, "model: Field required"),
             (r#"{"model":"m","max_tokens":1}"#, "messages: Field required"),
-            (r#"{"model":"m","messages":[]}"#, "max_tokens: Field required"),
             (r#"{"model":null,"messages":[],"max_tokens":1}"#, "model: Field required"),
             (r#"{"max_tokens":-1}"#, "max_tokens: Input should be greater than or equal to 0"),
             (r#"{"max_tokens":1.5}"#, "max_tokens: Input should be a valid integer"),
@@ -453,7 +443,7 @@ mod tests {
     #[test]
     fn the_type_of_a_block_may_come_last() {
         let body = r#"{"max_tokens":1,"messages":[{"content":[{"content":[{"text":"a","type":"text"}],"is_error":true,"tool_use_id":"t","type":"tool_result"}],"role":"user"}],"model":"m"}"#;
-        let request = Request::read(body, 128, false, &mut Warnings::new(false)).unwrap();
+        let request = Request::read(body, 128, &mut Warnings::new(false)).unwrap();
         let [Message { role: Role::User, content, .. }] = &request.messages[..] else { panic!() };
         let [Block::ToolResult(result)] = &content[..] else { panic!() };
         assert!(result.is_error && result.id == "t");
@@ -464,12 +454,12 @@ mod tests {
     fn members_of_other_blocks_are_unknown_fields() {
         let body = r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","tool_use_id":"t"}],"x":1}],"novel":{}}"#;
         let mut warnings = Warnings::new(false);
-        Request::read(body, 128, false, &mut warnings).unwrap();
+        Request::read(body, 128, &mut warnings).unwrap();
         assert_eq!(
             warnings.header().unwrap(),
             "unknown_field:tool_use_id,unknown_field:x,unknown_field:novel"
         );
-        let strict = Request::read(body, 128, false, &mut Warnings::new(true)).unwrap_err();
+        let strict = Request::read(body, 128, &mut Warnings::new(true)).unwrap_err();
         assert_eq!(
             strict.message,
             "messages[0].content[0].tool_use_id: Extra inputs are not permitted"

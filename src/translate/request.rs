@@ -50,8 +50,10 @@ pub(super) fn translate(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let before = warnings.clone();
-    let counting = matches!(aim, Aim::Count);
-    let mut request = Request::read(body, config.settings.depth_max, counting, warnings)?;
+    let mut request = Request::read(body, config.settings.depth_max, warnings)?;
+    if request.max_tokens.is_none() && !matches!(aim, Aim::Count) {
+        return Err(Error::invalid("max_tokens: Field required"));
+    }
     if request.has_halves {
         let body = surrogates::without_halves(body);
         *warnings = before;
@@ -181,7 +183,7 @@ pub(super) fn translate(
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
 pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     let mut warnings = Warnings::new(config.settings.strict);
-    let request = Request::read(body, config.settings.depth_max, true, &mut warnings)?;
+    let request = Request::read(body, config.settings.depth_max, &mut warnings)?;
     if request.has_halves {
         return estimate(&surrogates::without_halves(body), config);
     }

@@ -83,7 +83,7 @@ pub fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Quest
         }
         Tokenizer::Prompt | Tokenizer::Content => {
             let depth_max = config.settings.depth_max;
-            let request = Request::read(&body, depth_max, true, &mut warnings).ok()?;
+            let request = Request::read(&body, depth_max, &mut warnings).ok()?;
             let (text, estimated) = count::text(&request);
             beside = estimated;
             if tokenizer == Tokenizer::Prompt {

@@ -80,7 +80,7 @@ pub(super) fn translate<'c>(
         }
     }
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
-    let typed = Request::read(body, depth_max, true, &mut Warnings::new(false)).ok();
+    let typed = Request::read(body, depth_max, &mut Warnings::new(false)).ok();
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
         rules::check_strictly(request)?;
     }
@@ -104,7 +104,7 @@ pub(super) fn translate<'c>(
         let as_sent = if edits_none {
             typed
         } else {
-            Request::read(&body_up, depth_max, true, &mut Warnings::new(false)).ok()
+            Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
         };
         if let Some(request) = as_sent {
             let verdict = Verdict::new(request, guards, &upstream.profile, warnings)?;
