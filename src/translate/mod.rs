@@ -8,6 +8,7 @@
 mod assistant;
 mod count;
 mod effort;
+mod fields;
 mod guards;
 mod messages;
 mod native;

@@ -6,11 +6,9 @@ use crate::asked::{Asked, Withheld};
 use crate::config::{Config, InvalidToolCall, Pairing, ToolStream, Upstream};
 use crate::conversation::{Turn, calls, pairs, rules};
 use crate::error::{Error, Fault, Kind};
-use crate::ids::hex_of_hash;
-use crate::json::{Reader, Str, Writer};
+use crate::json::{Reader, Writer};
 use crate::profile::{
-    InferenceGeo, MaxTokensField, Prefill, Profile, ReasoningHistory, ResponseFormat,
-    TextToolCalls, UserId,
+    InferenceGeo, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
 };
 use crate::warning::Warnings;
 use crate::words;
@@ -20,15 +18,12 @@ use super::guards::{self, Guarded};
 use super::headers::{Header, Headers};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
-use super::tools::{ToolSet, meets_strict_subset, write_output_schema};
+use super::tools::ToolSet;
 use super::turns::History;
-use super::{Translated, count, surrogates, thinking, tool_id};
+use super::{Translated, count, fields, surrogates, thinking, tool_id};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
-
-/// Longest `prompt_cache_key`.
-const CACHE_KEY_BYTES_MAX: usize = 64;
 
 /// What a body is translated for.
 #[derive(Clone, Copy)]
@@ -50,15 +45,39 @@ pub(super) fn translate(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let before = warnings.clone();
-    let mut request = Request::read(body, config.settings.depth_max, warnings)?;
+    let whole;
+    let (mut body, mut request) = (body, read(body, config, aim, warnings)?);
+    if request.has_halves {
+        *warnings = before;
+        whole = surrogates::without_halves(body);
+        body = &whole;
+        request = read(body, config, aim, warnings)?;
+    }
+    translate_read(request, body, config, headers, aim, warnings)
+}
+
+fn read<'a>(
+    body: &'a str,
+    config: &Config,
+    aim: Aim<'_>,
+    warnings: &mut Warnings,
+) -> Result<Request<'a>, Error> {
+    let request = Request::read(body, config.settings.depth_max, warnings)?;
     if request.max_tokens.is_none() && !matches!(aim, Aim::Count) {
         return Err(Error::invalid("max_tokens: Field required"));
     }
-    if request.has_halves {
-        let body = surrogates::without_halves(body);
-        *warnings = before;
-        return translate(&body, config, headers, aim, warnings);
-    }
+    Ok(request)
+}
+
+/// Translates the request that was read from `body`.
+fn translate_read(
+    mut request: Request<'_>,
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    aim: Aim<'_>,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;
@@ -66,36 +85,10 @@ pub(super) fn translate(
     let mut shape = count::shape(&request);
 
     let guards = config.guards(upstream);
-    let pairing = guards.pairing;
-    if config.settings.strict {
-        rules::check_strictly(&request)?;
-    }
-    if config.settings.strict || pairing == Pairing::Reject {
-        pairs::check(&request.messages)?;
-    }
-    let messages = std::mem::take(&mut request.messages);
-    let only_system = messages.iter().all(|message| message.role == Role::System);
-    let last = messages.iter().rfind(|message| message.role != Role::System);
-    let last_says_nothing = last.is_some_and(says_nothing);
     let marks = thinking::Marks::new(config, upstream, outgoing_model);
-    let mut history = History::new(messages, profile, &marks, warnings)?;
-    if pairing == Pairing::Repair {
-        let before = warnings.count();
-        history.turns = pairs::repair(std::mem::take(&mut history.turns), warnings);
-        if warnings.count() > before {
-            warnings.acted("pairing");
-        }
-    }
-    pairs::order(&mut history.turns);
-    // Without its last message, the conversation would end with words that the answer continues.
-    let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
-    if only_system {
-        return Err(Error::invalid("messages: first message must use the \"user\" role"));
-    }
-    let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
-    if nobody_speaks || last_says_nothing && ends_with_assistant {
-        return Err(Error::invalid("messages: text content blocks must be non-empty"));
-    }
+    let strict = config.settings.strict;
+    let mut history =
+        read_history(&mut request, strict, guards.pairing, profile, &marks, warnings)?;
     let prefilled = is_prefilled(&history.turns);
     let prefill = prefill(&history.turns, profile, warnings)?;
 
@@ -115,32 +108,16 @@ pub(super) fn translate(
     let asked = Box::new(Asked {
         model: model.clone().into_owned(),
         model_mapped: outgoing_model != model,
-        max_tokens: request.max_tokens.map_or(0, |wanted| limited(wanted, profile)),
-        stream: request.stream,
-        tools: tools.asked(keeps_schemas(config, profile)),
-        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
-        thinking: effort::shown(&request, config.settings.reasoning),
-        reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         upstream_mark: marks.upstream,
         model_mark: marks.model,
-        one_tool_call: tools.one_tool_call(),
         withheld: if tools.forbids_calls() { Withheld::Forbidden } else { guarded.withheld },
         ids_used: std::mem::take(&mut history.ids),
         input_tokens,
         edge_key: upstream.key.is_own(),
         prefill,
         shape,
-        profile: Profile {
-            // What looks like a call is none where the client allows none.
-            text_tool_calls: if tools.forbids_calls() {
-                TextToolCalls::Off
-            } else {
-                profile.text_tool_calls
-            },
-            ..profile.clone()
-        },
+        ..asked(&request, &tools, profile, config)
     });
-
     if let Some(text) = guarded.end {
         return Ok(Translated::Answer { asked, text, stop_reason: "end_turn" });
     }
@@ -157,18 +134,7 @@ pub(super) fn translate(
     let parts = Parts { profile, body };
     Messages::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
     tools.write(&mut json);
-    write_limits(&request, profile, &mut json);
-    write_sampling(&request, profile, warnings, &mut json)?;
-    effective.write(profile, &mut json);
-    write_response_format(&request, profile, &mut json);
-    write_identity(&request, profile, headers, &mut json);
-    write_tier(&request, profile, warnings, &mut json)?;
-    if request.stream {
-        json.key("stream").bool(true);
-        if profile.stream_usage {
-            json.key("stream_options").begin_object().key("include_usage").bool(true).end_object();
-        }
-    }
+    fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
     json.end_object();
 
     if request.max_tokens == Some(0) {
@@ -178,6 +144,69 @@ pub(super) fn translate(
         return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: out, asked })
+}
+
+/// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
+fn read_history<'a>(
+    request: &mut Request<'a>,
+    strict: bool,
+    pairing: Pairing,
+    profile: &Profile,
+    marks: &thinking::Marks,
+    warnings: &mut Warnings,
+) -> Result<History<'a>, Error> {
+    if strict {
+        rules::check_strictly(request)?;
+    }
+    if strict || pairing == Pairing::Reject {
+        pairs::check(&request.messages)?;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    let only_system = messages.iter().all(|message| message.role == Role::System);
+    let last = messages.iter().rfind(|message| message.role != Role::System);
+    let last_says_nothing = last.is_some_and(says_nothing);
+    let mut history = History::new(messages, profile, marks, warnings)?;
+    if pairing == Pairing::Repair {
+        let before = warnings.count();
+        history.turns = pairs::repair(history.turns, warnings);
+        if warnings.count() > before {
+            warnings.acted("pairing");
+        }
+    }
+    pairs::order(&mut history.turns);
+    // Without its last message, the conversation would end with words that the answer continues.
+    let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+    if only_system {
+        return Err(Error::invalid("messages: first message must use the \"user\" role"));
+    }
+    let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
+    if nobody_speaks || last_says_nothing && ends_with_assistant {
+        return Err(Error::invalid("messages: text content blocks must be non-empty"));
+    }
+    Ok(history)
+}
+
+/// What the answer must know of the request's fields, its tools and the upstream's profile.
+fn asked(request: &Request<'_>, tools: &ToolSet<'_>, profile: &Profile, config: &Config) -> Asked {
+    Asked {
+        max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
+        stream: request.stream,
+        tools: tools.asked(keeps_schemas(config, profile)),
+        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
+        thinking: effort::shown(request, config.settings.reasoning),
+        reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
+        one_tool_call: tools.one_tool_call(),
+        profile: Profile {
+            // What looks like a call is none where the client allows none.
+            text_tool_calls: if tools.forbids_calls() {
+                TextToolCalls::Off
+            } else {
+                profile.text_tool_calls
+            },
+            ..profile.clone()
+        },
+        ..Asked::default()
+    }
 }
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
@@ -395,146 +424,4 @@ fn system_prompt<'a>(
     texts.retain(|text| !text.text.is_blank());
     let in_words = profile.response_format == ResponseFormat::JsonObject;
     SystemPrompt { texts, schema: request.output_schema.filter(|_| in_words) }
-}
-
-fn limited(wanted: u64, profile: &Profile) -> u64 {
-    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
-}
-
-fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
-    if let Some(wanted) = request.max_tokens {
-        json.key(match profile.max_tokens_field {
-            MaxTokensField::MaxTokens => "max_tokens",
-            MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
-        });
-        json.u64(limited(wanted, profile));
-    }
-    if profile.stop && !request.stop_sequences.is_empty() {
-        let most = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
-        json.key("stop").begin_array();
-        for stop in request.stop_sequences.iter().take(most) {
-            json.str(*stop);
-        }
-        json.end_array();
-    }
-}
-
-fn write_sampling(
-    request: &Request<'_>,
-    profile: &Profile,
-    warnings: &mut Warnings,
-    json: &mut Writer<'_>,
-) -> Result<(), Error> {
-    for (value, key) in [(request.temperature, "temperature"), (request.top_p, "top_p")] {
-        let Some(value) = value else { continue };
-        if profile.sampling {
-            json.key(key).raw(value);
-        } else {
-            // The model has no such knob: no reason to refuse the request, strict or not.
-            warnings.add_named("dropped", key);
-        }
-    }
-    match request.top_k {
-        Some(most) if profile.top_k => {
-            json.key("top_k").u64(most);
-        }
-        Some(_) => warnings.dropped("top_k")?,
-        None => {}
-    }
-    Ok(())
-}
-
-fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
-    let Some(schema) = request.output_schema else { return };
-    json.key("response_format").begin_object();
-    match profile.response_format {
-        ResponseFormat::JsonSchema => {
-            json.key("type").text("json_schema");
-            json.key("json_schema").begin_object().key("name").text("output");
-            write_output_schema(json.key("schema"), schema);
-            if profile.strict_tools {
-                json.key("strict").bool(meets_strict_subset(schema));
-            }
-            json.end_object();
-        }
-        ResponseFormat::JsonObject | ResponseFormat::None => {
-            json.key("type").text("json_object");
-        }
-    }
-    json.end_object();
-}
-
-/// Who asks, as a hash: the client's value can hold account ids.
-fn write_identity(
-    request: &Request<'_>,
-    profile: &Profile,
-    headers: &[Header],
-    json: &mut Writer<'_>,
-) {
-    let user_id = request.user_id.filter(|id| !id.is_blank()).map(|id| id.decode());
-    if let Some(user_id) = &user_id {
-        let hash = hex_of_hash(user_id.as_bytes());
-        match profile.user_id {
-            UserId::User => {
-                json.key("user").text(&hash);
-            }
-            UserId::SafetyIdentifier => {
-                json.key("safety_identifier").text(&hash);
-            }
-            UserId::Drop => {}
-        }
-    }
-    if profile.prompt_cache_key {
-        let header = headers.value("x-claude-code-session-id").filter(|id| !id.is_empty());
-        let session = match header {
-            Some(session) => Some(session.to_owned()),
-            None => user_id.as_deref().and_then(session_of),
-        };
-        if let Some(session) = session {
-            let key = if session.len() > CACHE_KEY_BYTES_MAX {
-                hex_of_hash(session.as_bytes())
-            } else {
-                session
-            };
-            json.key("prompt_cache_key").text(&key);
-        }
-    }
-}
-
-/// `session_id` of a user id that is a JSON text, which is Claude Code's.
-fn session_of(user_id: &str) -> Option<String> {
-    let mut reader = Reader::new(user_id, 16);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        if key == "session_id" {
-            let session = reader.string().ok()?;
-            return Some(session.decode().into_owned()).filter(|session| !session.is_empty());
-        }
-        reader.skip().ok()?;
-    }
-    None
-}
-
-fn write_tier(
-    request: &Request<'_>,
-    profile: &Profile,
-    warnings: &mut Warnings,
-    json: &mut Writer<'_>,
-) -> Result<(), Error> {
-    let is = |value: Option<Str<'_>>, word: &str| value.is_some_and(|value| value == word);
-    let fast = is(request.speed, "fast");
-    if fast && profile.service_tier {
-        json.key("service_tier").text("fast");
-    } else if is(request.service_tier, "standard_only") && profile.service_tier {
-        json.key("service_tier").text("default");
-    }
-    let known_speed = request.speed.is_none() || is(request.speed, "standard");
-    if !(known_speed || (fast && profile.service_tier)) {
-        warnings.dropped("speed")?;
-    }
-    let known_tier = ["auto", "standard_only"].iter().any(|word| is(request.service_tier, word));
-    if request.service_tier.is_some() && !known_tier {
-        warnings.dropped("service_tier")?;
-    }
-    Ok(())
 }

@@ -1,0 +1,182 @@
+//! The fields of a request that are neither its conversation nor its tools.
+
+use crate::anthropic::Request;
+use crate::error::Error;
+use crate::ids::hex_of_hash;
+use crate::json::{Reader, Str, Writer};
+use crate::profile::{MaxTokensField, Profile, ResponseFormat, UserId};
+use crate::warning::Warnings;
+
+use super::effort::Effective;
+use super::headers::{Header, Headers};
+use super::tools::{meets_strict_subset, write_output_schema};
+
+/// Longest `prompt_cache_key`.
+const CACHE_KEY_BYTES_MAX: usize = 64;
+
+/// Writes them.
+pub(super) fn write(
+    request: &Request<'_>,
+    effective: &Effective,
+    profile: &Profile,
+    headers: &[Header],
+    warnings: &mut Warnings,
+    json: &mut Writer<'_>,
+) -> Result<(), Error> {
+    write_limits(request, profile, json);
+    write_sampling(request, profile, warnings, json)?;
+    effective.write(profile, json);
+    write_response_format(request, profile, json);
+    write_identity(request, profile, headers, json);
+    write_tier(request, profile, warnings, json)?;
+    if request.stream {
+        json.key("stream").bool(true);
+        if profile.stream_usage {
+            json.key("stream_options").begin_object().key("include_usage").bool(true).end_object();
+        }
+    }
+    Ok(())
+}
+
+/// How many tokens the upstream is asked for.
+pub(super) fn limited(wanted: u64, profile: &Profile) -> u64 {
+    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
+}
+
+fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
+    if let Some(wanted) = request.max_tokens {
+        json.key(match profile.max_tokens_field {
+            MaxTokensField::MaxTokens => "max_tokens",
+            MaxTokensField::MaxCompletionTokens => "max_completion_tokens",
+        });
+        json.u64(limited(wanted, profile));
+    }
+    if profile.stop && !request.stop_sequences.is_empty() {
+        let most = if profile.max_stop == 0 { usize::MAX } else { profile.max_stop };
+        json.key("stop").begin_array();
+        for stop in request.stop_sequences.iter().take(most) {
+            json.str(*stop);
+        }
+        json.end_array();
+    }
+}
+
+fn write_sampling(
+    request: &Request<'_>,
+    profile: &Profile,
+    warnings: &mut Warnings,
+    json: &mut Writer<'_>,
+) -> Result<(), Error> {
+    for (value, key) in [(request.temperature, "temperature"), (request.top_p, "top_p")] {
+        let Some(value) = value else { continue };
+        if profile.sampling {
+            json.key(key).raw(value);
+        } else {
+            // The model has no such knob: no reason to refuse the request, strict or not.
+            warnings.add_named("dropped", key);
+        }
+    }
+    match request.top_k {
+        Some(most) if profile.top_k => {
+            json.key("top_k").u64(most);
+        }
+        Some(_) => warnings.dropped("top_k")?,
+        None => {}
+    }
+    Ok(())
+}
+
+fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
+    let Some(schema) = request.output_schema else { return };
+    json.key("response_format").begin_object();
+    match profile.response_format {
+        ResponseFormat::JsonSchema => {
+            json.key("type").text("json_schema");
+            json.key("json_schema").begin_object().key("name").text("output");
+            write_output_schema(json.key("schema"), schema);
+            if profile.strict_tools {
+                json.key("strict").bool(meets_strict_subset(schema));
+            }
+            json.end_object();
+        }
+        ResponseFormat::JsonObject | ResponseFormat::None => {
+            json.key("type").text("json_object");
+        }
+    }
+    json.end_object();
+}
+
+/// Who asks, as a hash: the client's value can hold account ids.
+fn write_identity(
+    request: &Request<'_>,
+    profile: &Profile,
+    headers: &[Header],
+    json: &mut Writer<'_>,
+) {
+    let user_id = request.user_id.filter(|id| !id.is_blank()).map(|id| id.decode());
+    if let Some(user_id) = &user_id {
+        let hash = hex_of_hash(user_id.as_bytes());
+        match profile.user_id {
+            UserId::User => {
+                json.key("user").text(&hash);
+            }
+            UserId::SafetyIdentifier => {
+                json.key("safety_identifier").text(&hash);
+            }
+            UserId::Drop => {}
+        }
+    }
+    if profile.prompt_cache_key {
+        let header = headers.value("x-claude-code-session-id").filter(|id| !id.is_empty());
+        let session = match header {
+            Some(session) => Some(session.to_owned()),
+            None => user_id.as_deref().and_then(session_of),
+        };
+        if let Some(session) = session {
+            let key = if session.len() > CACHE_KEY_BYTES_MAX {
+                hex_of_hash(session.as_bytes())
+            } else {
+                session
+            };
+            json.key("prompt_cache_key").text(&key);
+        }
+    }
+}
+
+/// `session_id` of a user id that is a JSON text, which is Claude Code's.
+fn session_of(user_id: &str) -> Option<String> {
+    let mut reader = Reader::new(user_id, 16);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        if key == "session_id" {
+            let session = reader.string().ok()?;
+            return Some(session.decode().into_owned()).filter(|session| !session.is_empty());
+        }
+        reader.skip().ok()?;
+    }
+    None
+}
+
+fn write_tier(
+    request: &Request<'_>,
+    profile: &Profile,
+    warnings: &mut Warnings,
+    json: &mut Writer<'_>,
+) -> Result<(), Error> {
+    let is = |value: Option<Str<'_>>, word: &str| value.is_some_and(|value| value == word);
+    let fast = is(request.speed, "fast");
+    if fast && profile.service_tier {
+        json.key("service_tier").text("fast");
+    } else if is(request.service_tier, "standard_only") && profile.service_tier {
+        json.key("service_tier").text("default");
+    }
+    let known_speed = request.speed.is_none() || is(request.speed, "standard");
+    if !(known_speed || (fast && profile.service_tier)) {
+        warnings.dropped("speed")?;
+    }
+    let known_tier = ["auto", "standard_only"].iter().any(|word| is(request.service_tier, word));
+    if request.service_tier.is_some() && !known_tier {
+        warnings.dropped("service_tier")?;
+    }
+    Ok(())
+}
