@@ -1,17 +1,4 @@
-//! The nine syntaxes.
-//!
-//! | syntax | a call |
-//! |---|---|
-//! | Hermes | `<tool_call>{"name": …, "arguments": …}</tool_call>` |
-//! | Qwen | `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>` |
-//! | Mistral | `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}` |
-//! | Kimi | `<\|tool_call_begin\|>functions.NAME:N<\|tool_call_argument_begin\|>{…}<\|tool_call_end\|>` |
-//! | GLM | `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>` |
-//! | Llama | `{"type": "function", "name": …, "parameters": …}` |
-//! | MiniMax | `<invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke>` |
-//! | Harmony | `<\|channel\|>commentary to=functions.NAME …<\|message\|>{…}<\|call\|>` |
-//! | DeepSeek | `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>` |
-//! | DeepSeek, to V3.1 | `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` |
+//! The nine syntaxes, a function for each.
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls (in Harmony also what
 //! the model says before them, or thinks and says without any), perhaps with the token that ended it.
@@ -33,173 +20,17 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
     let mut cursor = Cursor { rest: text };
     let mut calls = Vec::new();
     match syntax {
-        TextToolCalls::Off => return None,
-        TextToolCalls::Hermes => {
-            while cursor.eat("<tool_call>") {
-                calls.push(json_call(cursor.object()?)?);
-                cursor.expect("</tool_call>")?;
-            }
-        }
-        TextToolCalls::QwenXml => loop {
-            let wrapped = cursor.eat("<tool_call>");
-            if !cursor.eat("<function=") {
-                if wrapped {
-                    return None;
-                }
-                break;
-            }
-            let name = cursor.until(">")?.trim();
-            let schema = schemas(name)?;
-            let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
-            cursor.expect("</function>")?;
-            // Some servers cut the tag before it off.
-            if !cursor.eat("</tool_call>") && wrapped {
-                return None;
-            }
-            calls.push(call(None, name, input));
-        },
-        TextToolCalls::Glm => {
-            while cursor.eat("<tool_call>") {
-                let end = cursor.rest.find(['<', '\n'])?;
-                let name = cursor.take(end).trim();
-                let schema = schemas(name)?;
-                let mut input = Object::default();
-                while cursor.eat("<arg_key>") {
-                    let key = cursor.value("<", "</arg_key>")?.trim();
-                    cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
-                    input.member(key, cursor.value("<arg_key>", "</arg_value>")?, schema);
-                }
-                cursor.expect("</tool_call>")?;
-                calls.push(call(None, name, input.end()));
-            }
-        }
-        TextToolCalls::Minimax => {
-            while cursor.eat("<minimax:tool_call>") {
-                while cursor.eat("<invoke name=\"") {
-                    let name = cursor.until("\">")?;
-                    let input = cursor.parameters(
-                        "<parameter name=\"",
-                        "\">",
-                        schemas(name)?,
-                        |cursor| cursor.value("<parameter name=\"", "</parameter>"),
-                    )?;
-                    cursor.expect("</invoke>")?;
-                    calls.push(call(None, name, input));
-                }
-                cursor.expect("</minimax:tool_call>")?;
-            }
-        }
-        TextToolCalls::Kimi => {
-            // vLLM takes either.
-            let begin = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
-            while cursor.eat_any(&begin) {
-                while cursor.eat("<|tool_call_begin|>") {
-                    let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
-                    let name = id.strip_prefix("functions.").unwrap_or(id);
-                    let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
-                    let input = cursor.object()?.to_owned();
-                    cursor.expect("<|tool_call_end|>")?;
-                    calls.push(call(Some(id.to_owned()), name, input));
-                }
-                if !cursor.eat_any(&["<|tool_calls_section_end|>", "<|tool_call_section_end|>"]) {
-                    return None;
-                }
-            }
-        }
-        TextToolCalls::Mistral => {
-            while cursor.eat("[TOOL_CALLS]") {
-                if cursor.eat("[") {
-                    loop {
-                        calls.push(json_call(cursor.object()?)?);
-                        if !cursor.eat(",") {
-                            break;
-                        }
-                    }
-                    cursor.expect("]")?;
-                } else {
-                    let end = cursor.rest.find(['[', '{'])?;
-                    let name = cursor.take(end).trim();
-                    let id = if cursor.eat("[CALL_ID]") {
-                        let end = cursor.rest.find('[')?;
-                        Some(cursor.take(end).trim().to_owned())
-                    } else {
-                        None
-                    };
-                    cursor.eat("[ARGS]");
-                    let input = cursor.object()?.to_owned();
-                    calls.push(call(id, name, input));
-                }
-            }
-        }
-        TextToolCalls::Llama => {
-            cursor.eat("<|python_tag|>");
-            loop {
-                calls.push(json_call(cursor.object()?)?);
-                cursor.eat(";");
-                if !cursor.rest.starts_with('{') {
-                    break;
-                }
-            }
-        }
-        TextToolCalls::Harmony => {
-            while !cursor.rest.is_empty() {
-                let head = cursor.until("<|message|>")?;
-                let Some((_, name)) = words::split_once(head, "to=functions.") else {
-                    // What the model says before it calls.
-                    let channel = words::split_once(head, "<|channel|>")?.1.trim();
-                    let text = match cursor.until("<|end|>") {
-                        // The token that ends an answer is a stop token, too.
-                        None if channel == "final" => {
-                            let text = std::mem::take(&mut cursor.rest);
-                            text.strip_suffix("<|return|>").unwrap_or(text)
-                        }
-                        text => text?,
-                    };
-                    calls.push(match channel {
-                        "analysis" => Piece::Thinking(Field::ReasoningContent, text.to_owned()),
-                        "commentary" | "final" => Piece::Text(text.to_owned()),
-                        _ => return None,
-                    });
-                    continue;
-                };
-                let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
-                let name = name.get(..end)?;
-                let input = cursor.object()?.to_owned();
-                // The token that ends a call ends the answer, so servers take it for a stop token.
-                if !cursor.eat("<|call|>") && !cursor.rest.is_empty() {
-                    return None;
-                }
-                calls.push(call(None, name, input));
-            }
-        }
-        TextToolCalls::Deepseek => {
-            while !cursor.rest.is_empty() && !cursor.eat("<｜end▁of▁sentence｜>") {
-                if cursor.eat("<｜tool▁calls▁begin｜>") {
-                    while cursor.eat("<｜tool▁call▁begin｜>") {
-                        calls.push(cursor.separated_call()?);
-                    }
-                    cursor.expect("<｜tool▁calls▁end｜>")?;
-                    continue;
-                }
-                // The name of the section changed with V4; some servers cut it off.
-                let end = if cursor.eat("<｜DSML｜tool_calls>") {
-                    "</｜DSML｜tool_calls>"
-                } else if cursor.eat("<｜DSML｜function_calls>") {
-                    "</｜DSML｜function_calls>"
-                } else {
-                    ""
-                };
-                let before = calls.len();
-                while cursor.eat("<｜DSML｜invoke name=\"") {
-                    calls.push(cursor.marked_call(schemas)?);
-                }
-                cursor.expect(end)?;
-                if calls.len() == before {
-                    return None;
-                }
-            }
-        }
-    }
+        TextToolCalls::Off => None,
+        TextToolCalls::Hermes => hermes(&mut cursor, &mut calls),
+        TextToolCalls::QwenXml => qwen(&mut cursor, schemas, &mut calls),
+        TextToolCalls::Glm => glm(&mut cursor, schemas, &mut calls),
+        TextToolCalls::Minimax => minimax(&mut cursor, schemas, &mut calls),
+        TextToolCalls::Kimi => kimi(&mut cursor, &mut calls),
+        TextToolCalls::Mistral => mistral(&mut cursor, &mut calls),
+        TextToolCalls::Llama => llama(&mut cursor, &mut calls),
+        TextToolCalls::Harmony => harmony(&mut cursor, &mut calls),
+        TextToolCalls::Deepseek => deepseek(&mut cursor, schemas, &mut calls),
+    }?;
     cursor.eat_any(match syntax {
         TextToolCalls::Hermes | TextToolCalls::QwenXml | TextToolCalls::Kimi => &["<|im_end|>"],
         TextToolCalls::Glm => &["<|observation|>", "<|user|>", "<|endoftext|>"],
@@ -217,6 +48,199 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
     };
     (cursor.rest.is_empty() && calls.iter().any(is_call) && calls.iter().all(is_known))
         .then_some(calls)
+}
+
+/// `<tool_call>{"name": …, "arguments": …}</tool_call>`.
+fn hermes(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while cursor.eat("<tool_call>") {
+        calls.push(json_call(cursor.object()?)?);
+        cursor.expect("</tool_call>")?;
+    }
+    Some(())
+}
+
+/// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
+fn qwen(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    loop {
+        let wrapped = cursor.eat("<tool_call>");
+        if !cursor.eat("<function=") {
+            if wrapped {
+                return None;
+            }
+            break;
+        }
+        let name = cursor.until(">")?.trim();
+        let schema = schemas(name)?;
+        let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
+        cursor.expect("</function>")?;
+        // Some servers cut the tag before it off.
+        if !cursor.eat("</tool_call>") && wrapped {
+            return None;
+        }
+        calls.push(call(None, name, input));
+    }
+    Some(())
+}
+
+/// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
+fn glm(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while cursor.eat("<tool_call>") {
+        let end = cursor.rest.find(['<', '\n'])?;
+        let name = cursor.take(end).trim();
+        let schema = schemas(name)?;
+        let mut input = Object::default();
+        while cursor.eat("<arg_key>") {
+            let key = cursor.value("<", "</arg_key>")?.trim();
+            cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
+            input.member(key, cursor.value("<arg_key>", "</arg_value>")?, schema);
+        }
+        cursor.expect("</tool_call>")?;
+        calls.push(call(None, name, input.end()));
+    }
+    Some(())
+}
+
+/// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`.
+fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while cursor.eat("<minimax:tool_call>") {
+        while cursor.eat("<invoke name=\"") {
+            let name = cursor.until("\">")?;
+            let input =
+                cursor.parameters("<parameter name=\"", "\">", schemas(name)?, |cursor| {
+                    cursor.value("<parameter name=\"", "</parameter>")
+                })?;
+            cursor.expect("</invoke>")?;
+            calls.push(call(None, name, input));
+        }
+        cursor.expect("</minimax:tool_call>")?;
+    }
+    Some(())
+}
+
+/// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a section.
+fn kimi(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    // vLLM takes either.
+    let begin = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
+    while cursor.eat_any(&begin) {
+        while cursor.eat("<|tool_call_begin|>") {
+            let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
+            let name = id.strip_prefix("functions.").unwrap_or(id);
+            let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
+            let input = cursor.object()?.to_owned();
+            cursor.expect("<|tool_call_end|>")?;
+            calls.push(call(Some(id.to_owned()), name, input));
+        }
+        if !cursor.eat_any(&["<|tool_calls_section_end|>", "<|tool_call_section_end|>"]) {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}`.
+fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while cursor.eat("[TOOL_CALLS]") {
+        if cursor.eat("[") {
+            loop {
+                calls.push(json_call(cursor.object()?)?);
+                if !cursor.eat(",") {
+                    break;
+                }
+            }
+            cursor.expect("]")?;
+        } else {
+            let end = cursor.rest.find(['[', '{'])?;
+            let name = cursor.take(end).trim();
+            let id = if cursor.eat("[CALL_ID]") {
+                let end = cursor.rest.find('[')?;
+                Some(cursor.take(end).trim().to_owned())
+            } else {
+                None
+            };
+            cursor.eat("[ARGS]");
+            let input = cursor.object()?.to_owned();
+            calls.push(call(id, name, input));
+        }
+    }
+    Some(())
+}
+
+/// `{"type": "function", "name": …, "parameters": …}`.
+fn llama(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    cursor.eat("<|python_tag|>");
+    loop {
+        calls.push(json_call(cursor.object()?)?);
+        cursor.eat(";");
+        if !cursor.rest.starts_with('{') {
+            break;
+        }
+    }
+    Some(())
+}
+
+/// `<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`.
+fn harmony(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while !cursor.rest.is_empty() {
+        let head = cursor.until("<|message|>")?;
+        let Some((_, name)) = words::split_once(head, "to=functions.") else {
+            // What the model says before it calls.
+            let channel = words::split_once(head, "<|channel|>")?.1.trim();
+            let text = match cursor.until("<|end|>") {
+                // The token that ends an answer is a stop token, too.
+                None if channel == "final" => {
+                    let text = std::mem::take(&mut cursor.rest);
+                    text.strip_suffix("<|return|>").unwrap_or(text)
+                }
+                text => text?,
+            };
+            calls.push(match channel {
+                "analysis" => Piece::Thinking(Field::ReasoningContent, text.to_owned()),
+                "commentary" | "final" => Piece::Text(text.to_owned()),
+                _ => return None,
+            });
+            continue;
+        };
+        let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
+        let name = name.get(..end)?;
+        let input = cursor.object()?.to_owned();
+        // The token that ends a call ends the answer, so servers take it for a stop token.
+        if !cursor.eat("<|call|>") && !cursor.rest.is_empty() {
+            return None;
+        }
+        calls.push(call(None, name, input));
+    }
+    Some(())
+}
+
+/// `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>`;
+/// to V3.1 `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
+fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while !cursor.rest.is_empty() && !cursor.eat("<｜end▁of▁sentence｜>") {
+        if cursor.eat("<｜tool▁calls▁begin｜>") {
+            while cursor.eat("<｜tool▁call▁begin｜>") {
+                calls.push(cursor.separated_call()?);
+            }
+            cursor.expect("<｜tool▁calls▁end｜>")?;
+            continue;
+        }
+        // The name of the section changed with V4; some servers cut it off.
+        let end = if cursor.eat("<｜DSML｜tool_calls>") {
+            "</｜DSML｜tool_calls>"
+        } else if cursor.eat("<｜DSML｜function_calls>") {
+            "</｜DSML｜function_calls>"
+        } else {
+            ""
+        };
+        let before = calls.len();
+        while cursor.eat("<｜DSML｜invoke name=\"") {
+            calls.push(cursor.marked_call(schemas)?);
+        }
+        cursor.expect(end)?;
+        if calls.len() == before {
+            return None;
+        }
+    }
+    Some(())
 }
 
 fn call(id: Option<String>, name: &str, input: String) -> Piece {
