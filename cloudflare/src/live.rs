@@ -33,7 +33,8 @@ impl Live {
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
         let mut out = Vec::new();
         let head = self.exchange.handle_failure(failure, now(), &mut out);
-        http::response(&head.unwrap_or_else(no_head), &out)
+        let reply = self.exchange.whole_reply(head, out);
+        http::response(&reply.head, &reply.body)
     }
 }
 
@@ -68,9 +69,4 @@ impl Drop for Live {
             _ => worker::console_log!("{line}"),
         }
     }
-}
-
-/// Should an exchange end without a head, the client still gets an answer.
-pub(crate) fn no_head() -> creole::Head {
-    creole::Head { status: 502, headers: Vec::new() }
 }

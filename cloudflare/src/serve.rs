@@ -22,9 +22,6 @@ use crate::live::{self, Live};
 use crate::pass;
 use crate::timer::Timer;
 
-/// Up to which multiple of `request_bytes_max` a refused body is still read.
-const DISCARD_FACTOR: usize = 2;
-
 /// Called by `shim.js` for every request.
 #[wasm_bindgen(
     wasm_bindgen_futures = worker::wasm_bindgen_futures,
@@ -198,7 +195,7 @@ async fn discard(isolate: &Isolate, request: &Request) {
 }
 
 async fn read_out(isolate: &Isolate, mut body: ByteStream) {
-    let most = isolate.config.settings.request_bytes_max.saturating_mul(DISCARD_FACTOR);
+    let most = isolate.config.settings.discarded_bytes_max();
     let mut read = 0_usize;
     while let Some(Ok(piece)) = body.next().await {
         read = read.saturating_add(piece.len());

@@ -16,7 +16,6 @@
 use std::sync::Arc;
 
 use creole::config::Config;
-use creole::error::Error;
 use creole::log::Request;
 use creole::metrics::Counters;
 use creole::report::Outcome;
@@ -486,8 +485,8 @@ impl Stream {
     /// Keeps the answer of a decision until the client has said everything.
     fn refuse_later(&mut self, mut decision: Decision) -> Decision {
         if let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
-            // Enough for whoever is only somewhat over the limit; the rest is not waited for.
-            let rest_bytes = self.config.settings.request_bytes_max.saturating_mul(2);
+            // The rest is not waited for.
+            let rest_bytes = self.config.settings.discarded_bytes_max();
             self.state = State::Refusing { response, rest_bytes };
         }
         decision
@@ -516,21 +515,7 @@ impl Stream {
     }
 
     fn reply_with(&mut self, head: Option<Head>, body: Vec<u8>, actions: Vec<Action>) -> Decision {
-        let reply = match head {
-            Some(head) => Reply { head, body },
-            None => {
-                // The exchange ended without a word. Waiting for more would hang the client.
-                let error = Error::misbehaved("Upstream sent an empty response");
-                let report = self.exchange.report();
-                let mut body = Vec::new();
-                error.write(&mut body, &report.request_id);
-                let headers = vec![
-                    ("content-type".to_owned(), "application/json".to_owned()),
-                    ("request-id".to_owned(), report.request_id),
-                ];
-                Reply { head: Head { status: error.status, headers }, body }
-            }
-        };
+        let reply = self.exchange.whole_reply(head, body);
         self.reply(reply, actions)
     }
 

@@ -95,7 +95,8 @@ impl Answering {
                 return Answered::Again(Box::new((self.live, request, self.held)));
             }
             if self.live.exchange.is_ended() {
-                break live::no_head();
+                let reply = self.live.exchange.whole_reply(None, Vec::new());
+                return Answered::Response(live::response(reply.head, Body::whole(reply.body)));
             }
         };
         if self.live.exchange.is_ended() {

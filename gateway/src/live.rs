@@ -65,7 +65,8 @@ impl Live {
     pub(crate) fn fail(&mut self, failure: Failure) -> hyper::Response<Body> {
         let mut out = Vec::new();
         let head = self.exchange.handle_failure(failure, self.clock.now(), &mut out);
-        response(head.unwrap_or_else(no_head), Body::whole(out))
+        let reply = self.exchange.whole_reply(head, out);
+        response(reply.head, Body::whole(reply.body))
     }
 }
 
@@ -100,9 +101,4 @@ pub(crate) fn response(head: Head, body: Body) -> hyper::Response<Body> {
         hyper::StatusCode::from_u16(head.status).unwrap_or(hyper::StatusCode::BAD_GATEWAY);
     *response.headers_mut() = headers::map(head.headers);
     response
-}
-
-/// Should an exchange end without a head, the client still gets an answer.
-pub(crate) fn no_head() -> Head {
-    Head { status: 502, headers: Vec::new() }
 }

@@ -30,10 +30,8 @@ const RESERVED_MAX: usize = 1 << 20;
 /// How long a client may pause in the middle of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long, and up to which multiple of `request_bytes_max`, a refused body is still read. A server
-/// that closes while the client writes can destroy the very answer that says why.
+/// How long a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
-const DISCARD_FACTOR: usize = 2;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -212,7 +210,7 @@ impl Gateway {
         if body.is_end_stream() {
             return;
         }
-        let mut left = self.config.settings.request_bytes_max.saturating_mul(DISCARD_FACTOR);
+        let mut left = self.config.settings.discarded_bytes_max();
         let read = async {
             while let Some(Ok(frame)) = body.frame().await {
                 left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));

@@ -204,6 +204,13 @@ impl Settings {
         }
     }
 
+    /// How many bytes of a body that is refused are still read: enough for whoever is only somewhat over the
+    /// limit. A server that closes while the client writes can destroy the very answer that says why.
+    #[must_use]
+    pub fn discarded_bytes_max(&self) -> usize {
+        self.request_bytes_max.saturating_mul(2)
+    }
+
     /// The longest wait for an upstream's head. Without a stream, servers send it when the answer is
     /// done, and SDKs wait ten minutes for it.
     #[must_use]

@@ -160,6 +160,19 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
+    /// The answer that a call made at once, as a whole. Should the exchange have ended without a head, it is
+    /// an error: waiting for more would hang the client.
+    #[must_use]
+    pub fn whole_reply(&self, head: Option<Head>, body: Vec<u8>) -> Reply {
+        match head {
+            Some(head) => Reply { head, body },
+            None => {
+                let error = Error::misbehaved("Upstream sent an empty response");
+                Reply::of(&error, self.report.request_id.clone())
+            }
+        }
+    }
+
     /// The configuration of this exchange.
     #[must_use]
     pub fn config(&self) -> &Config {

@@ -1,5 +1,7 @@
 //! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
 
+use super::JSON;
+use crate::error::Error;
 use crate::translate::headers::Header;
 
 /// Status and headers for the client. Names are in lower case; `content-length` is the host's.
@@ -18,6 +20,19 @@ pub struct Reply {
     pub head: Head,
     /// The body; empty for `HEAD`.
     pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// An error that no exchange knows of.
+    pub(super) fn of(error: &Error, request_id: String) -> Self {
+        let mut body = Vec::new();
+        error.write(&mut body, &request_id);
+        let headers = vec![
+            ("content-type".to_owned(), JSON.to_owned()),
+            ("request-id".to_owned(), request_id),
+        ];
+        Self { head: Head { status: error.status, headers }, body }
+    }
 }
 
 /// What to do with a request, by its head.

@@ -71,8 +71,3 @@ pub(crate) fn whole(out: ResponseOutparam, head: &Head, body: &[u8]) {
         answer.finish();
     }
 }
-
-/// Should an exchange end without a head, the client still gets an answer.
-pub(crate) fn no_head() -> Head {
-    Head { status: 502, headers: Vec::new() }
-}

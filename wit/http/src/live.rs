@@ -46,7 +46,8 @@ impl Live {
     pub(crate) fn fail(&mut self, failure: Failure, out: ResponseOutparam) {
         let mut body = Vec::new();
         let head = self.exchange.handle_failure(failure, self.clock.now(), &mut body);
-        answer::whole(out, &head.unwrap_or_else(answer::no_head), &body);
+        let reply = self.exchange.whole_reply(head, body);
+        answer::whole(out, &reply.head, &reply.body);
     }
 
     /// Writes the line of the log.

@@ -16,10 +16,8 @@ use crate::live::{Live, Woken};
 use crate::upstream::{self, Asked, Body, Piece};
 use crate::{headers, pass};
 
-/// How long a refused body is still read, and how much of it. A server that closes while the client
-/// writes can destroy the very answer that says why.
+/// How long a refused body is still read.
 const DISCARD_MS: u64 = 2000;
-const DISCARD_FACTOR: usize = 2;
 
 pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let clock = Clock::start();
@@ -128,8 +126,7 @@ fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
 }
 
 fn discard(live: &Live, stream: &InputStream) {
-    let max = live.exchange.config().settings.request_bytes_max;
-    let mut left = max.saturating_mul(DISCARD_FACTOR);
+    let mut left = live.exchange.config().settings.discarded_bytes_max();
     let until = live.clock.timer(live.clock.now().saturating_add(DISCARD_MS));
     while left > 0 {
         match upstream::read(stream) {
@@ -166,7 +163,7 @@ fn respond(live: &mut Live, response: &IncomingResponse, out: ResponseOutparam) 
     // The upstream goes first, so that nothing of it is kept while a slow client reads the end.
     drop(stream);
     drop(body);
-    answer.finish();
+    answer.finish(&live.exchange);
 }
 
 /// One thing happens: a piece of the upstream, its end, or a timeout.
@@ -215,9 +212,12 @@ impl Answering {
         }
     }
 
-    fn finish(self) {
+    fn finish(self, exchange: &Exchange) {
         match self {
-            Self::Held(out) => answer::whole(out, &answer::no_head(), b""),
+            Self::Held(out) => {
+                let reply = exchange.whole_reply(None, Vec::new());
+                answer::whole(out, &reply.head, &reply.body);
+            }
             Self::Started(answer) => answer.finish(),
             Self::Sent => {}
         }
