@@ -23,13 +23,13 @@ pub(crate) struct Isolate {
 }
 
 thread_local! {
-    static ISOLATE: OnceCell<Result<Isolate, String>> = const { OnceCell::new() };
+    static ISOLATE: OnceCell<Option<Isolate>> = const { OnceCell::new() };
 }
 
 impl Isolate {
     /// Reads the configuration at the first request: variables belong to a deployment, and each
-    /// deployment has isolates of its own.
-    pub(crate) fn of(env: &JsValue) -> Result<Self, String> {
+    /// deployment has isolates of its own. `None`: it cannot be used, and the log says why.
+    pub(crate) fn of(env: &JsValue) -> Option<Self> {
         ISOLATE.with(|isolate| {
             isolate
                 .get_or_init(|| {
@@ -37,7 +37,7 @@ impl Isolate {
                     if let Err(error) = &config {
                         worker::console_error!("{error}");
                     }
-                    config.map(|config| Self {
+                    config.ok().map(|config| Self {
                         config: config.into(),
                         budget: Budget::default(),
                         dataset: Dataset::of(env),

@@ -4,9 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use creole::error::{Error, Fault, Kind};
-use creole::ids::Ids;
-use creole::{Failure, Head, RequestHead, UpstreamRequest};
+use creole::{Failure, Reply, RequestHead, UpstreamRequest};
 use futures_util::StreamExt as _;
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{ArrayBuffer, Promise, Uint8Array};
@@ -33,20 +31,13 @@ pub async fn fetch(request: Request, env: JsValue) -> Response {
         return response;
     }
     match Isolate::of(&env) {
-        Ok(isolate) => answer(&isolate, request).await,
-        Err(reason) => not_configured(&reason),
+        Some(isolate) => answer(&isolate, request).await,
+        // A Worker cannot refuse to start, so it refuses every request.
+        None => {
+            let reply = Reply::not_configured(seed());
+            http::response(&reply.head, &reply.body)
+        }
     }
-}
-
-/// A Worker cannot refuse to start, so it refuses every request.
-fn not_configured(reason: &str) -> Response {
-    let id = Ids::new(seed()).request();
-    let mut body = Vec::new();
-    Error::new(Fault::Operator, Kind::Api, reason).write(&mut body, &id);
-    let headers =
-        [("content-type", "application/json"), ("request-id", &id), ("x-should-retry", "false")];
-    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    http::response(&Head { status: 500, headers: headers.into() }, &body)
 }
 
 async fn answer(isolate: &Isolate, request: Request) -> Response {

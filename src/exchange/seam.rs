@@ -1,7 +1,8 @@
 //! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
 
 use super::JSON;
-use crate::error::Error;
+use crate::error::{Error, Fault, Kind};
+use crate::ids::Ids;
 use crate::translate::headers::Header;
 
 /// Status and headers for the client. Names are in lower case; `content-length` is the host's.
@@ -23,6 +24,17 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// What a host without a usable configuration answers, where it cannot refuse to start: its log has
+    /// the reason, which is not for clients.
+    #[must_use]
+    pub fn not_configured(seed: u128) -> Self {
+        let message = "This gateway is not configured correctly; its log says why.";
+        let error = Error::new(Fault::Operator, Kind::Api, message);
+        let mut reply = Self::of(&error, Ids::new(seed).request());
+        reply.head.headers.push(("x-should-retry".to_owned(), "false".to_owned()));
+        reply
+    }
+
     /// An error that no exchange knows of.
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();

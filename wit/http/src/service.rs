@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use creole::error::{Error, Fault, Kind};
 use creole::json::Writer;
 use creole::log::Request;
-use creole::{Config, Exchange, Failure, Head, Pings, RequestHead};
+use creole::{Config, Exchange, Failure, Head, Pings, Reply, RequestHead};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
@@ -57,20 +56,8 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     let mut json = Writer::new(&mut line);
     json.begin_object().key("level").text("error").key("message").text(reason).end_object();
     eprintln!("{}", String::from_utf8_lossy(&line));
-    let request_id = creole::ids::Ids::new(seed).request();
-    let error = Error::new(
-        Fault::Operator,
-        Kind::Api,
-        "This gateway is not configured correctly; its log says why.",
-    );
-    let mut body = Vec::new();
-    error.write(&mut body, &request_id);
-    let headers = vec![
-        ("content-type".to_owned(), "application/json".to_owned()),
-        ("request-id".to_owned(), request_id),
-        ("x-should-retry".to_owned(), "false".to_owned()),
-    ];
-    answer::whole(out, &Head { status: error.status, headers }, &body);
+    let reply = Reply::not_configured(seed);
+    answer::whole(out, &reply.head, &reply.body);
 }
 
 fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
