@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use creole::profile::PRESETS;
 
 /// Anthropic Messages clients on any Chat Completions model.
 #[derive(Debug, Parser)]
@@ -62,9 +63,8 @@ pub(crate) struct Serve {
 /// What all commands that translate take.
 #[derive(Debug, Args)]
 pub(crate) struct Chosen {
-    /// What kind of server the upstream is: default, openai, deepseek, mistral, vllm, sglang,
-    /// llama.cpp, ollama
-    #[arg(long, value_name = "NAME")]
+    // The names are those that the configuration takes.
+    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
     pub(crate) profile: Option<String>,
     /// Configuration, one JSON document
     #[arg(long, value_name = "FILE")]
