@@ -167,7 +167,7 @@ pub fn tables() -> String {
         ("url", "text", "", URL),
         ("cluster", "text", "", CLUSTER),
         ("base_path", "text", "`\"/v1\"`", BASE_PATH),
-        ("protocol", "`\"openai\"`, `\"anthropic\"`", "`\"openai\"`", PROTOCOL),
+        ("protocol", &values(&Protocol::SHAPE), "`\"openai\"`", PROTOCOL),
         ("profile", "one of the presets below", "`\"default\"`", PROFILE),
         ("key", "`\"client\"` or `{\"secret\": NAME}`", "`\"client\"`", KEY),
         ("profile_overrides", "flags of the profile", "", OVERRIDES),
@@ -269,6 +269,12 @@ mod tests {
         assert_eq!(names("/properties"), sorted(&top));
         let upstream = "/properties/upstreams/additionalProperties/properties";
         assert_eq!(names(upstream), sorted(super::super::document::UPSTREAM_KEYS));
+        let tables = tables();
+        let rows =
+            tables.split("\n## ").find(|section| section.starts_with("Upstreams\n")).unwrap();
+        let rows: Vec<&str> = rows.split("\n| `").skip(1).collect();
+        let rows: Vec<&str> = rows.iter().map(|row| row.split('`').next().unwrap()).collect();
+        assert_eq!(sorted(&rows), sorted(super::super::document::UPSTREAM_KEYS));
         let flags = format!("{upstream}/profile_overrides/properties");
         assert_eq!(names(&flags), sorted(Profile::KEYS));
         assert_eq!(
