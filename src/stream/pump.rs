@@ -247,13 +247,27 @@ impl Machine {
                 self.warnings.add("tool_input_repaired");
             }
         }
-        let unknown = self.asked.tools.meant_by(&call.name).is_none();
-        if input == Input::Invalid {
+        if let Some(why) = self.left_out(index, &input) {
+            self.warnings.add(why);
+            if let Some(call) = self.calls.get_mut(index) {
+                call.state = CallState::LeftOut;
+            }
+            return;
+        }
+        self.open_tool(index, out);
+        self.send_end(index, &input, out);
+    }
+
+    /// Judges a call. Gives what is said of it where it is left out.
+    fn left_out(&mut self, index: usize, input: &Input) -> Option<&'static str> {
+        let call = self.calls.get(index)?;
+        let tool = self.asked.tools.meant_by(&call.name);
+        let invalid = *input == Input::Invalid;
+        if invalid {
             self.warnings.add("tool_input_invalid");
         }
         let mut violates = false;
-        if let (true, Input::Object(object)) = (self.rules.checks_schema, &input) {
-            let tool = self.asked.tools.meant_by(&call.name);
+        if let (true, Input::Object(object)) = (self.rules.checks_schema, input) {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
             let budget = &mut self.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
@@ -261,27 +275,25 @@ impl Machine {
                 self.warnings.add("tool_input_violates_schema");
             }
         }
+        let waits = call.state == CallState::Waiting;
         let held = self.rules.invalid == InvalidToolCall::Hold
-            && call.state == CallState::Waiting
-            && (unknown || violates || input == Input::Invalid);
+            && waits
+            && (tool.is_none() || violates || invalid);
+        self.held_invalid |= held;
         let refused = self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal);
-        let unseen = self.rules.buffered || refused && call.state == CallState::Waiting;
-        let cut = unseen && input == Input::CutOff;
-        if held || cut {
-            call.state = CallState::LeftOut;
-            self.held_invalid |= held;
-            self.warnings.add(if cut {
-                "tool_call_cut_off"
-            } else if unknown {
-                "tool_unknown"
-            } else {
-                "tool_call_withheld"
-            });
-            return;
+        let unseen = self.rules.buffered || refused && waits;
+        match (unseen && *input == Input::CutOff, held) {
+            (true, _) => Some("tool_call_cut_off"),
+            (false, true) if tool.is_none() => Some("tool_unknown"),
+            (false, true) => Some("tool_call_withheld"),
+            (false, false) => None,
         }
-        self.open_tool(index, out);
+    }
+
+    /// Sends what of the input was not sent, and the end of the block.
+    fn send_end(&mut self, index: usize, input: &Input, out: &mut Vec<u8>) {
         let Some(call) = self.calls.get_mut(index) else { return };
-        match &input {
+        match input {
             _ if call.input.is_sent() => self.sink.input(call.input.rest(), out),
             Input::Object(object) => self.sink.input(object, out),
             // A text that does not begin as an object means nothing to a client.
