@@ -368,7 +368,7 @@ fn required(path: &str) -> Error {
 }
 
 fn bad_tag(path: &str, tag: &str, known: &str) -> Error {
-    Error::invalid(format!("{path}: {}: {known}", unknown_tag(tag)))
+    Error::invalid([path, ": ", &unknown_tag(tag), ": ", known].concat())
 }
 
 /// Reads a value, or a `null` in its place.

@@ -6,7 +6,7 @@ use crate::asked::{Asked, Withheld};
 use crate::config::{Config, InvalidToolCall, Pairing, ToolStream, Upstream};
 use crate::conversation::{Turn, calls, pairs, rules};
 use crate::error::{Error, Fault, Kind};
-use crate::json::{Reader, Writer};
+use crate::json::{self, Reader, Writer};
 use crate::profile::{
     InferenceGeo, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
 };
@@ -64,7 +64,7 @@ fn read<'a>(
 ) -> Result<Request<'a>, Error> {
     let request = Request::read(body, config.settings.depth_max, warnings)?;
     if request.max_tokens.is_none() && !matches!(aim, Aim::Count) {
-        return Err(Error::invalid("max_tokens: Field required"));
+        return Err(json::Error::value("Field required").in_key("max_tokens").into());
     }
     Ok(request)
 }
