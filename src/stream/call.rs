@@ -31,6 +31,8 @@ pub(super) struct Call {
     pub(super) state: CallState,
     /// What the fragments after its first one say of it, while its input goes on.
     pub(super) habit: Habit,
+    /// The client's id, once it was needed.
+    pub(super) client_id: Option<String>,
     /// The block, once it began: the client's id and name, and the toolset.
     pub(super) block: Option<(String, String, Option<&'static str>)>,
 }

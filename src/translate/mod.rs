@@ -9,6 +9,7 @@ mod assistant;
 mod count;
 mod effort;
 mod guards;
+mod lost_inputs;
 mod messages;
 mod native;
 mod parts;

@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{ToolSet, meets_strict_subset, write_output_schema};
 use super::turns::History;
-use super::{Translated, count, surrogates, thinking};
+use super::{Translated, count, lost_inputs, surrogates, thinking};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -51,12 +51,15 @@ pub(super) fn translate(
 ) -> Result<Translated, Error> {
     let before = warnings.clone();
     let counting = matches!(aim, Aim::Count);
-    let mut request = Request::read(body, config.settings.depth_max, counting, warnings)?;
+    let request = Request::read(body, config.settings.depth_max, counting, warnings)?;
     if request.has_halves {
         let body = surrogates::without_halves(body);
         *warnings = before;
         return translate(&body, config, headers, aim, warnings);
     }
+    let lost = lost_inputs::find(&request);
+    let mut request = request;
+    lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;

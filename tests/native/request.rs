@@ -200,6 +200,7 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
         opaque: None,
         call_signatures: Vec::new(),
         upstream: String::new(),
+        call_inputs: Vec::new(),
     }
     .encode();
     let thinking =

@@ -137,7 +137,38 @@ fn signature(field: Field, shown: &str) -> Signature {
         opaque: None,
         call_signatures: Vec::new(),
         upstream: String::new(),
+        call_inputs: Vec::new(),
     }
+}
+
+#[test]
+fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
+    let inputs = [("toolu_1", "{\"q\":\"x\"}"), ("toolu_2", "{\"q\":\"y\"}")];
+    let thinking = Signature {
+        full_text: Some("R".to_owned()),
+        call_inputs: inputs.map(|(id, input)| (id.to_owned(), input.to_owned())).to_vec(),
+        ..signature(Field::Reasoning, "")
+    };
+    let arguments = |signature: &str, id: &str, input: Value| {
+        let history = json!([
+            user("q"),
+            assistant(json!([
+                {"type": "thinking", "thinking": "", "signature": signature},
+                {"type": "tool_use", "id": id, "name": "w", "input": input},
+            ])),
+            user(json!([result(id, "ok")])),
+        ]);
+        let body = sent_to("vllm", json!({}), json!({"messages": history}));
+        let message = &body["messages"][1];
+        message["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned()
+    };
+    let own = thinking.encode();
+    assert_eq!(arguments(&own, "toolu_1", json!({})), "{\"q\":\"x\"}");
+    assert_eq!(arguments(&own, "toolu_2", json!({})), "{\"q\":\"y\"}");
+    // What the client says counts, and nothing is made up.
+    assert_eq!(arguments(&own, "toolu_1", json!({"q": "z"})), "{\"q\":\"z\"}");
+    assert_eq!(arguments(&own, "toolu_3", json!({})), "{}");
+    assert_eq!(arguments("EqoB", "toolu_1", json!({})), "{}");
 }
 
 #[test]
