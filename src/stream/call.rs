@@ -402,6 +402,9 @@ impl Machine {
     /// so a thinking block carries it: the one before the call if it has not been sent, else a new
     /// one after it.
     fn carry_signature(&mut self, index: usize, signature: String) {
+        if !self.shows_thinking() && !self.asked.reasoning_returns {
+            return;
+        }
         self.kept_bytes = self.kept_bytes.saturating_add(signature.len());
         let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
         let last = self.queue.len().checked_sub(1);

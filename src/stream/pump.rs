@@ -14,7 +14,7 @@ use super::call::{Call, CallState};
 use super::machine::{Block, Machine, Phase};
 use super::sink::ToolUse;
 use super::tool_input::Input;
-use crate::asked::{self, Withheld};
+use crate::asked::Withheld;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
 use crate::json::{self, Reader};
@@ -56,7 +56,7 @@ impl Machine {
             let done = match self.queue.front() {
                 None => return,
                 Some(Block::Text { .. }) => self.pump_text(followed, out),
-                Some(Block::Thinking(_)) if self.rules.thinking == asked::Thinking::Hidden => {
+                Some(Block::Thinking(_)) if !self.shows_thinking() => {
                     let is_last = !self.queue.iter().skip(1).any(Block::is_thinking);
                     if flushing && is_last {
                         self.carry_inputs();

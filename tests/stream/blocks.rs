@@ -149,6 +149,19 @@ fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
 }
 
 #[test]
+fn a_signature_of_a_call_is_not_carried_where_nothing_goes_back() {
+    let mut signed = call(0, "call_a", "w", "{}");
+    signed["tool_calls"][0]["extra_content"] = json!({"google": {"thought_signature": "SIG"}});
+    let sse = done(&[signed]);
+    case().gives(&sse, "thinking \"\", tool_use a w {}; tool_use");
+    let never = case().with(|asked, _| {
+        asked.thinking = Thinking::Hidden;
+        asked.reasoning_returns = false;
+    });
+    never.gives(&sse, "tool_use a w {}; tool_use");
+}
+
+#[test]
 fn what_only_the_upstream_understands_is_carried_in_a_signature() {
     let detail = json!({"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1"});
     let sse = done(&[json!({"reasoning_details": [detail]}), call(0, "call_a", "w", "{}")]);
