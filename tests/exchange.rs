@@ -65,10 +65,29 @@ fn a_request_becomes_a_post_to_chat_completions_with_the_clients_key() {
 }
 
 #[test]
+fn a_base_url_that_ends_in_v1_is_understood() {
+    for (method, path, translated) in [
+        ("POST", "/v1/v1/messages?beta=true", true),
+        ("POST", "/v1/v1/messages/count_tokens", true),
+        ("GET", "/v1/v1/models", false),
+    ] {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        match exchange.handle_request_head(method, path, &headers(&[("x-api-key", "k")])) {
+            RequestHead::Translate => assert!(translated, "{path}"),
+            RequestHead::Reply(reply) => assert!(!translated && reply.head.status == 200, "{path}"),
+            RequestHead::PassThrough => panic!("{path} passed"),
+        }
+    }
+}
+
+#[test]
 fn what_is_not_ours_passes_through_both_ways() {
-    for (method, path) in
-        [("POST", "/v1/chat/completions"), ("GET", "/health"), ("POST", "/v1/embeddings")]
-    {
+    for (method, path) in [
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/health"),
+        ("POST", "/v1/embeddings"),
+        ("POST", "/v1/v1/embeddings"),
+    ] {
         let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
         assert_eq!(
             exchange.handle_request_head(method, path, &[]),
