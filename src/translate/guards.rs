@@ -78,10 +78,7 @@ impl Guarded {
         }
         warnings.acted("tool_turns");
         match settings.tool_turns_action {
-            ToolTurnsAction::WindDown => {
-                tools.withhold_all();
-                self.withheld = Withheld::All;
-            }
+            ToolTurnsAction::WindDown => self.must_answer(tools),
             ToolTurnsAction::End => {
                 self.end = Some(format!(
                     "Stopped after {turn} turns with tool calls: this gateway allows {most} between \
@@ -96,6 +93,27 @@ impl Guarded {
             }
         }
         Ok(())
+    }
+
+    /// Leaves the model nothing to do but to answer.
+    fn must_answer(&mut self, tools: &mut ToolSet<'_>) {
+        let Some(withheld) = tools.leave_answer_tools() else {
+            self.withheld = Withheld::All;
+            return;
+        };
+        for (outgoing, name) in withheld {
+            self.withhold(vec![outgoing], name);
+        }
+    }
+
+    /// Withholds a tool, by the upstream's names and by the client's.
+    fn withhold(&mut self, outgoing: Vec<String>, name: String) {
+        match &mut self.withheld {
+            Withheld::All | Withheld::Forbidden => {}
+            Withheld::Some(known) => known.extend(outgoing),
+            Withheld::Nothing => self.withheld = Withheld::Some(outgoing),
+        }
+        self.names.push(name);
     }
 
     fn withholds(&self, name: &str) -> bool {
@@ -134,7 +152,9 @@ impl Guarded {
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
         for stuck in verdict.stuck.iter().filter(is_open) {
             let toolset = stuck.toolset.as_deref();
-            let names = match tools.withhold(&stuck.name, toolset) {
+            let offered = tools.withhold(&stuck.name, toolset);
+            let was_offered = offered.is_some();
+            let names = match offered {
                 Some(outgoing) => vec![outgoing],
                 // For the other reason as well.
                 None if self.withholds(&stuck.name) => continue,
@@ -152,19 +172,17 @@ impl Guarded {
                          (guards.breaker)"
                     )));
                 }
-                BreakerAction::Answer => {
-                    tools.withhold_all();
-                    self.withheld = Withheld::All;
+                // What is not offered cannot be taken away: opencode writes each call that it cannot read as
+                // one of a tool `invalid`, and the model goes on with the one that it meant.
+                BreakerAction::Withhold
+                    if !was_offered && stuck.count >= breaker.withhold_after.saturating_mul(2) =>
+                {
+                    self.must_answer(tools);
                 }
-                BreakerAction::Withhold => {
-                    match &mut self.withheld {
-                        Withheld::All | Withheld::Forbidden => {}
-                        Withheld::Some(known) => known.extend(names),
-                        Withheld::Nothing => self.withheld = Withheld::Some(names),
-                    }
-                    self.names.push(stuck.name.clone().into_owned());
-                }
+                BreakerAction::Answer => self.must_answer(tools),
+                BreakerAction::Withhold => {}
             }
+            self.withhold(names, stuck.name.clone().into_owned());
             warnings.add_named("tool_withheld", &stuck.name);
         }
         Ok(())

@@ -270,6 +270,24 @@ fn a_tool_that_does_not_exist_is_stopped_as_others_are() {
 }
 
 #[test]
+fn a_model_that_goes_on_about_a_tool_that_does_not_exist_must_answer() {
+    // As opencode writes it: the model called `shell`, with an input that is no JSON.
+    let invalid = |count| {
+        rounds(count, |_, id| {
+            let input = json!({"tool": "shell", "error": "Invalid input for tool shell"});
+            (
+                call(id, "invalid", input),
+                result(id, "The arguments provided to the tool are invalid"),
+            )
+        })
+    };
+    assert_eq!(sent(&invalid(11), &shell(), json!({})).tools(), ["shell", "look"]);
+    let turn = sent(&invalid(12), &shell(), json!({}));
+    assert!(turn.tools().is_empty());
+    assert_eq!(turn.header("x-creole-guard"), "breaker");
+}
+
+#[test]
 fn a_tool_that_does_not_exist_is_stopped_whatever_its_name_is() {
     for name in ["my.tool", "Bash tool", "shell()", "\u{e9}", &"x".repeat(70)] {
         let ghosts = rounds(6, |_, id| (call(id, name, json!({})), failed(id, "No such tool")));

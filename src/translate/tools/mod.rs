@@ -36,6 +36,10 @@ use choice::Sent;
 use function::Function;
 use offer::{Offers, Server, State, What};
 
+/// How the names of tools begin by which agents give their answer, and without which they cannot: of n8n's
+/// output parser, of pydantic-ai, of Claude Code and its SDK.
+const ANSWER_TOOLS: [&str; 3] = ["format_final_json_response", "final_result", "StructuredOutput"];
+
 /// The tools of a request, as they are sent.
 #[derive(Debug)]
 pub struct ToolSet<'a> {
@@ -44,6 +48,8 @@ pub struct ToolSet<'a> {
     /// each of its calls.
     by_name: Names<'a, usize>,
     choice: Sent,
+    /// `tool_choice` where any tool must be called.
+    word_for_any: &'static str,
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
     not_parallel: bool,
@@ -132,6 +138,7 @@ impl<'a> ToolSet<'a> {
             by_name,
             functions,
             choice: sent,
+            word_for_any: choice::word_for_any(profile),
             one_tool_call,
             web_search,
             dialect: profile.tool_schema,
@@ -178,11 +185,27 @@ impl<'a> ToolSet<'a> {
         Some(outgoing)
     }
 
-    /// Leaves all tools out of this request. Says whether there were any.
-    pub fn withhold_all(&mut self) -> bool {
-        let any = !self.is_empty();
-        self.functions.iter_mut().for_each(|function| function.withheld = true);
-        any
+    /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
+    /// then be called. Gives the others by the upstream's names and the client's, or nothing where all are left
+    /// out.
+    pub fn leave_answer_tools(&mut self) -> Option<Vec<(String, String)>> {
+        let gives_answer = |function: &Function<'_>| {
+            let is_known = |known: &&str| function.name.starts_with(*known);
+            !function.withheld && ANSWER_TOOLS.iter().any(|known| is_known(known))
+        };
+        let has_one = self.functions.iter().any(gives_answer);
+        let mut others = Vec::new();
+        for function in &mut self.functions {
+            if !function.withheld && !gives_answer(function) {
+                function.withheld = true;
+                others.push((function.outgoing.to_string(), function.name.to_string()));
+            }
+        }
+        if !has_one {
+            return None;
+        }
+        self.choice = Sent::Word(self.word_for_any);
+        Some(others)
     }
 
     fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
