@@ -5,6 +5,7 @@
 use super::signature::Signature;
 use crate::anthropic::{Block, Request, Role};
 use crate::json::Raw;
+use crate::names::Names;
 
 /// An input, and the message and the block that it belongs to.
 pub(super) struct Lost {
@@ -21,12 +22,14 @@ pub(super) fn find(request: &Request<'_>) -> Vec<Lost> {
         if found.role != Role::Assistant || !blocks.iter().any(lacks_input) {
             continue;
         }
-        let known: Vec<(String, String)> = blocks.iter().flat_map(inputs).collect();
+        let mut known = Names::default();
+        blocks.iter().for_each(|block| add_inputs(block, &mut known));
         for (block, call) in blocks.iter().enumerate().filter(|(_, block)| lacks_input(block)) {
             let Block::ToolUse(call) = call else { continue };
-            let input = known.iter().find(|(id, _)| call.id == id.as_str());
-            if let Some((_, input)) = input {
-                lost.push(Lost { message, block, input: input.clone() });
+            // Once each: the request must not grow by more than it has.
+            let input = known.get_mut(&call.id.decode()).map(std::mem::take).unwrap_or_default();
+            if !input.is_empty() {
+                lost.push(Lost { message, block, input });
             }
         }
     }
@@ -48,8 +51,10 @@ fn lacks_input(block: &Block<'_>) -> bool {
     matches!(block, Block::ToolUse(call) if call.input.starts_with('{') && call.input.compact_len() == 2)
 }
 
-fn inputs(block: &Block<'_>) -> Vec<(String, String)> {
-    let Block::Thinking { signature, .. } = block else { return Vec::new() };
-    let signature = Signature::decode(&signature.decode());
-    signature.map_or_else(Vec::new, |signature| signature.call_inputs)
+fn add_inputs(block: &Block<'_>, known: &mut Names<'static, String>) {
+    let Block::Thinking { signature, .. } = block else { return };
+    let Some(signature) = Signature::decode(&signature.decode()) else { return };
+    for (id, input) in signature.call_inputs {
+        known.insert(id, input);
+    }
 }
