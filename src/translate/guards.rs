@@ -189,6 +189,12 @@ impl Guarded {
     }
 }
 
+/// The refusal of a history that is not to be repaired.
+pub(super) fn unpaired(error: Error, warnings: &mut Warnings) -> Error {
+    warnings.acted("pairing");
+    error.with_should_retry(false)
+}
+
 /// The same request would fail in the same way: no client should send it again.
 fn deterministic(what: &str) -> Error {
     Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)

@@ -72,7 +72,7 @@ pub(super) fn translate(
         rules::check_strictly(&request)?;
     }
     if config.settings.strict || pairing == Pairing::Reject {
-        pairs::check(&request.messages)?;
+        pairs::check(&request.messages).map_err(|error| guards::unpaired(error, warnings))?;
     }
     let messages = std::mem::take(&mut request.messages);
     let only_system = messages.iter().all(|message| message.role == Role::System);

@@ -9,7 +9,7 @@ use crate::config::{Config, Pairing};
 use crate::conversation::{Item, MOVED, Turn, Turns, pairs};
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str, Writer};
-use crate::translate::signature;
+use crate::translate::{guards, signature};
 use crate::warning::Warnings;
 
 /// Where blocks stand in the body, rising, and the messages that they are of.
@@ -190,7 +190,7 @@ impl<'a> History<'a> {
     ) -> Result<Option<String>, Error> {
         let fit = pairs::check(&self.messages());
         if config.settings.strict || pairing == Pairing::Reject {
-            fit?;
+            fit.map_err(|error| guards::unpaired(error, warnings))?;
         } else if pairing == Pairing::Repair && fit.is_err() {
             let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
