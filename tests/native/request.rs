@@ -82,6 +82,22 @@ fn headers_are_those_of_the_api() {
 }
 
 #[test]
+fn the_workspace_and_the_profile_go_with_the_key_that_they_belong_to() {
+    let body = body_of(&json!([{"role": "user", "content": "x"}]));
+    let extra = [("anthropic-workspace-id", "wrkspc_1"), ("anthropic-user-profile-id", "uprof_1")];
+    let own = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"anthropic","key":{"secret":"k"}}}}"#;
+    for (config, goes) in [(config(), true), (drive::config(own), false)] {
+        let Ok((_, request)) = drive::request(&config, "/v1/messages", &extra, body.as_bytes())
+        else {
+            panic!("it is refused")
+        };
+        for (name, value) in extra {
+            assert_eq!(header(&request.headers, name), goes.then_some(value), "{name}");
+        }
+    }
+}
+
+#[test]
 fn where_a_late_result_came_the_user_still_has_the_last_word() {
     let mut history = json!([
         {"role": "user", "content": "go"},
