@@ -583,6 +583,29 @@ fn a_whole_answer_that_is_complete_counts_however_its_connection_ends() {
     }
 }
 
+#[test]
+fn an_event_that_is_cut_off_is_an_answer_that_is_cut_off() {
+    let whole = r#"data: {"choices":[{"delta":{"content":"Hi"}}]}"#;
+    let ended = "Upstream stream ended before completion.";
+    for (last, said) in [
+        (r#"data: {"choices":[{"delta":{"conte"#, ended),
+        (r#"{"choices":[{"delta":{"content":"a}"#, ended),
+        ("data: {\"choices\":[\n", ended),
+        // Not what is complete, and no less wrong.
+        ("data: {\"choices\":[{\n\n", "Upstream sent an invalid response"),
+    ] {
+        let body = format!("{whole}\n\n{last}");
+        for (end, stream) in
+            [End::Complete, End::Aborted].into_iter().flat_map(|end| [(end, true), (end, false)])
+        {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+            let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], end);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(text.contains(said), "{last} {stream}: {text}");
+        }
+    }
+}
+
 /// What an exchange gives whose upstream falls silent after `pieces`, which come every two seconds, and when.
 fn silent_after(status: u16, pieces: &[&str], config: &str) -> (Head, String, u64) {
     let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));

@@ -147,6 +147,17 @@ fn an_answer_that_broke_off_is_an_error() {
 }
 
 #[test]
+fn an_answer_that_broke_off_inside_an_event_is_the_same_error() {
+    let said = sse(&[start(), open_text(0), text(0, "Hello")]);
+    for end in [End::Complete, End::Aborted] {
+        let cut = &said.as_bytes()[..said.find("Hello").unwrap() + 2];
+        let answer = answered(&config(), true, (200, "text/event-stream"), [cut], end);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("Upstream stream ended before completion."), "{text}");
+    }
+}
+
+#[test]
 fn indices_are_counted_anew() {
     let number = |index: Option<u64>, mut event: Value| {
         match index {
