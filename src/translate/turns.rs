@@ -89,6 +89,8 @@ enum Refused {
     Side(&'static str),
     /// Its type is not known.
     Tag(String),
+    /// It is a thinking block with another text than the model's.
+    Modified,
     /// It needs something that only Anthropic has.
     Unsupported,
     /// Strict mode.
@@ -112,6 +114,10 @@ impl Refused {
             Self::Tag(tag) => Error::invalid(format!(
                 "{path}: Input tag '{tag}' found using 'type' does not match any of the expected \
                  tags: 'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'"
+            )),
+            Self::Modified => Error::invalid(format!(
+                "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message \
+                 cannot be modified. These blocks must remain as they were in the original response."
             )),
             Self::Unsupported => {
                 Error::unsupported(&format!("messages[{message}].content[{block}]"))
@@ -181,7 +187,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Thinking { thinking, signature } => {
                 let (profile, marks) = (self.profile, self.marks);
                 let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
-                if let Some(block) = block {
+                if let Some(block) = block.map_err(|thinking::Modified| Refused::Modified)? {
                     self.turns.block(block);
                 }
             }

@@ -275,6 +275,12 @@ fn reasoning_that_the_client_changed_is_dropped() {
     let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
     assert_eq!(warned(json!({"messages": history})), "thinking_modified");
+    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
+    let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
+    assert_eq!(
+        refused_strictly(json!({"messages": history})),
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."
+    );
     // Without its text goes what the upstream signed or encrypted.
     for mut signed in [signature(Field::Marked, "a\n"), signature(Field::Reasoning, "a\n")] {
         signed.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
