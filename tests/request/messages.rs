@@ -109,6 +109,8 @@ fn failures_and_empty_results_can_be_told_apart() {
     };
     assert_eq!(with(json!("boom"), true, json!({})), "Error: boom");
     assert_eq!(with(json!("ERROR: boom"), true, json!({})), "ERROR: boom");
+    let later = json!([text(""), text("error: boom")]);
+    assert_eq!(with(later, true, json!({})), "error: boom");
     assert_eq!(with(json!("boom"), false, json!({})), "boom");
     assert_eq!(with(json!(null), false, json!({})), "");
     assert_eq!(with(json!([]), false, json!({"empty_tool_content": "(no output)"})), "(no output)");
