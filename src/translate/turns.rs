@@ -145,6 +145,14 @@ fn has_image(block: &Block<'_>) -> bool {
     }
 }
 
+/// Whether nothing is said of a server's tool: a turn of nothing else would be an empty message.
+fn is_unreadable(block: &Block<'_>) -> bool {
+    let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
+    let mut said = Vec::new();
+    server_history::push_result(&mut said, content);
+    said.is_empty()
+}
+
 impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, block: Block<'a>) -> Result<(), Refused> {
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
@@ -197,7 +205,7 @@ impl<'a> Reading<'_, '_, 'a> {
                         self.history.activated.add(name.decode());
                     });
                 }
-                if self.profile.server_history == ServerHistory::Text {
+                if self.profile.server_history == ServerHistory::Text && !is_unreadable(&block) {
                     self.turns.block(block);
                 }
             }
