@@ -171,7 +171,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Thinking { .. } => return Err(Refused::Side("thinking")),
             Block::RedactedThinking => return Err(Refused::Side("redacted_thinking")),
             Block::ServerToolUse { .. } => return Err(Refused::Side("server_tool_use")),
-            Block::ServerToolResult { .. } => return Err(Refused::Side("server_tool_result")),
+            Block::ServerToolResult { .. } => return Err(Refused::Side("*_tool_result")),
             Block::Note => {}
             Block::Text(_)
             | Block::Image(_)
