@@ -43,7 +43,7 @@ impl Headers for [Header] {
 const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
 
 /// Those that go as they are to an upstream that speaks Messages. All but the first name an account within an
-/// organisation, and go with the client's own credential alone.
+/// organisation, and go only with the client's own credential.
 const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
@@ -85,8 +85,8 @@ pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Hea
 }
 
 /// The same for an upstream that speaks the Messages API: the credential in the header in which it
-/// came, the version and betas that the client asked for, and with its own credential the account. A secret of the gateway's own goes into
-/// `x-api-key`, unless it begins with `Bearer `.
+/// came, the version and betas that the client asked for, and with its own credential the account. A
+/// secret of the gateway's own goes into `x-api-key`, unless it begins with `Bearer `.
 ///
 /// # Errors
 /// There is no credential to send.
