@@ -6,6 +6,7 @@
 //! |---|---|
 //! | tool results, orphans, summaries, system messages | no |
 //! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
+//! | the same with `<task-notification>`, with which its background agents report | no |
 //! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
 //! | beside tool results: `Tool loaded.` (Claude Code) | no |
 //! | any other text that is not blank | yes |
@@ -18,6 +19,9 @@ use crate::json::Str;
 
 /// What Claude Code says beside the result of a search for tools.
 const TOOL_LOADED: &str = "Tool loaded.";
+
+/// Elements that Claude Code writes by itself, even where there are no results.
+const BY_CLIENT: [&str; 2] = ["system-reminder", "task-notification"];
 
 /// Where the turns begin that follow the last words of a person; the length if there are none.
 #[must_use]
@@ -64,8 +68,8 @@ fn is_by_client(text: Str<'_>, beside_results: bool) -> bool {
     (beside_results && text == TOOL_LOADED) || is_elements(text, beside_results, str::trim_start)
 }
 
-/// Whether there is nothing but elements: `system-reminder`, or any if `any`. Between them there may
-/// be white space.
+/// Whether there is nothing but elements: those of [`BY_CLIENT`], or any if `any`. Between them there
+/// may be white space.
 fn is_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> bool {
     let mut rest = after_space(text);
     while !rest.is_empty() {
@@ -85,13 +89,13 @@ fn after_escaped_space(text: &str) -> &str {
     rest
 }
 
-/// What follows the element at the start of `text`: a `system-reminder`, or any if `any`.
+/// What follows the element at the start of `text`: one of [`BY_CLIENT`], or any if `any`.
 fn after_element(text: &str, any: bool) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     let end =
         inside.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-".contains(letter)));
     let (name, mut rest) = inside.split_at_checked(end?)?;
-    if name.is_empty() || !(any || name == "system-reminder") {
+    if name.is_empty() || !(any || BY_CLIENT.contains(&name)) {
         return None;
     }
     while let Some((_, after)) = rest.split_once('<') {
@@ -156,6 +160,9 @@ mod tests {
             (1, vec![text(" ")], false),
             (0, vec![text(reminder)], false),
             (0, vec![text("<task>do it</task>")], true),
+            (0, vec![text("<task-notification>\n<status>completed</status></task-notification>")], false),
+            (0, vec![text("<task-notification>a</task-notification>"), text(reminder)], false),
+            (0, vec![text("<task-notification>a</task-notification> Go on")], true),
             (0, vec![text("<system-reminder>never closed")], true),
             (0, vec![text("Tool loaded.")], true),
             (1, vec![escaped(r"\n<system-reminder>\na < b\n</system-reminder>\r\n\t")], false),
