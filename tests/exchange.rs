@@ -214,6 +214,21 @@ fn what_only_the_operator_can_mend_is_not_retried() {
 }
 
 #[test]
+fn a_prompt_that_was_filtered_has_no_counts() {
+    let filtered = br#"{"error":{"message":"filtered","code":"content_filter"}}"#;
+    for stream in [false, true] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        let answer = drive::respond(exchange, 400, &[], [&filtered[..]], End::Complete);
+        assert_eq!(answer.head.status, 200);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("\"refusal\"") && text.contains("\"input_tokens\":0"), "{text}");
+        // Nobody counted anything: an estimate is none of the upstream's tokens.
+        let counts = &answer.report.answer;
+        assert_eq!((counts.input_tokens, counts.output_tokens), (0, 0));
+    }
+}
+
+#[test]
 fn a_broken_connection_becomes_an_error_event_that_closes_nothing() {
     let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let piece = concat!(r#"data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}"#, "\n\n");

@@ -4,6 +4,7 @@ use super::{
     End, Exchange, Head, HeadState, JSON, ResponseHead, State, count, unreachable_upstream,
 };
 use crate::Millis;
+use crate::asked::Asked;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
 use crate::stream::watchdog::Ending;
@@ -229,6 +230,8 @@ impl Exchange {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
                     }
                     translate::error::Refusal::ContentFilter => {
+                        // Nobody counted the prompt.
+                        let asked = Box::new(Asked { input_tokens: 0, ..*asked });
                         let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                         answer.write_own("", "refusal", out);
                         self.state = State::Events { answer: Box::new(answer) };
