@@ -5,6 +5,7 @@
 //! | in a user's turn | a person? |
 //! |---|---|
 //! | tool results, orphans, summaries, system messages | no |
+//! | a tool result that says that the user did not want the call (Claude Code) | yes |
 //! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
 //! | the same with `<task-notification>`, with which its background agents report | no |
 //! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
@@ -13,6 +14,7 @@
 //! | images and documents without tool results | yes |
 //! | images and documents beside tool results, which some clients move out of the results | no |
 
+use super::failure::is_refused;
 use super::{Item, Turn, User, calls};
 use crate::anthropic::Block;
 use crate::json::Str;
@@ -45,11 +47,12 @@ pub fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
 pub(super) fn is_person(user: &User<'_>) -> bool {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
-    user.items.iter().any(|item| match item {
-        Item::Block(Block::Text(text)) => !is_by_client(text.text, beside_results),
-        Item::Block(Block::Image(_) | Block::Document(_)) => !beside_results,
-        _ => false,
-    })
+    user.results.iter().any(is_refused)
+        || user.items.iter().any(|item| match item {
+            Item::Block(Block::Text(text)) => !is_by_client(text.text, beside_results),
+            Item::Block(Block::Image(_) | Block::Document(_)) => !beside_results,
+            _ => false,
+        })
 }
 
 /// Whether a client wrote the text by itself.
@@ -160,7 +163,11 @@ mod tests {
             (1, vec![text(" ")], false),
             (0, vec![text(reminder)], false),
             (0, vec![text("<task>do it</task>")], true),
-            (0, vec![text("<task-notification>\n<status>completed</status></task-notification>")], false),
+            (
+                0,
+                vec![text("<task-notification>\n<status>completed</status></task-notification>")],
+                false,
+            ),
             (0, vec![text("<task-notification>a</task-notification>"), text(reminder)], false),
             (0, vec![text("<task-notification>a</task-notification> Go on")], true),
             (0, vec![text("<system-reminder>never closed")], true),
