@@ -133,6 +133,25 @@ fn an_upstream_that_speaks_messages_is_asked_as_the_client_asked() {
 }
 
 #[test]
+fn results_are_new_where_they_are_to_be_answered() {
+    let config = config(json!({"profile": "vllm"}));
+    let mut body: Value = serde_json::from_slice(&body()).unwrap();
+    body["max_tokens"] = json!(9);
+    let shape = |path, body: &Value| {
+        let sent = drive::request(&config, path, &[], body.to_string().as_bytes());
+        let shape = sent.unwrap_or_else(|answer| panic!("{answer:?}")).0.report().asked;
+        (shape.tool_results, shape.new_results)
+    };
+    assert_eq!(shape("/v1/messages", &body), (1, 1));
+    // The same result comes with the request that is counted.
+    assert_eq!(shape(PATH, &body), (1, 0));
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": "It rains."}));
+    messages.push(json!({"role": "user", "content": "And tomorrow?"}));
+    assert_eq!(shape("/v1/messages", &body), (1, 0));
+}
+
+#[test]
 fn the_upstreams_number_is_the_answer_in_any_pieces() {
     let config = config(json!({"profile": "vllm"}));
     let text = r#"{"count": 42, "max_model_len": 8192, "tokens": [1, 2], "token_strs": null}"#;
