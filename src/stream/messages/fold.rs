@@ -10,9 +10,8 @@ pub(super) struct Fold {
     /// The message of `message_start`.
     head: String,
     blocks: Vec<Block>,
-    /// `delta` and `usage` of `message_delta`.
-    delta: String,
-    usage: String,
+    /// `message_delta`
+    ending: String,
     /// Bytes of all these texts.
     bytes: usize,
 }
@@ -29,7 +28,12 @@ struct Block {
     input: String,
     /// JSON objects with commas between them.
     citations: String,
+    /// `compaction_delta`: there is one, with all of it.
+    compaction: String,
 }
+
+/// Members of a message that `message_delta` has beside its `delta`.
+const OF_ENDING: [&str; 2] = ["context_management", "input_transformations"];
 
 impl Fold {
     pub(super) fn held_bytes(&self) -> usize {
@@ -50,35 +54,33 @@ impl Fold {
                     block.take(delta);
                 }
             }
-            "message_delta" => {
-                self.delta = own("delta");
-                self.usage = own("usage");
-            }
+            "message_delta" => data.clone_into(&mut self.ending),
             _ => {}
         }
     }
 
     /// The message that the events add up to.
     pub(super) fn write(&self, warnings: &mut Warnings, out: &mut Vec<u8>) {
-        let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
+        let of_ending = |name| member(&self.ending, name).unwrap_or("{}");
+        let (delta, counts) = (of_ending("delta"), of_ending("usage"));
+        let cut_off = text(delta, "stop_reason").is_some_and(|word| word == "max_tokens");
+        let is_later =
+            |key: &str| has(delta, key) || OF_ENDING.contains(&key) && has(&self.ending, key);
         let mut json = Writer::new(out);
         json.begin_object();
-        copy(&self.head, &mut json, |key| {
-            key != "content" && key != "usage" && !has(&self.delta, key)
-        });
+        copy(&self.head, &mut json, |key| key != "content" && key != "usage" && !is_later(key));
         json.key("content").begin_array();
         for block in &self.blocks {
             block.write(cut_off, warnings, &mut json);
         }
         json.end_array();
-        copy(&self.delta, &mut json, |_| true);
+        copy(delta, &mut json, |_| true);
+        copy(&self.ending, &mut json, |key| OF_ENDING.contains(&key));
         json.key("usage").begin_object();
-        if let Some(first) = member(&self.head, "usage") {
-            // Counts of the end are totals; what they leave open stays as it was at the start.
-            copy(first, &mut json, |key| member(&self.usage, key).is_none());
-        }
         let first = member(&self.head, "usage").unwrap_or_default();
-        copy(&self.usage, &mut json, |key| member(&self.usage, key).is_some() || !has(first, key));
+        // Counts of the end are totals; what they leave open stays as it was at the start.
+        copy(first, &mut json, |key| member(counts, key).is_none());
+        copy(counts, &mut json, |key| member(counts, key).is_some() || !has(first, key));
         json.end_object().end_object();
     }
 }
@@ -94,6 +96,8 @@ impl Block {
         } else if let Some(citation) = member(delta, "citation") {
             self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
             self.citations.push_str(citation);
+        } else if text(delta, "type").is_some_and(|kind| kind == "compaction_delta") {
+            delta.clone_into(&mut self.compaction);
         }
     }
 
@@ -112,10 +116,12 @@ impl Block {
             "signature" => !self.signature.is_empty(),
             "input" => !self.input.is_empty(),
             "citations" => !self.citations.is_empty(),
-            _ => false,
+            "type" => false,
+            _ => has(&self.compaction, key),
         };
         json.begin_object();
         copy(&self.start, json, |key| !replaced(key));
+        copy(&self.compaction, json, |key| key != "type");
         for (key, raw) in [(field, &self.text), ("signature", &self.signature)] {
             if !raw.is_empty() {
                 let quoted = format!("\"{raw}\"");
