@@ -260,3 +260,20 @@ fn guards_say_what_becomes_of_a_history_that_does_not_fit() {
     };
     assert_eq!(exchange.report().guards, ["pairing"]);
 }
+
+#[test]
+fn a_result_in_a_thread_is_the_answer_to_a_call_that_the_server_keeps() {
+    let thread = json!({"type": "continue", "previous_message_id": "msg_1"});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "42"});
+    let mut body = json!({"model": "m", "max_tokens": 9, "thread": thread,
+        "messages": [{"role": "user", "content": [result]}]});
+    let settings = ["", r#","strict":true"#, r#","guards":{"pairing":"reject"}"#];
+    for config in settings.map(|settings| config_with(None, settings)) {
+        let text = body.to_string();
+        assert_eq!(sent(&config, &text).body, text.as_bytes());
+    }
+    // Without a thread, the call is lost.
+    body["thread"] = Value::Null;
+    let found = String::from_utf8(sent(&config(), &body.to_string()).body).unwrap();
+    assert!(found.contains("[Tool result without a call: 42]"), "{found}");
+}

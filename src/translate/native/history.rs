@@ -5,7 +5,7 @@
 //! written as these, any other one block by block.
 
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
-use crate::config::{Config, Pairing};
+use crate::config::Pairing;
 use crate::conversation::{Item, MOVED, Turn, Turns, pairs};
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str, Writer};
@@ -183,15 +183,17 @@ impl<'a> History<'a> {
     /// The text of all messages, where it differs from what the client wrote.
     pub(super) fn repair(
         &self,
-        config: &Config,
         pairing: Pairing,
         warnings: &mut Warnings,
         repaired: &mut bool,
     ) -> Result<Option<String>, Error> {
-        let fit = pairs::check(&self.messages());
-        if config.settings.strict || pairing == Pairing::Reject {
+        let fit = match pairing {
+            Pairing::Off => Ok(()),
+            Pairing::Repair | Pairing::Reject => pairs::check(&self.messages()),
+        };
+        if pairing == Pairing::Reject {
             fit.map_err(|error| guards::unpaired(error, warnings))?;
-        } else if pairing == Pairing::Repair && fit.is_err() {
+        } else if fit.is_err() {
             let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
             let written = self.write_turns(&turns);

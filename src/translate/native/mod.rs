@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use super::{count, effort, surrogates};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
-use crate::config::{Config, Protocol, Upstream};
+use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::conversation::rules;
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
@@ -69,6 +69,12 @@ pub(super) fn translate<'c>(
         let Member { start, end, .. } = envelope.model;
         edits.push((start, end, quoted(&outgoing)));
     }
+    let pairing = match guards.pairing {
+        // The calls of its results may be in the server's part.
+        _ if envelope.thread => Pairing::Off,
+        _ if config.settings.strict => Pairing::Reject,
+        pairing => pairing,
+    };
     let mut ids_used = NameSet::default();
     let mut repaired = false;
     if let Some(Member { text, start, end }) = envelope.messages
@@ -77,7 +83,7 @@ pub(super) fn translate<'c>(
         for id in history.ids() {
             ids_used.add(id.decode().into_owned());
         }
-        let written = history.repair(config, guards.pairing, warnings, &mut repaired)?;
+        let written = history.repair(pairing, warnings, &mut repaired)?;
         if let Some(messages) = written {
             edits.push((start, end, messages));
         }
@@ -162,12 +168,14 @@ struct Envelope<'a> {
     model: Member<Str<'a>>,
     messages: Option<Member<&'a str>>,
     stream: bool,
+    /// The server keeps the conversation, and the request has only what is new in it.
+    thread: bool,
 }
 
 impl<'a> Envelope<'a> {
     fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
         let mut reader = Reader::new(body, depth_max);
-        let (mut model, mut messages, mut stream) = (None, None, false);
+        let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             reader.kind()?;
@@ -182,6 +190,7 @@ impl<'a> Envelope<'a> {
                     messages = Some(Member { text, start, end: reader.offset() });
                 }
                 "stream" => stream = reader.skip()? == "true",
+                "thread" => thread = reader.skip()? != "null",
                 _ => {
                     reader.skip()?;
                 }
@@ -189,7 +198,7 @@ impl<'a> Envelope<'a> {
         }
         reader.end()?;
         let model = model.ok_or_else(|| json::Error::value("Field required"))?;
-        Ok(Self { model, messages, stream })
+        Ok(Self { model, messages, stream, thread })
     }
 }
 
