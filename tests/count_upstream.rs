@@ -152,6 +152,41 @@ fn results_are_new_where_they_are_to_be_answered() {
 }
 
 #[test]
+fn what_an_upstream_that_speaks_messages_takes_is_counted_too() {
+    let plain: Value = serde_json::from_slice(&body()).unwrap();
+    let thread = json!({"type": "continue", "previous_message_id": "msg_1"});
+    for (name, value) in [
+        ("mcp_servers", json!([{"type": "url", "url": "https://x", "name": "x"}])),
+        ("compaction", json!({"type": "summarize"})),
+        ("billing_policy", json!({"bill_to": "user_profile"})),
+        ("inference_geo", json!("eu")),
+        ("container", json!("c_1")),
+        ("stop_sequences", json!([" "])),
+        ("thread", thread),
+        ("tool_choice", json!({"type": "newer"})),
+    ] {
+        let mut body = plain.clone();
+        body[name] = value;
+        let body = body.to_string();
+        let upstream = json!({"protocol": "anthropic"});
+        let (_, request) = asked(&config(upstream.clone()), body.as_bytes());
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        assert!(sent.get(name).is_some(), "{sent}");
+        let document = json!({"upstreams": {"u": upstream}}).to_string();
+        let Err(answer) = drive::request(&drive::config(&document), PATH, &[], body.as_bytes())
+        else {
+            panic!("asked");
+        };
+        assert!(tokens(&answer) >= estimate(), "{name}");
+    }
+    for bad in [&b"{"[..], b"{\"model\":\"m\"}"] {
+        let config = config(json!({"protocol": "anthropic"}));
+        let Err(answer) = drive::request(&config, PATH, &[], bad) else { panic!("asked") };
+        assert_eq!(answer.head.status, 400);
+    }
+}
+
+#[test]
 fn the_upstreams_number_is_the_answer_in_any_pieces() {
     let config = config(json!({"profile": "vllm"}));
     let text = r#"{"count": 42, "max_model_len": 8192, "tokens": [1, 2], "token_strs": null}"#;
