@@ -98,6 +98,9 @@ fn a_tool_that_goes_on_failing_is_withheld() {
         (&found["tools"], &found["tool_choice"]),
         (&body["tools"], &json!({"type": "none"}))
     );
+    body["tool_choice"]["disable_parallel_tool_use"] = json!(true);
+    let one = json!({"type": "auto", "disable_parallel_tool_use": true});
+    assert_eq!(up(&config(), &body)["tool_choice"], one);
     let refuse = guards(r#"{"breaker":{"action":"error"}}"#);
     let answer = drive::request(&refuse, "/v1/messages", &[], body.to_string().as_bytes());
     let Err(answer) = answer else { panic!("it is sent") };

@@ -23,6 +23,7 @@ use crate::words;
 
 const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
+const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
 /// What the guards decided.
 #[derive(Debug, Default)]
@@ -119,7 +120,9 @@ impl Verdict {
         match choice {
             Some(choice) if none => edits.push(replaced(body, choice, NONE.to_owned())),
             Some(choice) if withheld(choice) => {
-                edits.push(replaced(body, choice, AUTO.to_owned()));
+                let one = json::member(choice, "disable_parallel_tool_use") == Some("true");
+                let auto = if one { AUTO_ONE } else { AUTO };
+                edits.push(replaced(body, choice, auto.to_owned()));
             }
             None if none => {
                 let end = body.trim_end().len().saturating_sub(1);
