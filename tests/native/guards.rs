@@ -173,3 +173,74 @@ fn a_note_names_no_more_required_fields_than_a_model_can_use() {
     assert!(note.contains("field_0, field_1") && note.contains('…'), "{note}");
     assert!(note.len() < 2000, "{} bytes", note.len());
 }
+
+/// Bodies with what only this API has, or with what is newer than Creole.
+fn of_this_api(body: &Value) -> Vec<Value> {
+    let with_tool = |tool: Value| {
+        let mut body = body.clone();
+        body["tools"].as_array_mut().unwrap().push(tool);
+        body
+    };
+    let with_block = |block: Value| {
+        let mut body = body.clone();
+        let said = json!([block, {"type": "text", "text": "Do it"}]);
+        body["messages"][0]["content"] = said;
+        body
+    };
+    let mut server = body.clone();
+    server["tools"] = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    let mut mcp = body.clone();
+    mcp["tools"] = json!([{"type": "mcp_toolset", "mcp_server_name": "m"}]);
+    let tools = (0..200).map(|at| json!({"name": format!("t{at}"), "input_schema": {}}));
+    let mut many = body.clone();
+    many["tools"].as_array_mut().unwrap().extend(tools);
+    vec![
+        with_tool(json!({"type": "mcp_toolset", "mcp_server_name": "m"})),
+        with_tool(json!({"type": "newer_20270101"})),
+        with_tool(json!({"type": "newer_20270101", "name": "newer"})),
+        with_block(json!({"type": "container_upload", "file_id": "file_1"})),
+        with_block(json!({"type": "newer"})),
+        server,
+        mcp,
+        many,
+    ]
+}
+
+#[test]
+fn guards_act_whatever_else_is_in_the_request() {
+    let document = json!({"upstreams": {"a": {"protocol": "anthropic", "profile": "openai",
+        "guards": {"tool_turns_max": 2, "tool_turns_action": "error"}}}, "log": "off"});
+    let limited = drive::config(&document.to_string());
+    for body in of_this_api(&shell(3)) {
+        let told = last_content(&up(&config(), &body)).to_string();
+        assert!(told.contains("3 times consecutively"), "{body}");
+        let sent = drive::request(&limited, "/v1/messages", &[], body.to_string().as_bytes());
+        let Err(answer) = sent else { panic!("it is sent: {body}") };
+        assert_eq!(answer.report.guards, ["tool_turns"], "{body}");
+    }
+}
+
+#[test]
+fn a_tool_whose_schema_is_the_apis_own_is_told_with_what_it_requires() {
+    let mut body = shell(3);
+    body["tools"] = json!([{"type": "memory_20250818", "name": "shell"},
+        {"type": "mcp_toolset", "mcp_server_name": "m"}]);
+    let body = body.to_string().replace("\"shell\"", "\"memory\"");
+    let told = last_content(&up(&config(), &serde_json::from_str(&body).unwrap())).to_string();
+    assert!(told.contains("The required fields are: command."), "{told}");
+}
+
+#[test]
+fn a_request_that_guards_cannot_read_says_so() {
+    let mut body = shell(3);
+    let image = json!({"type": "image", "source": {"type": "newer"}});
+    body["messages"][0]["content"] = json!([image]);
+    let warns = |config: &Arc<Config>| {
+        let sent = drive::request(config, "/v1/messages", &[], body.to_string().as_bytes());
+        let Ok((exchange, request)) = sent else { panic!("it is refused") };
+        assert_eq!(request.body, body.to_string().as_bytes());
+        exchange.report().warnings.iter().any(|it| it.code == "guards_skipped")
+    };
+    assert!(warns(&config()));
+    assert!(!warns(&guards(r#"{"breaker":{"failures_max":0,"withhold_after":0}}"#)));
+}

@@ -3,20 +3,23 @@
 //! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
 //! is put into its text: a word of warning is one more text in its result, a tool that is withheld
 //! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
-//! the tools of the calls in the history. A request whose tools cannot be read is left alone.
+//! the tools of the calls in the history. Of that, a guard needs calls, results, words and the names of
+//! tools; all else is passed over here, since this API has more than Creole translates. A request that
+//! cannot even be read so far is left alone, and says so.
 
 use super::edited;
-use crate::anthropic::Request;
+use crate::anthropic::tool::{ToolChange, ToolDefinition};
+use crate::anthropic::{Block, Request};
 use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
 use crate::json::{self, Error as JsonError, Kind, Reader, Str};
-use crate::names::Names;
+use crate::names::{NameSet, Names};
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
 use crate::translate::thinking::Marks;
-use crate::translate::tools::ToolSet;
+use crate::translate::tools::{self, ToolSet};
 use crate::translate::turns::History;
 use crate::warning::Warnings;
 use crate::words;
@@ -47,25 +50,24 @@ impl Verdict {
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let mut unsaid = Warnings::new(false);
-        let messages = std::mem::take(&mut request.messages);
+        let mut messages = std::mem::take(&mut request.messages);
+        for message in &mut messages {
+            let of_others =
+                |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
+            message.content.retain(|block| !of_others(block));
+        }
         let Ok(mut history) = History::new(messages, profile, &Marks::default(), &mut unsaid)
         else {
-            return Ok(Self::default());
+            return Ok(Self::skipped(settings, warnings));
         };
         if settings.pairing == Pairing::Repair {
             history.turns = pairs::repair(history.turns, &mut unsaid);
         }
         pairs::order(&mut history.turns);
-        let tools = ToolSet::new(
-            request.tools,
-            history.changes,
-            &history.activated,
-            request.tool_choice,
-            !history.ids.is_empty(),
-            profile,
-            &mut unsaid,
-        );
-        let Ok(mut tools) = tools else { return Ok(Self::default()) };
+        let tools = plain(request.tools, history.changes);
+        let (none, profile) = (NameSet::default(), Profile::default());
+        let tools = ToolSet::new(tools, Vec::new(), &none, None, true, &profile, &mut unsaid);
+        let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
         let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
         let id = |turn: usize, result: usize| match history.turns.get(turn) {
             Some(Turn::User(user)) => Some(user.results.get(result)?.id.decode().into_owned()),
@@ -78,6 +80,14 @@ impl Verdict {
             withheld: guarded.withheld,
             end: guarded.end,
         })
+    }
+
+    /// Nothing is decided, because the request cannot be read.
+    pub(super) fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
+        if settings.breaker.failures_max > 0 || settings.tool_turns_max > 0 {
+            warnings.add("guards_skipped");
+        }
+        Self::default()
     }
 
     /// The body as it goes up.
@@ -188,6 +198,32 @@ impl Verdict {
         }
         Ok(())
     }
+}
+
+/// The tools by what guards know them by, whatever else they are: a name, or a type, and a schema.
+fn plain<'a>(
+    definitions: Vec<ToolDefinition<'a>>,
+    changes: Vec<ToolChange<'a>>,
+) -> Vec<ToolDefinition<'a>> {
+    let added = changes.into_iter().filter_map(|change| match change {
+        ToolChange::Define(definition) => Some(definition),
+        ToolChange::Add(_) | ToolChange::Remove(_) => None,
+    });
+    let mut known = NameSet::default();
+    let mut plain = Vec::new();
+    for mut definition in definitions.into_iter().chain(added) {
+        let name = definition.name.take().unwrap_or_else(|| definition.tool_type.clone());
+        if !known.add(name.clone()) {
+            continue;
+        }
+        let (name, input_schema) = (Some(name), definition.input_schema);
+        let mut tool = ToolDefinition { name, input_schema, ..ToolDefinition::default() };
+        if tools::is_of_client(&definition.tool_type) {
+            tool.tool_type = definition.tool_type;
+        }
+        plain.push(tool);
+    }
+    plain
 }
 
 /// A result with one more text.

@@ -115,12 +115,13 @@ pub(super) fn translate<'c>(
         } else {
             Request::read(&body_up, depth_max, true, &mut Warnings::new(false)).ok()
         };
-        if let Some(request) = as_sent {
-            let verdict = Verdict::new(request, guards, &upstream.profile, warnings)?;
-            body_up = verdict.apply(body_up, depth_max);
-            asked.withheld = verdict.withheld;
-            end = verdict.end;
-        }
+        let verdict = match as_sent {
+            Some(request) => Verdict::new(request, guards, &upstream.profile, warnings)?,
+            None => Verdict::skipped(guards, warnings),
+        };
+        body_up = verdict.apply(body_up, depth_max);
+        asked.withheld = verdict.withheld;
+        end = verdict.end;
     }
     let body = body_up.into_bytes();
     Ok(Some(Native { upstream, body, asked: Box::new(asked), repaired, end }))

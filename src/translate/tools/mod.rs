@@ -276,6 +276,12 @@ impl<'a> ToolSet<'a> {
     }
 }
 
+/// Whether the client runs tools of this type, whose schema is the API's own.
+#[must_use]
+pub fn is_of_client(tool_type: &str) -> bool {
+    matches!(typed::Kind::of(tool_type, false), Some((typed::Kind::Client(_), _)))
+}
+
 /// A server tool is left out. That is an error if the client would then wait for it in vain.
 fn leave_out(server: &Server<'_>, needed: bool, warnings: &mut Warnings) -> Result<(), Error> {
     let path = &server.definition.path;
