@@ -30,6 +30,8 @@ pub(super) struct Guarded {
     pub(super) withheld: Withheld,
     /// The client's names of the tools that are withheld, unless all are.
     pub(super) names: Vec<String>,
+    /// One of them is no tool that is offered by its name alone: it is a member of a toolset, or made up.
+    pub(super) unoffered: bool,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
 }
@@ -152,6 +154,7 @@ impl Guarded {
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
         for stuck in verdict.stuck.iter().filter(is_open) {
             let toolset = stuck.toolset.as_deref();
+            self.unoffered |= toolset.is_some();
             let offered = tools.withhold(&stuck.name, toolset);
             let was_offered = offered.is_some();
             let names = match offered {
@@ -160,10 +163,11 @@ impl Guarded {
                 None if self.withholds(&stuck.name) => continue,
                 // There is no such tool, and the model calls it all the same, by the name that it made up or
                 // by the one that it finds in the history.
-                None => vec![
-                    tools.outgoing_name(&stuck.name, toolset).into_owned(),
-                    stuck.name.clone().into_owned(),
-                ],
+                None => {
+                    self.unoffered = true;
+                    let outgoing = tools.outgoing_name(&stuck.name, toolset).into_owned();
+                    vec![outgoing, stuck.name.clone().into_owned()]
+                }
             };
             match breaker.action {
                 BreakerAction::Error => {

@@ -244,3 +244,53 @@ fn a_request_that_guards_cannot_read_says_so() {
     assert!(warns(&config()));
     assert!(!warns(&guards(r#"{"breaker":{"failures_max":0,"withhold_after":0}}"#)));
 }
+
+#[test]
+fn a_withheld_tool_that_the_conversation_refers_to_stays_and_nothing_is_chosen() {
+    let base = failing(6, &["shell", "look"], |_| json!("command is missing"));
+    let reference = json!({"type": "tool_reference", "name": "shell"});
+    let with_system = |change: Value| {
+        let mut body = base.clone();
+        let system = json!({"role": "system", "content": [change]});
+        body["messages"].as_array_mut().unwrap().insert(1, system);
+        body
+    };
+    let mut found = base.clone();
+    let call = json!({"type": "tool_use", "id": "toolu_s", "name": "look", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_s",
+        "content": [{"type": "tool_reference", "tool_name": "shell"}]});
+    let messages = found["messages"].as_array_mut().unwrap();
+    messages.insert(1, json!({"role": "assistant", "content": [call]}));
+    messages.insert(2, json!({"role": "user", "content": [result]}));
+    let mut inline = with_system(json!({"type": "tool_addition", "tool":
+        {"type": "tool_definition", "definition": base["tools"][0]}}));
+    inline["tools"].as_array_mut().unwrap().remove(0);
+    // A name that the model made up.
+    let mut unknown = base.clone();
+    unknown["tools"].as_array_mut().unwrap().remove(0);
+    // A member of a toolset, and another tool of the same name.
+    let mut member = base.clone();
+    member["tools"].as_array_mut().unwrap().push(json!({"type": "browser_toolset_20260801"}));
+    for message in member["messages"].as_array_mut().unwrap() {
+        for block in message["content"].as_array_mut().into_iter().flatten() {
+            if block["type"] == "tool_use" {
+                block["toolset_name"] = json!("browser");
+            }
+        }
+    }
+    for body in [
+        found,
+        with_system(json!({"type": "tool_addition", "tool": reference})),
+        with_system(json!({"type": "tool_removal", "tool": reference})),
+        inline,
+        unknown,
+        member,
+    ] {
+        let up = up(&config(), &body);
+        assert_eq!(up["tools"], body["tools"], "{body}");
+        assert_eq!(up["tool_choice"], json!({"type": "none"}), "{body}");
+    }
+    let mut without = base;
+    without.as_object_mut().unwrap().remove("tools");
+    assert!(up(&config(), &without).get("tool_choice").is_none());
+}

@@ -3,12 +3,13 @@
 //! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
 //! is put into its text: a word of warning is one more text in its result, a tool that is withheld
 //! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
-//! the tools of the calls in the history. Of that, a guard needs calls, results, words and the names of
-//! tools; all else is passed over here, since this API has more than Creole translates. A request that
-//! cannot even be read so far is left alone, and says so.
+//! the tools of the calls in the history. So does one whose tool cannot leave.
+//!
+//! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
+//! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
 
 use super::edited;
-use crate::anthropic::tool::{ToolChange, ToolDefinition};
+use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::anthropic::{Block, Request};
 use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
@@ -35,6 +36,8 @@ pub(super) struct Verdict {
     notes: Vec<(String, String)>,
     /// The client's names of the tools that are withheld.
     names: Vec<String>,
+    /// One of them cannot leave `tools`, so that none does.
+    stays: bool,
     pub(super) withheld: Withheld,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
@@ -64,7 +67,8 @@ impl Verdict {
             history.turns = pairs::repair(history.turns, &mut unsaid);
         }
         pairs::order(&mut history.turns);
-        let tools = plain(request.tools, history.changes);
+        let mut referred = history.activated;
+        let tools = plain(request.tools, history.changes, &mut referred);
         let (none, profile) = (NameSet::default(), Profile::default());
         let tools = ToolSet::new(tools, Vec::new(), &none, None, true, &profile, &mut unsaid);
         let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
@@ -74,7 +78,9 @@ impl Verdict {
             _ => None,
         };
         let noted = guarded.notes.into_iter();
+        let is_referred = |name: &String| referred.contains(name.as_str());
         Ok(Self {
+            stays: guarded.unoffered || guarded.names.iter().any(is_referred),
             notes: noted.filter_map(|(turn, at, text)| Some((id(turn, at)?, text))).collect(),
             names: guarded.names,
             withheld: guarded.withheld,
@@ -114,8 +120,9 @@ impl Verdict {
                 _ => {}
             }
         }
-        let mut none = self.withheld == Withheld::All;
-        if let (Some(tools), Withheld::Some(_)) = (tools, &self.withheld) {
+        // Without tools there is nothing to choose from.
+        let mut none = self.withheld == Withheld::All || self.stays && tools.is_some();
+        if let (Some(tools), Withheld::Some(_), false) = (tools, &self.withheld, none) {
             let kept = self.kept(tools, depth_max)?;
             // A request with calls must have tools.
             none = kept.is_empty();
@@ -200,18 +207,32 @@ impl Verdict {
     }
 }
 
-/// The tools by what guards know them by, whatever else they are: a name, or a type, and a schema.
+/// The tools by what guards know them by, whatever else they are: a name, or a type, and a schema. Those that
+/// the conversation changes are added to `referred`: the API refuses references to what is not in `tools`,
+/// and an added definition is not there.
 fn plain<'a>(
-    definitions: Vec<ToolDefinition<'a>>,
+    mut definitions: Vec<ToolDefinition<'a>>,
     changes: Vec<ToolChange<'a>>,
+    referred: &mut NameSet<'a>,
 ) -> Vec<ToolDefinition<'a>> {
-    let added = changes.into_iter().filter_map(|change| match change {
-        ToolChange::Define(definition) => Some(definition),
-        ToolChange::Add(_) | ToolChange::Remove(_) => None,
-    });
+    for change in changes {
+        let name = match change {
+            ToolChange::Define(definition) => {
+                let name = definition.name.clone();
+                definitions.push(definition);
+                name
+            }
+            ToolChange::Add(Reference { target: Target::Tool(name), .. })
+            | ToolChange::Remove(Reference { target: Target::Tool(name), .. }) => Some(name),
+            ToolChange::Add(_) | ToolChange::Remove(_) => None,
+        };
+        if let Some(name) = name {
+            referred.add(name);
+        }
+    }
     let mut known = NameSet::default();
     let mut plain = Vec::new();
-    for mut definition in definitions.into_iter().chain(added) {
+    for mut definition in definitions {
         let name = definition.name.take().unwrap_or_else(|| definition.tool_type.clone());
         if !known.add(name.clone()) {
             continue;
