@@ -4,7 +4,6 @@ use super::{
     End, Exchange, Head, HeadState, JSON, ResponseHead, State, count, unreachable_upstream,
 };
 use crate::Millis;
-use crate::asked::Asked;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;
 use crate::stream::watchdog::Ending;
@@ -223,7 +222,7 @@ impl Exchange {
                 cause = Some("unreachable");
                 Err(unreachable_upstream("it closed the connection"))
             }
-            State::Refused { asked, status, body } => {
+            State::Refused { mut asked, status, body } => {
                 cause = Some("upstream_refused");
                 match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
@@ -231,7 +230,7 @@ impl Exchange {
                     }
                     translate::error::Refusal::ContentFilter => {
                         // Nobody counted the prompt.
-                        let asked = Box::new(Asked { input_tokens: 0, ..*asked });
+                        asked.input_tokens = 0;
                         let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                         answer.write_own("", "refusal", out);
                         self.state = State::Events { answer: Box::new(answer) };

@@ -112,8 +112,5 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, Kind::NotFound, message));
     }
-    match native::estimate(body, config) {
-        Some(tokens) => Ok(tokens),
-        None => request::estimate(body, config),
-    }
+    request::estimate(body, config)
 }

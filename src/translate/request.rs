@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{ToolSet, meets_strict_subset, write_output_schema};
 use super::turns::History;
-use super::{Translated, count, lost_inputs, surrogates, thinking};
+use super::{Translated, count, lost_inputs, native, surrogates, thinking, usage};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -183,12 +183,19 @@ pub(super) fn translate(
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
 pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
-    let mut warnings = Warnings::new(config.settings.strict);
-    let request = Request::read(body, config.settings.depth_max, true, &mut warnings)?;
+    // It takes what cannot be served here, and what is too new to be read.
+    let native = native::takes(body, config);
+    let mut warnings = Warnings::new(config.settings.strict && !native);
+    let request = match Request::read(body, config.settings.depth_max, true, &mut warnings) {
+        Err(_) if native => return Ok(usage::tokens_of(body.len() as u64)),
+        read => read?,
+    };
     if request.has_halves {
         return estimate(&surrogates::without_halves(body), config);
     }
-    check(&request, &request.model.decode(), config, &[], &mut warnings)?;
+    if !native {
+        check(&request, &request.model.decode(), config, &[], &mut warnings)?;
+    }
     Ok(count::estimate_carefully(&request))
 }
 

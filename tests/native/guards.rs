@@ -189,11 +189,8 @@ fn of_this_api(body: &Value) -> Vec<Value> {
     };
     let mut server = body.clone();
     server["tools"] = json!([{"type": "web_search_20250305", "name": "web_search"}]);
-    let mut mcp = body.clone();
-    mcp["tools"] = json!([{"type": "mcp_toolset", "mcp_server_name": "m"}]);
-    let tools = (0..200).map(|at| json!({"name": format!("t{at}"), "input_schema": {}}));
-    let mut many = body.clone();
-    many["tools"].as_array_mut().unwrap().extend(tools);
+    let mut toolset = body.clone();
+    toolset["tools"] = json!([{"type": "browser_toolset_20260801"}]);
     vec![
         with_tool(json!({"type": "mcp_toolset", "mcp_server_name": "m"})),
         with_tool(json!({"type": "newer_20270101"})),
@@ -201,16 +198,13 @@ fn of_this_api(body: &Value) -> Vec<Value> {
         with_block(json!({"type": "container_upload", "file_id": "file_1"})),
         with_block(json!({"type": "newer"})),
         server,
-        mcp,
-        many,
+        toolset,
     ]
 }
 
 #[test]
 fn guards_act_whatever_else_is_in_the_request() {
-    let document = json!({"upstreams": {"a": {"protocol": "anthropic", "profile": "openai",
-        "guards": {"tool_turns_max": 2, "tool_turns_action": "error"}}}, "log": "off"});
-    let limited = drive::config(&document.to_string());
+    let limited = guards(r#"{"tool_turns_max":2,"tool_turns_action":"error"}"#);
     for body in of_this_api(&shell(3)) {
         let told = last_content(&up(&config(), &body)).to_string();
         assert!(told.contains("3 times consecutively"), "{body}");

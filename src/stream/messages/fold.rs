@@ -1,6 +1,6 @@
 //! One message out of repaired events, for a client that wants no stream.
 
-use super::member::{copy, elements, has, member, string, text};
+use super::member::{copy, elements, has, member, string, text, with};
 use crate::json::{self, Kind, Reader, Writer};
 use crate::warning::Warnings;
 
@@ -10,8 +10,9 @@ pub(super) struct Fold {
     /// The message of `message_start`.
     head: String,
     blocks: Vec<Block>,
-    /// `message_delta`
-    ending: String,
+    /// `delta` and `usage` of `message_delta`.
+    delta: String,
+    usage: String,
     /// Bytes of all these texts.
     bytes: usize,
 }
@@ -28,12 +29,7 @@ struct Block {
     input: String,
     /// JSON objects with commas between them.
     citations: String,
-    /// `compaction_delta`: there is one, with all of it.
-    compaction: String,
 }
-
-/// Members of a message that `message_delta` has beside its `delta`.
-const OF_ENDING: [&str; 2] = ["context_management", "input_transformations"];
 
 impl Fold {
     pub(super) fn held_bytes(&self) -> usize {
@@ -54,33 +50,39 @@ impl Fold {
                     block.take(delta);
                 }
             }
-            "message_delta" => data.clone_into(&mut self.ending),
+            "message_delta" => {
+                self.delta = own("delta");
+                // Of the message, too, though it stands beside the rest.
+                if let Some(context) = member(data, "context_management") {
+                    self.delta = with(&self.delta, &[("context_management", context)]);
+                }
+                self.usage = own("usage");
+            }
             _ => {}
         }
     }
 
     /// The message that the events add up to.
     pub(super) fn write(&self, warnings: &mut Warnings, out: &mut Vec<u8>) {
-        let of_ending = |name| member(&self.ending, name).unwrap_or("{}");
-        let (delta, counts) = (of_ending("delta"), of_ending("usage"));
-        let cut_off = text(delta, "stop_reason").is_some_and(|word| word == "max_tokens");
-        let is_later =
-            |key: &str| has(delta, key) || OF_ENDING.contains(&key) && has(&self.ending, key);
+        let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
         json.begin_object();
-        copy(&self.head, &mut json, |key| key != "content" && key != "usage" && !is_later(key));
+        copy(&self.head, &mut json, |key| {
+            key != "content" && key != "usage" && !has(&self.delta, key)
+        });
         json.key("content").begin_array();
         for block in &self.blocks {
             block.write(cut_off, warnings, &mut json);
         }
         json.end_array();
-        copy(delta, &mut json, |_| true);
-        copy(&self.ending, &mut json, |key| OF_ENDING.contains(&key));
+        copy(&self.delta, &mut json, |_| true);
         json.key("usage").begin_object();
+        if let Some(first) = member(&self.head, "usage") {
+            // Counts of the end are totals; what they leave open stays as it was at the start.
+            copy(first, &mut json, |key| member(&self.usage, key).is_none());
+        }
         let first = member(&self.head, "usage").unwrap_or_default();
-        // Counts of the end are totals; what they leave open stays as it was at the start.
-        copy(first, &mut json, |key| member(counts, key).is_none());
-        copy(counts, &mut json, |key| member(counts, key).is_some() || !has(first, key));
+        copy(&self.usage, &mut json, |key| member(&self.usage, key).is_some() || !has(first, key));
         json.end_object().end_object();
     }
 }
@@ -97,7 +99,9 @@ impl Block {
             self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
             self.citations.push_str(citation);
         } else if text(delta, "type").is_some_and(|kind| kind == "compaction_delta") {
-            delta.clone_into(&mut self.compaction);
+            // There is one, with all of it.
+            let told = |name| (name, member(delta, name).unwrap_or("null"));
+            self.start = with(&self.start, &[told("content"), told("encrypted_content")]);
         }
     }
 
@@ -116,12 +120,10 @@ impl Block {
             "signature" => !self.signature.is_empty(),
             "input" => !self.input.is_empty(),
             "citations" => !self.citations.is_empty(),
-            "type" => false,
-            _ => has(&self.compaction, key),
+            _ => false,
         };
         json.begin_object();
         copy(&self.start, json, |key| !replaced(key));
-        copy(&self.compaction, json, |key| key != "type");
         for (key, raw) in [(field, &self.text), ("signature", &self.signature)] {
             if !raw.is_empty() {
                 let quoted = format!("\"{raw}\"");

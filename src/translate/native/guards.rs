@@ -8,8 +8,10 @@
 //! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
 //! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
 
+use std::borrow::Cow;
+
 use super::edited;
-use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
+use crate::anthropic::tool::{Target, ToolChange};
 use crate::anthropic::{Block, Request};
 use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
@@ -67,10 +69,36 @@ impl Verdict {
             history.turns = pairs::repair(history.turns, &mut unsaid);
         }
         pairs::order(&mut history.turns);
+        // The API refuses references to what is not in `tools`, and an added definition is not there.
         let mut referred = history.activated;
-        let tools = plain(request.tools, history.changes, &mut referred);
-        let (none, profile) = (NameSet::default(), Profile::default());
-        let tools = ToolSet::new(tools, Vec::new(), &none, None, true, &profile, &mut unsaid);
+        history.changes.retain(|change| {
+            let name = match change {
+                ToolChange::Define(definition) => definition.name.clone(),
+                ToolChange::Add(reference) | ToolChange::Remove(reference) => {
+                    match &reference.target {
+                        Target::Tool(name) => Some(name.clone()),
+                        _ => None,
+                    }
+                }
+            };
+            if let Some(name) = name {
+                referred.add(name);
+            }
+            matches!(change, ToolChange::Define(_))
+        });
+        // Whatever else a tool is, it has a name and perhaps a schema.
+        request.tools.retain_mut(|tool| {
+            tool.defer_loading = false;
+            tool.allowed_callers = None;
+            let of_client = tools::is_of_client(&tool.tool_type);
+            if !of_client {
+                tool.tool_type = Cow::Borrowed("");
+            }
+            of_client || tool.name.is_some()
+        });
+        let none = NameSet::default();
+        let tools =
+            ToolSet::new(request.tools, history.changes, &none, None, true, profile, &mut unsaid);
         let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
         let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
         let id = |turn: usize, result: usize| match history.turns.get(turn) {
@@ -205,46 +233,6 @@ impl Verdict {
         }
         Ok(())
     }
-}
-
-/// The tools by what guards know them by, whatever else they are: a name, or a type, and a schema. Those that
-/// the conversation changes are added to `referred`: the API refuses references to what is not in `tools`,
-/// and an added definition is not there.
-fn plain<'a>(
-    mut definitions: Vec<ToolDefinition<'a>>,
-    changes: Vec<ToolChange<'a>>,
-    referred: &mut NameSet<'a>,
-) -> Vec<ToolDefinition<'a>> {
-    for change in changes {
-        let name = match change {
-            ToolChange::Define(definition) => {
-                let name = definition.name.clone();
-                definitions.push(definition);
-                name
-            }
-            ToolChange::Add(Reference { target: Target::Tool(name), .. })
-            | ToolChange::Remove(Reference { target: Target::Tool(name), .. }) => Some(name),
-            ToolChange::Add(_) | ToolChange::Remove(_) => None,
-        };
-        if let Some(name) = name {
-            referred.add(name);
-        }
-    }
-    let mut known = NameSet::default();
-    let mut plain = Vec::new();
-    for mut definition in definitions {
-        let name = definition.name.take().unwrap_or_else(|| definition.tool_type.clone());
-        if !known.add(name.clone()) {
-            continue;
-        }
-        let (name, input_schema) = (Some(name), definition.input_schema);
-        let mut tool = ToolDefinition { name, input_schema, ..ToolDefinition::default() };
-        if tools::is_of_client(&definition.tool_type) {
-            tool.tool_type = definition.tool_type;
-        }
-        plain.push(tool);
-    }
-    plain
 }
 
 /// A result with one more text.

@@ -127,23 +127,12 @@ pub(super) fn translate<'c>(
     Ok(Some(Native { upstream, body, asked: Box::new(asked), repaired, end }))
 }
 
-/// Estimates the input tokens of a body that goes up as it came: the upstream takes what Creole does not
-/// know. Nothing where [`translate`] gives nothing, and where there are no messages.
-pub(super) fn estimate(body: &str, config: &Config) -> Option<u64> {
-    let body = &*surrogates::without_halves(body);
-    let depth_max = config.settings.depth_max;
-    let envelope = Envelope::read(body, depth_max).ok().filter(|it| it.messages.is_some())?;
-    let model = envelope.model.text.decode();
-    let (upstream, _) = config.route(&model)?;
-    if upstream.protocol != Protocol::Anthropic {
-        return None;
-    }
-    let request = Request::read(body, depth_max, true, &mut Warnings::new(false));
-    Some(request.map_or_else(|_| tokens_of(body), |request| count::estimate_carefully(&request)))
-}
-
-fn tokens_of(body: &str) -> u64 {
-    super::usage::tokens_of(body.len() as u64)
+/// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
+pub(super) fn takes(body: &str, config: &Config) -> bool {
+    let model = json::member(body, "model").and_then(|text| Reader::new(text, 1).string().ok());
+    let Some(model) = model.map(|model| model.decode()) else { return false };
+    config.route(&model).is_some_and(|(upstream, _)| upstream.protocol == Protocol::Anthropic)
+        && json::member(body, "messages").is_some()
 }
 
 /// The upstream and the model's name there, both owned by the configuration or the request.
@@ -156,7 +145,8 @@ fn route<'a, 'c: 'a>(config: &'c Config, model: &'a str) -> Option<(&'c Upstream
 /// What the answer must know beside; an upstream may still answer in the other protocol.
 fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     let Some(request) = request else {
-        return Asked { input_tokens: tokens_of(body), ..Asked::default() };
+        let input_tokens = super::usage::tokens_of(body.len() as u64);
+        return Asked { input_tokens, ..Asked::default() };
     };
     let mut tools = Tools::default();
     for tool in &request.tools {

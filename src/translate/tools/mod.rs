@@ -276,10 +276,11 @@ impl<'a> ToolSet<'a> {
     }
 }
 
-/// Whether the client runs tools of this type, whose schema is the API's own.
+/// Whether the client runs tools of this type, whose names and schemas are the API's own.
 #[must_use]
 pub fn is_of_client(tool_type: &str) -> bool {
-    matches!(typed::Kind::of(tool_type, false), Some((typed::Kind::Client(_), _)))
+    use typed::Kind;
+    matches!(Kind::of(tool_type, false), Some((Kind::Client(_) | Kind::Toolset(_), _)))
 }
 
 /// A server tool is left out. That is an error if the client would then wait for it in vain.
