@@ -59,6 +59,8 @@ pub struct Shape {
     pub tools: u32,
     /// Tool results.
     pub tool_results: u32,
+    /// Those of them that no earlier request had: that come after the assistant's last message.
+    pub new_results: u32,
     /// Ids of tool calls that carry an upstream's id as it is.
     pub ids_decoded: u32,
     /// Ids that carry one behind a tag.

@@ -85,7 +85,7 @@ metrics! {
     TOOL_CALLS = Counter "creole_tool_calls_total" ["upstream"]
         "Tool calls that clients got";
     TOOL_RESULTS = Counter "creole_tool_results_total" ["upstream"]
-        "Tool results that clients sent";
+        "Tool results that clients sent, new ones";
     TOOL_IDS = Counter "creole_tool_ids_total" ["kind"]
         "Tool ids in requests: decoded (plain), tagged, foreign";
     WARNINGS = Counter "creole_warnings_total" ["code"]
@@ -177,7 +177,7 @@ impl Counters {
         let asked = &report.asked;
         add(&CHUNKS, vec![upstream.clone()], answer.chunks);
         add(&TOOL_CALLS, vec![upstream.clone()], answer.tool_calls.into());
-        add(&TOOL_RESULTS, vec![upstream], asked.tool_results.into());
+        add(&TOOL_RESULTS, vec![upstream], asked.new_results.into());
         for (kind, count) in [
             ("decoded", asked.ids_decoded),
             ("tagged", asked.ids_tagged),
@@ -289,6 +289,7 @@ fn word(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asked::Shape;
     use crate::error::Kind as ErrorKind;
     use crate::report::AnswerReport;
 
@@ -341,6 +342,15 @@ mod tests {
             assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");
         }
         assert!(!lines.iter().any(|line| line.contains("cache_read")), "{lines:#?}");
+    }
+
+    #[test]
+    fn results_of_earlier_turns_are_not_counted_again() {
+        let mut report = answered("m");
+        report.asked = Shape { tool_results: 5, new_results: 1, ..Shape::default() };
+        let lines = samples(&mut Counters::default(), &report, &Config::default());
+        let expected = "creole_tool_results_total{upstream=up} 1";
+        assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
     }
 
     #[test]

@@ -133,6 +133,60 @@ fn an_upstream_that_speaks_messages_is_asked_as_the_client_asked() {
 }
 
 #[test]
+fn results_are_new_where_they_are_to_be_answered() {
+    let config = config(json!({"profile": "vllm"}));
+    let mut body: Value = serde_json::from_slice(&body()).unwrap();
+    body["max_tokens"] = json!(9);
+    let shape = |path, body: &Value| {
+        let sent = drive::request(&config, path, &[], body.to_string().as_bytes());
+        let shape = sent.unwrap_or_else(|answer| panic!("{answer:?}")).0.report().asked;
+        (shape.tool_results, shape.new_results)
+    };
+    assert_eq!(shape("/v1/messages", &body), (1, 1));
+    // The same result comes with the request that is counted.
+    assert_eq!(shape(PATH, &body), (1, 0));
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": "It rains."}));
+    messages.push(json!({"role": "user", "content": "And tomorrow?"}));
+    assert_eq!(shape("/v1/messages", &body), (1, 0));
+}
+
+#[test]
+fn what_an_upstream_that_speaks_messages_takes_is_counted_too() {
+    let plain: Value = serde_json::from_slice(&body()).unwrap();
+    let thread = json!({"type": "continue", "previous_message_id": "msg_1"});
+    for (name, value) in [
+        ("mcp_servers", json!([{"type": "url", "url": "https://x", "name": "x"}])),
+        ("compaction", json!({"type": "summarize"})),
+        ("billing_policy", json!({"bill_to": "user_profile"})),
+        ("inference_geo", json!("eu")),
+        ("container", json!("c_1")),
+        ("stop_sequences", json!([" "])),
+        ("thread", thread),
+        ("tool_choice", json!({"type": "newer"})),
+    ] {
+        let mut body = plain.clone();
+        body[name] = value;
+        let body = body.to_string();
+        let upstream = json!({"protocol": "anthropic"});
+        let (_, request) = asked(&config(upstream.clone()), body.as_bytes());
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        assert!(sent.get(name).is_some(), "{sent}");
+        let document = json!({"upstreams": {"u": upstream}}).to_string();
+        let Err(answer) = drive::request(&drive::config(&document), PATH, &[], body.as_bytes())
+        else {
+            panic!("asked");
+        };
+        assert!(tokens(&answer) >= estimate(), "{name}");
+    }
+    for bad in [&b"{"[..], b"{\"model\":\"m\"}"] {
+        let config = config(json!({"protocol": "anthropic"}));
+        let Err(answer) = drive::request(&config, PATH, &[], bad) else { panic!("asked") };
+        assert_eq!(answer.head.status, 400);
+    }
+}
+
+#[test]
 fn the_upstreams_number_is_the_answer_in_any_pieces() {
     let config = config(json!({"profile": "vllm"}));
     let text = r#"{"count": 42, "max_model_len": 8192, "tokens": [1, 2], "token_strs": null}"#;

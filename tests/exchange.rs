@@ -65,10 +65,29 @@ fn a_request_becomes_a_post_to_chat_completions_with_the_clients_key() {
 }
 
 #[test]
+fn a_base_url_that_ends_in_v1_is_understood() {
+    for (method, path, translated) in [
+        ("POST", "/v1/v1/messages?beta=true", true),
+        ("POST", "/v1/v1/messages/count_tokens", true),
+        ("GET", "/v1/v1/models", false),
+    ] {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        match exchange.handle_request_head(method, path, &headers(&[("x-api-key", "k")])) {
+            RequestHead::Translate => assert!(translated, "{path}"),
+            RequestHead::Reply(reply) => assert!(!translated && reply.head.status == 200, "{path}"),
+            RequestHead::PassThrough => panic!("{path} passed"),
+        }
+    }
+}
+
+#[test]
 fn what_is_not_ours_passes_through_both_ways() {
-    for (method, path) in
-        [("POST", "/v1/chat/completions"), ("GET", "/health"), ("POST", "/v1/embeddings")]
-    {
+    for (method, path) in [
+        ("POST", "/v1/chat/completions"),
+        ("GET", "/health"),
+        ("POST", "/v1/embeddings"),
+        ("POST", "/v1/v1/embeddings"),
+    ] {
         let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
         assert_eq!(
             exchange.handle_request_head(method, path, &[]),
@@ -192,6 +211,21 @@ fn what_only_the_operator_can_mend_is_not_retried() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();
     assert_eq!(header(&head, "x-should-retry"), Some("false"));
+}
+
+#[test]
+fn a_prompt_that_was_filtered_has_no_counts() {
+    let filtered = br#"{"error":{"message":"filtered","code":"content_filter"}}"#;
+    for stream in [false, true] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        let answer = drive::respond(exchange, 400, &[], [&filtered[..]], End::Complete);
+        assert_eq!(answer.head.status, 200);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("\"refusal\"") && text.contains("\"input_tokens\":0"), "{text}");
+        // Nobody counted anything: an estimate is none of the upstream's tokens.
+        let counts = &answer.report.answer;
+        assert_eq!((counts.input_tokens, counts.output_tokens), (0, 0));
+    }
 }
 
 #[test]
@@ -561,6 +595,29 @@ fn a_whole_answer_that_is_complete_counts_however_its_connection_ends() {
         let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Aborted);
         assert!(answer.head.status > 500);
         assert_eq!(error_of(&answer.body)["message"], said);
+    }
+}
+
+#[test]
+fn an_event_that_is_cut_off_is_an_answer_that_is_cut_off() {
+    let whole = r#"data: {"choices":[{"delta":{"content":"Hi"}}]}"#;
+    let ended = "Upstream stream ended before completion.";
+    for (last, said) in [
+        (r#"data: {"choices":[{"delta":{"conte"#, ended),
+        (r#"{"choices":[{"delta":{"content":"a}"#, ended),
+        ("data: {\"choices\":[\n", ended),
+        // Not what is complete, and no less wrong.
+        ("data: {\"choices\":[{\n\n", "Upstream sent an invalid response"),
+    ] {
+        let body = format!("{whole}\n\n{last}");
+        for (end, stream) in
+            [End::Complete, End::Aborted].into_iter().flat_map(|end| [(end, true), (end, false)])
+        {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+            let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], end);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(text.contains(said), "{last} {stream}: {text}");
+        }
     }
 }
 

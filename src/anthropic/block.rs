@@ -217,6 +217,9 @@ impl<'a> Source<'a, '_> {
         match self.reader.kind()? {
             Kind::String => {
                 let text = self.string()?;
+                if place == Place::Message && text.is_empty() {
+                    return Ok(Vec::new());
+                }
                 Ok(vec![Block::Text(Text { text, cached: false, cited: false })])
             }
             Kind::Array => {

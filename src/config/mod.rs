@@ -103,7 +103,8 @@ keys! {
 words! {
     /// When a tool call's input reaches the client.
     ToolStream {
-        /// As it comes, so that clients show progress.
+        /// As it comes, so that clients show progress. At the end where the model thinks and the client did not
+        /// ask for that.
         Live = "live",
         /// When it is complete, so that it can be checked first.
         Buffered = "buffered",

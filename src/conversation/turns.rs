@@ -5,19 +5,25 @@
 //! | in a user's turn | a person? |
 //! |---|---|
 //! | tool results, orphans, summaries, system messages | no |
+//! | a tool result that says that the user did not want the call (Claude Code) | yes |
 //! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
+//! | the same with `<task-notification>`, with which its background agents report | no |
 //! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
 //! | beside tool results: `Tool loaded.` (Claude Code) | no |
 //! | any other text that is not blank | yes |
 //! | images and documents without tool results | yes |
 //! | images and documents beside tool results, which some clients move out of the results | no |
 
+use super::failure::is_refused;
 use super::{Item, Turn, User, calls};
 use crate::anthropic::Block;
 use crate::json::Str;
 
 /// What Claude Code says beside the result of a search for tools.
 const TOOL_LOADED: &str = "Tool loaded.";
+
+/// Elements that Claude Code writes by itself, even where there are no results.
+const BY_CLIENT: [&str; 2] = ["system-reminder", "task-notification"];
 
 /// Where the turns begin that follow the last words of a person; the length if there are none.
 #[must_use]
@@ -41,11 +47,12 @@ pub fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
 pub(super) fn is_person(user: &User<'_>) -> bool {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
-    user.items.iter().any(|item| match item {
-        Item::Block(Block::Text(text)) => !is_by_client(text.text, beside_results),
-        Item::Block(Block::Image(_) | Block::Document(_)) => !beside_results,
-        _ => false,
-    })
+    user.results.iter().any(is_refused)
+        || user.items.iter().any(|item| match item {
+            Item::Block(Block::Text(text)) => !is_by_client(text.text, beside_results),
+            Item::Block(Block::Image(_) | Block::Document(_)) => !beside_results,
+            _ => false,
+        })
 }
 
 /// Whether a client wrote the text by itself.
@@ -64,8 +71,8 @@ fn is_by_client(text: Str<'_>, beside_results: bool) -> bool {
     (beside_results && text == TOOL_LOADED) || is_elements(text, beside_results, str::trim_start)
 }
 
-/// Whether there is nothing but elements: `system-reminder`, or any if `any`. Between them there may
-/// be white space.
+/// Whether there is nothing but elements: those of [`BY_CLIENT`], or any if `any`. Between them there
+/// may be white space.
 fn is_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> bool {
     let mut rest = after_space(text);
     while !rest.is_empty() {
@@ -85,13 +92,13 @@ fn after_escaped_space(text: &str) -> &str {
     rest
 }
 
-/// What follows the element at the start of `text`: a `system-reminder`, or any if `any`.
+/// What follows the element at the start of `text`: one of [`BY_CLIENT`], or any if `any`.
 fn after_element(text: &str, any: bool) -> Option<&str> {
     let inside = text.strip_prefix('<')?;
     let end =
         inside.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_-".contains(letter)));
     let (name, mut rest) = inside.split_at_checked(end?)?;
-    if name.is_empty() || !(any || name == "system-reminder") {
+    if name.is_empty() || !(any || BY_CLIENT.contains(&name)) {
         return None;
     }
     while let Some((_, after)) = rest.split_once('<') {
@@ -156,6 +163,13 @@ mod tests {
             (1, vec![text(" ")], false),
             (0, vec![text(reminder)], false),
             (0, vec![text("<task>do it</task>")], true),
+            (
+                0,
+                vec![text("<task-notification>\n<status>completed</status></task-notification>")],
+                false,
+            ),
+            (0, vec![text("<task-notification>a</task-notification>"), text(reminder)], false),
+            (0, vec![text("<task-notification>a</task-notification> Go on")], true),
             (0, vec![text("<system-reminder>never closed")], true),
             (0, vec![text("Tool loaded.")], true),
             (1, vec![escaped(r"\n<system-reminder>\na < b\n</system-reminder>\r\n\t")], false),

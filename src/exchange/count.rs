@@ -33,6 +33,8 @@ impl Exchange {
         let question = tokenizer::question(text, &self.config, &self.client.headers);
         if let Some(Question { upstream, body, beside, asked }) = question {
             self.note(&asked);
+            // They come with the request that is counted.
+            self.report.asked.new_results = 0;
             self.report.upstream.clone_from(&upstream);
             self.count = Some(Count { estimate, beside });
             return self.send(upstream, body, asked, now);

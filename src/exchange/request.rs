@@ -57,6 +57,7 @@ impl Exchange {
         headers: &[Header],
     ) -> Result<RequestHead, Error> {
         let probe = matches!(method, "GET" | "HEAD");
+        let path = without_doubled_base(path);
         self.client.path = match path {
             "/v1/messages" => Path::Messages,
             "/v1/messages/count_tokens" => Path::CountTokens,
@@ -267,6 +268,11 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
         reader.skip().ok()?;
     }
     None
+}
+
+/// A path without the `/v1` of a base URL that ends so, which the SDKs put before `/v1/messages`.
+fn without_doubled_base(path: &str) -> &str {
+    path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path)
 }
 
 /// A body without the mark before it.

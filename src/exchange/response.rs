@@ -222,13 +222,15 @@ impl Exchange {
                 cause = Some("unreachable");
                 Err(unreachable_upstream("it closed the connection"))
             }
-            State::Refused { asked, status, body } => {
+            State::Refused { mut asked, status, body } => {
                 cause = Some("upstream_refused");
                 match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
                     }
                     translate::error::Refusal::ContentFilter => {
+                        // Nobody counted the prompt.
+                        asked.input_tokens = 0;
                         let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                         answer.write_own("", "refusal", out);
                         self.state = State::Events { answer: Box::new(answer) };

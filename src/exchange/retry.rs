@@ -56,6 +56,10 @@ impl Exchange {
         warnings.add(REFUSED);
         warnings.acted("pairing");
         self.retried = true;
+        // What is known of the first answer is nothing that the second one can be told by.
+        self.report.head_at = None;
+        self.report.upstream_status = None;
+        self.report.upstream_request_id = None;
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
         self.send(upstream, body, asked, now).ok()

@@ -31,6 +31,8 @@ pub(super) struct Call {
     pub(super) state: CallState,
     /// What the fragments after its first one say of it, while its input goes on.
     pub(super) habit: Habit,
+    /// The client's id, once it was needed.
+    pub(super) client_id: Option<String>,
     /// The block, once it began: the client's id and name, and the toolset.
     pub(super) block: Option<(String, String, Option<&'static str>)>,
 }
@@ -400,6 +402,9 @@ impl Machine {
     /// so a thinking block carries it: the one before the call if it has not been sent, else a new
     /// one after it.
     fn carry_signature(&mut self, index: usize, signature: String) {
+        if !self.shows_thinking() && !self.asked.reasoning_returns {
+            return;
+        }
         self.kept_bytes = self.kept_bytes.saturating_add(signature.len());
         let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
         let last = self.queue.len().checked_sub(1);

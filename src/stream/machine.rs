@@ -153,6 +153,10 @@ pub(super) enum Block {
 }
 
 impl Block {
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking(_))
+    }
+
     /// Whether it will be sent. White space alone never is.
     pub(super) fn counts(&self) -> bool {
         match self {

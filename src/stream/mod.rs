@@ -246,7 +246,14 @@ impl Answer {
         let mut result = Ok(());
         while result.is_ok() && !self.machine.phase.is_final() {
             result = match self.decoder.finish() {
-                Some(event) => handle_event(&mut self.machine, &mut self.messages, &event, out),
+                Some(event) => {
+                    let is_object = event.data.starts_with('{');
+                    match handle_event(&mut self.machine, &mut self.messages, &event, out) {
+                        // It was cut off with its connection.
+                        Err(error) if is_object && error.message == INVALID_RESPONSE => break,
+                        handled => handled,
+                    }
+                }
                 None => break,
             };
         }

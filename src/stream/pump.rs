@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | text | it has more than white space | a later block exists, or at the end |
 //! | thinking | it has text; without text, when it is complete and carries something | the same |
+//! | thinking that the client did not ask for | it is complete | at the end: it [carries](Machine::carry_inputs) the inputs of calls |
 //! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object, or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
@@ -31,6 +32,9 @@ const WITHHELD: &str = "[The model called a tool that is withheld, because it we
 /// The same, where the client forbids calls.
 const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
+/// Longest input that a thinking block carries: clients keep it, and send it with every request.
+const CARRIED_BYTES_MAX: usize = 8 << 10;
+
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
@@ -52,6 +56,13 @@ impl Machine {
             let done = match self.queue.front() {
                 None => return,
                 Some(Block::Text { .. }) => self.pump_text(followed, out),
+                Some(Block::Thinking(_)) if !self.shows_thinking() => {
+                    let is_last = !self.queue.iter().skip(1).any(Block::is_thinking);
+                    if flushing && is_last {
+                        self.carry_inputs();
+                    }
+                    self.pump_thinking(flushing, out)
+                }
                 Some(Block::Thinking(_)) => self.pump_thinking(followed, out),
                 Some(Block::Tool(index)) => self.pump_tool(*index, followed, flushing, out),
             };
@@ -96,6 +107,37 @@ impl Machine {
         self.has_said = true;
         self.blocks = self.blocks.saturating_add(1);
         self.sink.open_text(out);
+    }
+
+    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn with such a
+    /// block anew, each call with `{}` for its input (its `buildAnthropicContentBlocks`), and returns the
+    /// signature of the last one as it came.
+    fn carry_inputs(&mut self) {
+        let mut inputs = Vec::new();
+        for index in 0..self.calls.len() {
+            let Some(call) = self.calls.get(index) else { break };
+            let Some(input) = call.input.object() else { continue };
+            if call.state == CallState::LeftOut || input.len() > CARRIED_BYTES_MAX {
+                continue;
+            }
+            let input = input.to_owned();
+            inputs.push((self.client_id(index), input));
+        }
+        if let Some(Block::Thinking(thinking)) = self.queue.front_mut() {
+            thinking.call_inputs = inputs;
+        }
+    }
+
+    /// The client's id of a call.
+    fn client_id(&mut self, index: usize) -> String {
+        let Some(call) = self.calls.get_mut(index) else { return String::new() };
+        if let Some(id) = &call.client_id {
+            return id.clone();
+        }
+        let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
+        self.ids_used.add(id.clone());
+        call.client_id = Some(id.clone());
+        id
     }
 
     fn pump_thinking(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
@@ -195,8 +237,8 @@ impl Machine {
             return;
         }
         call.state = CallState::Open;
-        let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
-        self.ids_used.add(id.clone());
+        let id = self.client_id(index);
+        let Some(call) = self.calls.get_mut(index) else { return };
         let (name, toolset) = match self.asked.tools.meant_by(&call.name) {
             Some(tool) => {
                 if tool.outgoing != call.name {

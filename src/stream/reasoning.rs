@@ -69,7 +69,7 @@ impl Machine {
         }
     }
 
-    fn shows_thinking(&self) -> bool {
+    pub(super) fn shows_thinking(&self) -> bool {
         self.rules.thinking != asked::Thinking::Hidden
     }
 

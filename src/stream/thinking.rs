@@ -19,6 +19,8 @@ pub(super) struct Thinking {
     details: Vec<Item>,
     /// Calls, by position, with their signatures.
     pub(super) calls: Vec<(usize, String)>,
+    /// The client's ids of calls, with their inputs.
+    pub(super) call_inputs: Vec<(String, String)>,
 }
 
 /// An item of `reasoning_details` or `thinking_blocks`.
@@ -44,6 +46,7 @@ impl Thinking {
             field,
             details: Vec::new(),
             calls: Vec::new(),
+            call_inputs: Vec::new(),
         }
     }
 
@@ -143,6 +146,7 @@ impl Thinking {
                 .map(|(call, value)| (call_id(call), value))
                 .collect(),
             upstream: upstream.to_owned(),
+            call_inputs: std::mem::take(&mut self.call_inputs),
         }
     }
 

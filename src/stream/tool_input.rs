@@ -260,6 +260,12 @@ impl ToolInput {
         self.reading.scan.is_object()
     }
 
+    /// The object, as far as it came, unless it is `{}`.
+    pub(super) fn object(&self) -> Option<&str> {
+        let Reading { text, scan } = &self.reading;
+        (scan.is_object() && !self.reading.is_placeholder()).then_some(text.trim())
+    }
+
     /// Whether it is one object if the last fragments are cumulative.
     pub(super) fn may_be_object(&self) -> bool {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())

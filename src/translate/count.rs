@@ -3,7 +3,7 @@
 
 use super::{server_history, tokens, usage};
 use crate::anthropic::tool::ToolDefinition;
-use crate::anthropic::{Block, Document, DocumentSource, Request};
+use crate::anthropic::{Block, Document, DocumentSource, Request, Role};
 use crate::asked::Shape;
 use crate::json::{Raw, Str};
 
@@ -51,12 +51,21 @@ pub(super) fn text(request: &Request<'_>) -> (String, u64) {
 #[must_use]
 pub(super) fn shape(request: &Request<'_>) -> Shape {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let blocks = request.messages.iter().flat_map(|message| &message.content);
-    let results = blocks.filter(|block| matches!(block, Block::ToolResult(_)));
+    let (mut results, mut new) = (0usize, 0usize);
+    for message in &request.messages {
+        if message.role == Role::Assistant {
+            new = 0;
+        }
+        let is_result = |block: &&Block<'_>| matches!(block, Block::ToolResult(_));
+        let found = message.content.iter().filter(is_result).count();
+        results = results.saturating_add(found);
+        new = new.saturating_add(found);
+    }
     Shape {
         messages: count(request.messages.len()),
         tools: count(request.tools.len()),
-        tool_results: count(results.count()),
+        tool_results: count(results),
+        new_results: count(new),
         ..Shape::default()
     }
 }

@@ -96,18 +96,18 @@ fn is_refusal(said: &Said, asked: &Asked) -> bool {
 }
 
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
+    if matches!(status, 400 | 403 | 429) && said.is_unpaid() {
+        // SDKs would retry a 429, and a 400 would look like the client's fault.
+        let message = message(status, said);
+        return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
+            .with_should_retry(false);
+    }
     if asked.edge_key && matches!(status, 401 | 403) {
         // Neither the client's fault nor its business; what the upstream says may name the key.
         let message = "Upstream rejected the gateway's credentials.";
         let mut error = Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
         error.upstream_message = Some(clean(&said.message));
         return error;
-    }
-    if status == 429 && said.is_unpaid() {
-        // SDKs would retry a 429.
-        let message = message(status, said);
-        return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
-            .with_should_retry(false);
     }
     let (kind, client_status) = of_status(status);
     if matches!(client_status, 400 | 413)

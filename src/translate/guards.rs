@@ -30,6 +30,8 @@ pub(super) struct Guarded {
     pub(super) withheld: Withheld,
     /// The client's names of the tools that are withheld, unless all are.
     pub(super) names: Vec<String>,
+    /// One of them is no tool that is offered by its name alone: it is a member of a toolset, or made up.
+    pub(super) unoffered: bool,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
 }
@@ -78,10 +80,7 @@ impl Guarded {
         }
         warnings.acted("tool_turns");
         match settings.tool_turns_action {
-            ToolTurnsAction::WindDown => {
-                tools.withhold_all();
-                self.withheld = Withheld::All;
-            }
+            ToolTurnsAction::WindDown => self.must_answer(tools),
             ToolTurnsAction::End => {
                 self.end = Some(format!(
                     "Stopped after {turn} turns with tool calls: this gateway allows {most} between \
@@ -96,6 +95,27 @@ impl Guarded {
             }
         }
         Ok(())
+    }
+
+    /// Leaves the model nothing to do but to answer.
+    fn must_answer(&mut self, tools: &mut ToolSet<'_>) {
+        let Some(withheld) = tools.leave_answer_tools() else {
+            self.withheld = Withheld::All;
+            return;
+        };
+        for (outgoing, name) in withheld {
+            self.withhold(vec![outgoing], name);
+        }
+    }
+
+    /// Withholds a tool, by the upstream's names and by the client's.
+    fn withhold(&mut self, outgoing: Vec<String>, name: String) {
+        match &mut self.withheld {
+            Withheld::All | Withheld::Forbidden => {}
+            Withheld::These(known) => known.extend(outgoing),
+            Withheld::Nothing => self.withheld = Withheld::These(outgoing),
+        }
+        self.names.push(name);
     }
 
     fn withholds(&self, name: &str) -> bool {
@@ -134,16 +154,20 @@ impl Guarded {
         let is_open = |stuck: &&Stuck<'_>| stuck.count >= breaker.withhold_after;
         for stuck in verdict.stuck.iter().filter(is_open) {
             let toolset = stuck.toolset.as_deref();
-            let names = match tools.withhold(&stuck.name, toolset) {
+            self.unoffered |= toolset.is_some();
+            let offered = tools.withhold(&stuck.name, toolset);
+            let was_offered = offered.is_some();
+            let names = match offered {
                 Some(outgoing) => vec![outgoing],
                 // For the other reason as well.
                 None if self.withholds(&stuck.name) => continue,
                 // There is no such tool, and the model calls it all the same, by the name that it made up or
                 // by the one that it finds in the history.
-                None => vec![
-                    tools.outgoing_name(&stuck.name, toolset).into_owned(),
-                    stuck.name.clone().into_owned(),
-                ],
+                None => {
+                    self.unoffered = true;
+                    let outgoing = tools.outgoing_name(&stuck.name, toolset).into_owned();
+                    vec![outgoing, stuck.name.clone().into_owned()]
+                }
             };
             match breaker.action {
                 BreakerAction::Error => {
@@ -152,23 +176,27 @@ impl Guarded {
                          (guards.breaker)"
                     )));
                 }
-                BreakerAction::Answer => {
-                    tools.withhold_all();
-                    self.withheld = Withheld::All;
+                // What is not offered cannot be taken away: opencode writes each call that it cannot read as
+                // one of a tool `invalid`, and the model goes on with the one that it meant.
+                BreakerAction::Withhold
+                    if !was_offered && stuck.count >= breaker.withhold_after.saturating_mul(2) =>
+                {
+                    self.must_answer(tools);
                 }
-                BreakerAction::Withhold => {
-                    match &mut self.withheld {
-                        Withheld::All | Withheld::Forbidden => {}
-                        Withheld::These(known) => known.extend(names),
-                        Withheld::Nothing => self.withheld = Withheld::These(names),
-                    }
-                    self.names.push(stuck.name.clone().into_owned());
-                }
+                BreakerAction::Answer => self.must_answer(tools),
+                BreakerAction::Withhold => {}
             }
+            self.withhold(names, stuck.name.clone().into_owned());
             warnings.add_named("tool_withheld", &stuck.name);
         }
         Ok(())
     }
+}
+
+/// The refusal of a history that is not to be repaired.
+pub(super) fn unpaired(error: Error, warnings: &mut Warnings) -> Error {
+    warnings.acted("pairing");
+    error.with_should_retry(false)
 }
 
 /// The same request would fail in the same way: no client should send it again.

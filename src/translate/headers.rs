@@ -42,14 +42,14 @@ impl Headers for [Header] {
 /// The client's headers that go to the upstream as they are.
 const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
 
+/// Those that go as they are to an upstream that speaks Messages. All but the first name an account within an
+/// organisation, and go only with the client's own credential.
+const OF_MESSAGES: &[&str] =
+    &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
+
 /// What is needed of the client's headers beside those.
-const NEEDED: [&str; 5] = [
-    "x-api-key",
-    "authorization",
-    "anthropic-version",
-    "anthropic-beta",
-    "x-claude-code-session-id",
-];
+const NEEDED: &[&str] =
+    &["x-api-key", "authorization", "anthropic-version", "x-claude-code-session-id"];
 
 /// Sent to an upstream that speaks Messages where the client names no version: the API requires one.
 const OLDEST_VERSION: &str = "2023-06-01";
@@ -58,8 +58,10 @@ const OLDEST_VERSION: &str = "2023-06-01";
 #[must_use]
 pub fn kept(headers: &[Header]) -> Vec<Header> {
     let mut kept = Vec::new();
-    for name in TRACE.into_iter().chain(NEEDED) {
-        pass(headers, name, &mut kept);
+    for names in [TRACE.as_slice(), OF_MESSAGES, NEEDED] {
+        for name in names {
+            pass(headers, name, &mut kept);
+        }
     }
     kept
 }
@@ -83,8 +85,8 @@ pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Hea
 }
 
 /// The same for an upstream that speaks the Messages API: the credential in the header in which it
-/// came, and the version and betas that the client asked for. A secret of the gateway's own goes into
-/// `x-api-key`, unless it begins with `Bearer `.
+/// came, the version and betas that the client asked for, and with its own credential the account. A
+/// secret of the gateway's own goes into `x-api-key`, unless it begins with `Bearer `.
 ///
 /// # Errors
 /// There is no credential to send.
@@ -105,7 +107,10 @@ pub fn to_messages_upstream(
     let mut headers = with_credentials(client, stream, credentials);
     let version = sent("anthropic-version").unwrap_or(OLDEST_VERSION);
     headers.push(("anthropic-version".to_owned(), version.to_owned()));
-    pass(client, "anthropic-beta", &mut headers);
+    let most = if key.is_own() { 1 } else { OF_MESSAGES.len() };
+    for name in OF_MESSAGES.iter().take(most) {
+        pass(client, name, &mut headers);
+    }
     Ok(headers)
 }
 

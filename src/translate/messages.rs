@@ -429,7 +429,8 @@ fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
 
 /// Whether a result begins with the word "error", whatever its case.
 fn says_error(content: &[Block<'_>]) -> bool {
-    let Some(Block::Text(text)) = content.first() else { return false };
+    let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
+    let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };
     let start = text.text.raw().as_bytes().first_chunk::<5>();
     start.is_some_and(|start| start.eq_ignore_ascii_case(b"error"))
 }

@@ -10,6 +10,7 @@ mod count;
 mod effort;
 mod fields;
 mod guards;
+mod lost_inputs;
 mod messages;
 mod native;
 mod parts;

@@ -20,7 +20,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::ToolSet;
 use super::turns::History;
-use super::{Translated, count, fields, surrogates, thinking, tool_id};
+use super::{Translated, count, fields, lost_inputs, native, surrogates, thinking, tool_id, usage};
 
 /// The version of the API that has no sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
@@ -71,13 +71,16 @@ fn read<'a>(
 
 /// Translates the request that was read from `body`.
 fn translate_read(
-    mut request: Request<'_>,
+    request: Request<'_>,
     body: &str,
     config: &Config,
     headers: &[Header],
     aim: Aim<'_>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
+    let lost = lost_inputs::find(&request);
+    let mut request = request;
+    lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
     let profile = &upstream.profile;
@@ -159,7 +162,7 @@ fn read_history<'a>(
         rules::check_strictly(request)?;
     }
     if strict || pairing == Pairing::Reject {
-        pairs::check(&request.messages)?;
+        pairs::check(&request.messages).map_err(|error| guards::unpaired(error, warnings))?;
     }
     let messages = std::mem::take(&mut request.messages);
     let only_system = messages.iter().all(|message| message.role == Role::System);
@@ -211,12 +214,19 @@ fn asked(request: &Request<'_>, tools: &ToolSet<'_>, profile: &Profile, config: 
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
 pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
-    let mut warnings = Warnings::new(config.settings.strict);
-    let request = Request::read(body, config.settings.depth_max, &mut warnings)?;
+    // It takes what cannot be served here, and what is too new to be read.
+    let native = native::takes(body, config);
+    let mut warnings = Warnings::new(config.settings.strict && !native);
+    let request = match Request::read(body, config.settings.depth_max, &mut warnings) {
+        Err(_) if native => return Ok(usage::tokens_of(body.len() as u64)),
+        read => read?,
+    };
     if request.has_halves {
         return estimate(&surrogates::without_halves(body), config);
     }
-    check(&request, &request.model.decode(), config, &[], &mut warnings)?;
+    if !native {
+        check(&request, &request.model.decode(), config, &[], &mut warnings)?;
+    }
     Ok(count::estimate_carefully(&request))
 }
 

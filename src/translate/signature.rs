@@ -11,6 +11,7 @@
 //!             2  JSON of opaque items of the upstream
 //!             3  signature of a tool call: the call's id, 00, the value
 //!             4  the mark of the upstream that thought, where there are several, or of its model
+//!             5  input of a tool call: the client's id of the call, 00, the object
 //! ```
 //!
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
@@ -32,6 +33,7 @@ const TAG_FULL_TEXT: u8 = 1;
 const TAG_OPAQUE: u8 = 2;
 const TAG_CALL: u8 = 3;
 const TAG_UPSTREAM: u8 = 4;
+const TAG_INPUT: u8 = 5;
 
 /// In which field of Chat Completions the reasoning came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +110,8 @@ pub struct Signature {
     pub call_signatures: Vec<(String, String)>,
     /// The mark of the upstream that thought, or nothing.
     pub upstream: String,
+    /// The client's ids of calls and their inputs, for clients that lose them beside a thinking block.
+    pub call_inputs: Vec<(String, String)>,
 }
 
 /// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use it.
@@ -141,10 +145,13 @@ impl Signature {
         base64(&data)
     }
 
-    /// Whether [`Signature::encode`] has room for everything.
+    /// Whether [`Signature::encode`] has room for everything; inputs are only there to spare.
     #[must_use]
     pub fn fits(&self) -> bool {
-        base64_length(self.length()) <= LENGTH_MAX
+        let inputs = self.call_inputs.iter().fold(0, |sum: usize, (id, input)| {
+            sum.saturating_add(6).saturating_add(id.len()).saturating_add(input.len())
+        });
+        base64_length(self.length().saturating_sub(inputs)) <= LENGTH_MAX
     }
 
     /// Reads a signature. Nothing, if it is not one of ours.
@@ -163,6 +170,7 @@ impl Signature {
             opaque: None,
             call_signatures: Vec::new(),
             upstream: String::new(),
+            call_inputs: Vec::new(),
         };
         while let Some((tag, after)) = rest.split_first() {
             let (length, after) = after.split_first_chunk()?;
@@ -172,9 +180,13 @@ impl Signature {
             match *tag {
                 TAG_FULL_TEXT => signature.full_text = Some(record.to_owned()),
                 TAG_OPAQUE => signature.opaque = Some(record.to_owned()),
-                TAG_CALL => {
+                TAG_CALL | TAG_INPUT => {
                     let (id, value) = record.split_once('\0')?;
-                    signature.call_signatures.push((id.to_owned(), value.to_owned()));
+                    let calls = match *tag {
+                        TAG_CALL => &mut signature.call_signatures,
+                        _ => &mut signature.call_inputs,
+                    };
+                    calls.push((id.to_owned(), value.to_owned()));
                 }
                 TAG_UPSTREAM => signature.upstream = record.to_owned(),
                 // Of a later version that kept the mark.
@@ -205,15 +217,16 @@ impl Signature {
         fnv1a64(shown.as_bytes()) == self.hash || (shown.is_empty() && self.full_text.is_some())
     }
 
-    fn records(&self) -> impl Iterator<Item = (u8, [&str; 3])> {
-        let calls = self
-            .call_signatures
-            .iter()
-            .map(|(id, value)| (TAG_CALL, [id.as_str(), "\0", value.as_str()]));
+    fn records<'a>(&'a self) -> impl Iterator<Item = (u8, [&'a str; 3])> {
+        let of_calls = |tag, calls: &'a [(String, String)]| {
+            calls.iter().map(move |(id, value)| (tag, [id.as_str(), "\0", value.as_str()]))
+        };
+        let calls = of_calls(TAG_CALL, &self.call_signatures);
+        let inputs = of_calls(TAG_INPUT, &self.call_inputs);
         let opaque = self.opaque.iter().map(|json| (TAG_OPAQUE, ["", "", json.as_str()]));
         let full = self.full_text.iter().map(|text| (TAG_FULL_TEXT, ["", "", text.as_str()]));
         let mark = (!self.upstream.is_empty()).then_some((TAG_UPSTREAM, ["", "", &*self.upstream]));
-        mark.into_iter().chain(calls).chain(opaque).chain(full)
+        mark.into_iter().chain(calls).chain(opaque).chain(full).chain(inputs)
     }
 
     /// The bytes of everything, before base64.
@@ -326,6 +339,7 @@ mod tests {
             opaque: None,
             call_signatures: Vec::new(),
             upstream: String::new(),
+            call_inputs: Vec::new(),
         }
     }
 
@@ -338,12 +352,14 @@ mod tests {
             opaque: Some("[]".to_owned()),
             call_signatures: vec![("call_a".to_owned(), "S".to_owned())],
             upstream: "0a".to_owned(),
+            call_inputs: vec![("toolu_a".to_owned(), "{}".to_owned())],
         }
         .encode();
         assert_eq!(
             unbase64(&text).unwrap(),
             b"TXS\x01\x05\x01\x02\x03\x04\x05\x06\x07\x08\
-              \x04\0\0\0\x020a\x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9"
+              \x04\0\0\0\x020a\x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9\
+              \x05\0\0\0\x0atoolu_a\0{}"
         );
         assert_eq!(signature("").encode(), "VFhTAQHL8pzkhCIjJQ==");
     }
@@ -441,6 +457,7 @@ mod tests {
             opaque in any::<Option<String>>(),
             calls in prop::collection::vec(("[^\0]{0,12}", any::<String>()), 0..4),
             upstream in "([0-9a-f]{8})?",
+            inputs in prop::collection::vec(("[^\0]{0,12}", any::<String>()), 0..4),
         ) {
             let written = Signature {
                 field: Field::ALL[code],
@@ -449,6 +466,7 @@ mod tests {
                 opaque,
                 call_signatures: calls,
                 upstream,
+                call_inputs: inputs,
             };
             prop_assert!(written.fits());
             let read = Signature::decode(&written.encode()).unwrap();

@@ -52,33 +52,42 @@ impl Marks {
     }
 }
 
+/// The client changed a thinking block, and strict mode leaves nothing out.
+pub(super) struct Modified;
+
 /// The thinking block as the upstream with these marks can have it back. What a model thought whose
 /// reasoning it does not know has no signature.
+///
+/// # Errors
+/// The client changed it, in strict mode.
 pub(super) fn returned<'a>(
     thinking: Str<'a>,
     signature: Str<'a>,
     profile: &Profile,
     marks: &Marks,
     warnings: &mut Warnings,
-) -> Option<Block<'a>> {
+) -> Result<Option<Block<'a>>, Modified> {
     if profile.reasoning_history == ReasoningHistory::Never {
-        return None;
+        return Ok(None);
     }
     let own = Signature::decode(&signature.decode())
         .filter(|own| !own.is_of_another(&marks.upstream, &marks.model));
     let Some(own) = own else {
         let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
-        return forwards.then(|| Block::Thinking { thinking, signature: Str::default() });
+        return Ok(forwards.then(|| Block::Thinking { thinking, signature: Str::default() }));
     };
     if !own.matches(&thinking.decode()) {
+        if warnings.strict() {
+            return Err(Modified);
+        }
         warnings.add("thinking_modified");
         // The text is lost, and what it has nothing to do with is not.
         let thinking = Str::default();
-        return own.has_items().then_some(Block::Thinking { thinking, signature });
+        return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
     }
     // An assistant's turn of nothing else would be an empty message.
     let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
-    (!says_nothing).then_some(Block::Thinking { thinking, signature })
+    Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))
 }
 
 impl<'a> Reasoning<'a> {

@@ -89,6 +89,8 @@ enum Refused {
     Side(&'static str),
     /// Its type is not known.
     Tag(String),
+    /// It is a thinking block with another text than the model's.
+    Modified,
     /// It needs something that only Anthropic has.
     Unsupported,
     /// Strict mode.
@@ -112,6 +114,10 @@ impl Refused {
             Self::Tag(tag) => Error::invalid(format!(
                 "{path}: Input tag '{tag}' found using 'type' does not match any of the expected \
                  tags: 'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'"
+            )),
+            Self::Modified => Error::invalid(format!(
+                "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message \
+                 cannot be modified. These blocks must remain as they were in the original response."
             )),
             Self::Unsupported => {
                 Error::unsupported(&format!("messages[{message}].content[{block}]"))
@@ -139,6 +145,14 @@ fn has_image(block: &Block<'_>) -> bool {
     }
 }
 
+/// Whether nothing is said of a server's tool: a turn of nothing else would be an empty message.
+fn is_unreadable(block: &Block<'_>) -> bool {
+    let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
+    let mut said = Vec::new();
+    server_history::push_result(&mut said, content);
+    said.is_empty()
+}
+
 impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, block: Block<'a>) -> Result<(), Refused> {
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
@@ -157,7 +171,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Thinking { .. } => return Err(Refused::Side("thinking")),
             Block::RedactedThinking => return Err(Refused::Side("redacted_thinking")),
             Block::ServerToolUse { .. } => return Err(Refused::Side("server_tool_use")),
-            Block::ServerToolResult { .. } => return Err(Refused::Side("server_tool_result")),
+            Block::ServerToolResult { .. } => return Err(Refused::Side("*_tool_result")),
             Block::Note => {}
             Block::Text(_)
             | Block::Image(_)
@@ -181,7 +195,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Thinking { thinking, signature } => {
                 let (profile, marks) = (self.profile, self.marks);
                 let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
-                if let Some(block) = block {
+                if let Some(block) = block.map_err(|thinking::Modified| Refused::Modified)? {
                     self.turns.block(block);
                 }
             }
@@ -191,7 +205,7 @@ impl<'a> Reading<'_, '_, 'a> {
                         self.history.activated.add(name.decode());
                     });
                 }
-                if self.profile.server_history == ServerHistory::Text {
+                if self.profile.server_history == ServerHistory::Text && !is_unreadable(&block) {
                     self.turns.block(block);
                 }
             }

@@ -144,6 +144,31 @@ fn any_other_success_and_any_word_of_a_person_resets() {
 }
 
 #[test]
+fn a_person_who_says_no_is_no_tool_that_fails() {
+    for says in [
+        "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nno, the other one",
+        "The user doesn't want to take this action right now. STOP what you are doing and wait for the user to tell you how to proceed.",
+        "The user wants to clarify these questions.\n    This means they may have additional information",
+        "Permission for this tool use was denied. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). Try a different approach or report the limitation to complete your task.",
+    ] {
+        let round = |_, id: &str| (call(id, "shell", json!({})), failed(id, says));
+        let turn = sent(&rounds(7, round), &shell(), json!({"tool_turns_max": 3}));
+        assert_eq!((turn.header("x-creole-guard"), turn.tools().len()), ("", 2), "{says}");
+        assert_eq!(turn.header("x-creole-tool-turn"), "0/3", "{says}");
+        assert!(!turn.sent.to_string().contains("consecutively"), "{}", turn.sent);
+        // What a tool found is no word of a person.
+        let round = |_, id: &str| (call(id, "shell", json!({})), result(id, says));
+        let turn = sent(&rounds(3, round), &shell(), json!({"tool_turns_max": 9}));
+        assert_eq!(turn.header("x-creole-tool-turn"), "3/9", "{says}");
+    }
+    // Nobody was asked: these go on without a person.
+    let denied = "Permission for this tool use was denied. It requires approval, and this session has no approval surface";
+    let round = |_, id: &str| (call(id, "shell", json!({})), failed(id, denied));
+    let turn = sent(&rounds(7, round), &shell(), json!({}));
+    assert_eq!(turn.tools(), ["look"]);
+}
+
+#[test]
 fn calls_that_are_made_at_once_count_once() {
     let mut messages = vec![user("Do it")];
     let ids: Vec<String> = (0..8).map(|at| format!("toolu_{at}")).collect();
@@ -267,6 +292,24 @@ fn a_tool_that_does_not_exist_is_stopped_as_others_are() {
     assert!(warnings.contains("tool_withheld:ghost,withheld_tool_called"), "{warnings}");
     let turn = ask(&config(json!({})), &request(&ghosts(5), &shell()), &imitates, false);
     assert_eq!(turn.body["stop_reason"], "tool_use");
+}
+
+#[test]
+fn a_model_that_goes_on_about_a_tool_that_does_not_exist_must_answer() {
+    // As opencode writes it: the model called `shell`, with an input that is no JSON.
+    let invalid = |count| {
+        rounds(count, |_, id| {
+            let input = json!({"tool": "shell", "error": "Invalid input for tool shell"});
+            (
+                call(id, "invalid", input),
+                result(id, "The arguments provided to the tool are invalid"),
+            )
+        })
+    };
+    assert_eq!(sent(&invalid(11), &shell(), json!({})).tools(), ["shell", "look"]);
+    let turn = sent(&invalid(12), &shell(), json!({}));
+    assert!(turn.tools().is_empty());
+    assert_eq!(turn.header("x-creole-guard"), "breaker");
 }
 
 #[test]

@@ -123,3 +123,23 @@ fn a_failure_that_is_told_in_words_is_still_one() {
     let sent = turn.sent["messages"].to_string();
     assert!(sent.contains("[Tool result without a call: Error: boom]"), "{sent}");
 }
+
+#[test]
+fn a_history_that_pairing_rejects_is_refused_as_by_any_other_guard() {
+    let orphan = [json!({"role": "user", "content": [result("toolu_9", "r")]})];
+    let rejects = json!({"guards": {"pairing": "reject"}});
+    let is_strict = json!({"strict": true});
+    for document in [rejects, is_strict] {
+        for protocol in ["openai", "anthropic"] {
+            let mut document = document.clone();
+            document["upstreams"] = json!({"u": {"url": "http://u", "protocol": protocol}});
+            let turn = through(&drive::config(&document.to_string()), &orphan);
+            assert_eq!((turn.head.status, turn.asked), (400, 0), "{document}");
+            assert!(turn.message().contains("unexpected `tool_use_id`"), "{}", turn.message());
+            assert_eq!(turn.header("x-should-retry"), "false", "{document}");
+            assert_eq!(turn.header("x-creole-guard"), "pairing", "{document}");
+            assert_eq!(turn.report.warnings.guards(), ["pairing"]);
+            assert_eq!(turn.report.cause, Some("guard"));
+        }
+    }
+}

@@ -115,6 +115,23 @@ fn other_errors_and_other_settings_are_not_tried_again() {
 }
 
 #[test]
+fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
+    let body = request(&history(), &[tool("look", &[])]).to_string();
+    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
+    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    exchange.handle_request(body.as_bytes(), NOW).unwrap();
+    exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW);
+    let mut out = Vec::new();
+    exchange.handle_response_body(MISTRAL.as_bytes(), NOW, &mut out);
+    exchange.handle_retry(body.as_bytes(), NOW).unwrap();
+    let head = exchange.handle_response_end(End::Aborted, NOW, &mut out).unwrap();
+    let report = exchange.report();
+    assert_eq!((head.status, report.cause), (502, Some("unreachable")));
+    assert_eq!((report.upstream_status, report.head_at), (None, None));
+    assert_eq!(report.upstream_request_id, None);
+}
+
+#[test]
 fn images_of_results_survive_the_second_request() {
     let image = json!({"type": "image", "source":
         {"type": "base64", "media_type": "image/png", "data": "AA"}});

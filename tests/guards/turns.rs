@@ -46,6 +46,21 @@ fn at_the_limit_the_model_answers_without_tools() {
 }
 
 #[test]
+fn at_the_limit_an_agent_keeps_the_tool_by_which_it_answers() {
+    for name in ["format_final_json_response", "final_result_city", "StructuredOutput"] {
+        let body = request(&looks(3), &[tool("look", &[]), tool(name, &[])]);
+        let answers = |_: &Value| (200, calls(name, &json!({})));
+        let turn = ask(&limited("wind_down"), &body, &answers, false);
+        assert_eq!(turn.tools(), [name]);
+        assert_eq!(turn.sent["tool_choice"], "required");
+        assert_eq!(turn.body["stop_reason"], "tool_use");
+        let goes_on = |_: &Value| (200, calls("look", &json!({})));
+        let turn = ask(&limited("wind_down"), &body, &goes_on, false);
+        assert_eq!(turn.body["stop_reason"], "end_turn");
+    }
+}
+
+#[test]
 fn at_the_limit_the_turn_can_be_ended_or_refused() {
     let end = sent(&limited("end"), &looks(3));
     assert_eq!((end.head.status, end.asked), (200, 0));

@@ -98,6 +98,9 @@ fn a_tool_that_goes_on_failing_is_withheld() {
         (&found["tools"], &found["tool_choice"]),
         (&body["tools"], &json!({"type": "none"}))
     );
+    body["tool_choice"]["disable_parallel_tool_use"] = json!(true);
+    let one = json!({"type": "auto", "disable_parallel_tool_use": true});
+    assert_eq!(up(&config(), &body)["tool_choice"], one);
     let refuse = guards(r#"{"breaker":{"action":"error"}}"#);
     let answer = drive::request(&refuse, "/v1/messages", &[], body.to_string().as_bytes());
     let Err(answer) = answer else { panic!("it is sent") };
@@ -169,4 +172,119 @@ fn a_note_names_no_more_required_fields_than_a_model_can_use() {
     let note = last_content(&up(&guards("{}"), &body)).to_string();
     assert!(note.contains("field_0, field_1") && note.contains('…'), "{note}");
     assert!(note.len() < 2000, "{} bytes", note.len());
+}
+
+/// Bodies with what only this API has, or with what is newer than Creole.
+fn of_this_api(body: &Value) -> Vec<Value> {
+    let with_tool = |tool: Value| {
+        let mut body = body.clone();
+        body["tools"].as_array_mut().unwrap().push(tool);
+        body
+    };
+    let with_block = |block: Value| {
+        let mut body = body.clone();
+        let said = json!([block, {"type": "text", "text": "Do it"}]);
+        body["messages"][0]["content"] = said;
+        body
+    };
+    let mut server = body.clone();
+    server["tools"] = json!([{"type": "web_search_20250305", "name": "web_search"}]);
+    let mut toolset = body.clone();
+    toolset["tools"] = json!([{"type": "browser_toolset_20260801"}]);
+    vec![
+        with_tool(json!({"type": "mcp_toolset", "mcp_server_name": "m"})),
+        with_tool(json!({"type": "newer_20270101"})),
+        with_tool(json!({"type": "newer_20270101", "name": "newer"})),
+        with_block(json!({"type": "container_upload", "file_id": "file_1"})),
+        with_block(json!({"type": "newer"})),
+        server,
+        toolset,
+    ]
+}
+
+#[test]
+fn guards_act_whatever_else_is_in_the_request() {
+    let limited = guards(r#"{"tool_turns_max":2,"tool_turns_action":"error"}"#);
+    for body in of_this_api(&shell(3)) {
+        let told = last_content(&up(&config(), &body)).to_string();
+        assert!(told.contains("3 times consecutively"), "{body}");
+        let sent = drive::request(&limited, "/v1/messages", &[], body.to_string().as_bytes());
+        let Err(answer) = sent else { panic!("it is sent: {body}") };
+        assert_eq!(answer.report.warnings.guards(), ["tool_turns"], "{body}");
+    }
+}
+
+#[test]
+fn a_tool_whose_schema_is_the_apis_own_is_told_with_what_it_requires() {
+    let mut body = shell(3);
+    body["tools"] = json!([{"type": "memory_20250818", "name": "shell"},
+        {"type": "mcp_toolset", "mcp_server_name": "m"}]);
+    let body = body.to_string().replace("\"shell\"", "\"memory\"");
+    let told = last_content(&up(&config(), &serde_json::from_str(&body).unwrap())).to_string();
+    assert!(told.contains("The required fields are: command."), "{told}");
+}
+
+#[test]
+fn a_request_that_guards_cannot_read_says_so() {
+    let mut body = shell(3);
+    let image = json!({"type": "image", "source": {"type": "newer"}});
+    body["messages"][0]["content"] = json!([image]);
+    let warns = |config: &Arc<Config>| {
+        let sent = drive::request(config, "/v1/messages", &[], body.to_string().as_bytes());
+        let Ok((exchange, request)) = sent else { panic!("it is refused") };
+        assert_eq!(request.body, body.to_string().as_bytes());
+        exchange.report().warnings.iter().any(|it| it.code == "guards_skipped")
+    };
+    assert!(warns(&config()));
+    assert!(!warns(&guards(r#"{"breaker":{"failures_max":0,"withhold_after":0}}"#)));
+}
+
+#[test]
+fn a_withheld_tool_that_the_conversation_refers_to_stays_and_nothing_is_chosen() {
+    let base = failing(6, &["shell", "look"], |_| json!("command is missing"));
+    let reference = json!({"type": "tool_reference", "name": "shell"});
+    let with_system = |change: Value| {
+        let mut body = base.clone();
+        let system = json!({"role": "system", "content": [change]});
+        body["messages"].as_array_mut().unwrap().insert(1, system);
+        body
+    };
+    let mut found = base.clone();
+    let call = json!({"type": "tool_use", "id": "toolu_s", "name": "look", "input": {}});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_s",
+        "content": [{"type": "tool_reference", "tool_name": "shell"}]});
+    let messages = found["messages"].as_array_mut().unwrap();
+    messages.insert(1, json!({"role": "assistant", "content": [call]}));
+    messages.insert(2, json!({"role": "user", "content": [result]}));
+    let mut inline = with_system(json!({"type": "tool_addition", "tool":
+        {"type": "tool_definition", "definition": base["tools"][0]}}));
+    inline["tools"].as_array_mut().unwrap().remove(0);
+    // A name that the model made up.
+    let mut unknown = base.clone();
+    unknown["tools"].as_array_mut().unwrap().remove(0);
+    // A member of a toolset, and another tool of the same name.
+    let mut member = base.clone();
+    member["tools"].as_array_mut().unwrap().push(json!({"type": "browser_toolset_20260801"}));
+    for message in member["messages"].as_array_mut().unwrap() {
+        for block in message["content"].as_array_mut().into_iter().flatten() {
+            if block["type"] == "tool_use" {
+                block["toolset_name"] = json!("browser");
+            }
+        }
+    }
+    for body in [
+        found,
+        with_system(json!({"type": "tool_addition", "tool": reference})),
+        with_system(json!({"type": "tool_removal", "tool": reference})),
+        inline,
+        unknown,
+        member,
+    ] {
+        let up = up(&config(), &body);
+        assert_eq!(up["tools"], body["tools"], "{body}");
+        assert_eq!(up["tool_choice"], json!({"type": "none"}), "{body}");
+    }
+    let mut without = base;
+    without.as_object_mut().unwrap().remove("tools");
+    assert!(up(&config(), &without).get("tool_choice").is_none());
 }

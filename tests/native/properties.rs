@@ -190,7 +190,8 @@ proptest! {
             }));
             let mut answers: Vec<Value> = (0..inputs.len())
                 .rev()
-                .map(|at| json!({"type": "tool_result", "tool_use_id": id(at), "content": "ok"}))
+                // The same results over and over would be the breaker's.
+                .map(|at| json!({"type": "tool_result", "tool_use_id": id(at), "content": id(at)}))
                 .collect();
             answers.push(json!({"type": "newer", "x": extra}));
             messages.push(json!({"role": "assistant", "content": said}));

@@ -82,6 +82,22 @@ fn headers_are_those_of_the_api() {
 }
 
 #[test]
+fn the_workspace_and_the_profile_go_with_the_key_that_they_belong_to() {
+    let body = body_of(&json!([{"role": "user", "content": "x"}]));
+    let extra = [("anthropic-workspace-id", "wrkspc_1"), ("anthropic-user-profile-id", "uprof_1")];
+    let own = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"anthropic","key":{"secret":"k"}}}}"#;
+    for (config, goes) in [(config(), true), (drive::config(own), false)] {
+        let Ok((_, request)) = drive::request(&config, "/v1/messages", &extra, body.as_bytes())
+        else {
+            panic!("it is refused")
+        };
+        for (name, value) in extra {
+            assert_eq!(header(&request.headers, name), goes.then_some(value), "{name}");
+        }
+    }
+}
+
+#[test]
 fn where_a_late_result_came_the_user_still_has_the_last_word() {
     let mut history = json!([
         {"role": "user", "content": "go"},
@@ -200,6 +216,7 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
         opaque: None,
         call_signatures: Vec::new(),
         upstream: String::new(),
+        call_inputs: Vec::new(),
     }
     .encode();
     let thinking =
@@ -242,4 +259,21 @@ fn guards_say_what_becomes_of_a_history_that_does_not_fit() {
         panic!("it is refused")
     };
     assert_eq!(exchange.report().warnings.guards(), ["pairing"]);
+}
+
+#[test]
+fn a_result_in_a_thread_is_the_answer_to_a_call_that_the_server_keeps() {
+    let thread = json!({"type": "continue", "previous_message_id": "msg_1"});
+    let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "42"});
+    let mut body = json!({"model": "m", "max_tokens": 9, "thread": thread,
+        "messages": [{"role": "user", "content": [result]}]});
+    let settings = ["", r#","strict":true"#, r#","guards":{"pairing":"reject"}"#];
+    for config in settings.map(|settings| config_with(None, settings)) {
+        let text = body.to_string();
+        assert_eq!(sent(&config, &text).body, text.as_bytes());
+    }
+    // Without a thread, the call is lost.
+    body["thread"] = Value::Null;
+    let found = String::from_utf8(sent(&config(), &body.to_string()).body).unwrap();
+    assert!(found.contains("[Tool result without a call: 42]"), "{found}");
 }

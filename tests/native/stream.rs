@@ -147,6 +147,17 @@ fn an_answer_that_broke_off_is_an_error() {
 }
 
 #[test]
+fn an_answer_that_broke_off_inside_an_event_is_the_same_error() {
+    let said = sse(&[start(), open_text(0), text(0, "Hello")]);
+    for end in [End::Complete, End::Aborted] {
+        let cut = &said.as_bytes()[..said.find("Hello").unwrap() + 2];
+        let answer = answered(&config(), true, (200, "text/event-stream"), [cut], end);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("Upstream stream ended before completion."), "{text}");
+    }
+}
+
+#[test]
 fn indices_are_counted_anew() {
     let number = |index: Option<u64>, mut event: Value| {
         match index {
@@ -522,4 +533,46 @@ fn white_space_before_an_input_passes_as_it_came() {
     events.extend([stop(0), ending("tool_use"), end()]);
     let (streamed, _) = both(&sse(&events));
     assert_eq!(String::from_utf8(streamed.body).unwrap(), sse(&events));
+}
+
+#[test]
+fn counts_at_the_end_of_a_stream_replace_those_of_its_start() {
+    for (at_start, at_end, (input, cached)) in [
+        // Z.AI and SGLang count at the end.
+        (
+            json!({"input_tokens": 0, "output_tokens": 0}),
+            json!({"input_tokens": 5000, "cache_read_input_tokens": 700, "output_tokens": 20}),
+            (5000, 700),
+        ),
+        (Value::Null, json!({"input_tokens": 5000, "output_tokens": 20}), (5000, 0)),
+        (Value::Null, json!({"prompt_tokens": 5000, "completion_tokens": 20}), (5000, 0)),
+        // Server tools: each of their rounds is one more prompt.
+        (
+            json!({"input_tokens": 10, "output_tokens": 1}),
+            json!({"input_tokens": 5000, "output_tokens": 20}),
+            (5000, 0),
+        ),
+        // All of it came from the cache.
+        (
+            json!({"input_tokens": 10, "output_tokens": 1}),
+            json!({"input_tokens": 0, "cache_read_input_tokens": 9, "output_tokens": 20}),
+            (0, 9),
+        ),
+        // No prompt is empty.
+        (
+            json!({"input_tokens": 10, "output_tokens": 1}),
+            json!({"input_tokens": 0, "output_tokens": 20}),
+            (10, 0),
+        ),
+    ] {
+        let (mut first, mut last) = (start(), ending("end_turn"));
+        first["message"]["usage"] = at_start.clone();
+        last["usage"] = at_end.clone();
+        let (streamed, whole) = both(&sse(&[first, open_text(0), stop(0), last, end()]));
+        for answer in [streamed, whole] {
+            let counts = &answer.report.answer;
+            let found = (counts.input_tokens, counts.cache_read_tokens, counts.output_tokens);
+            assert_eq!(found, (input, cached, 20), "{at_start} {at_end}");
+        }
+    }
 }

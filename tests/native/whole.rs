@@ -119,3 +119,35 @@ fn a_message_that_does_not_say_that_it_is_one_is_one() {
     assert_eq!(whole, message());
     assert_eq!(comparable(folded), comparable(message()));
 }
+
+#[test]
+fn a_message_made_of_a_stream_has_its_compaction_and_what_became_of_the_context() {
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta":
+        {"type": "compaction_delta", "content": "so far", "encrypted_content": "e"}});
+    let mut last = ending("end_turn");
+    last["context_management"] = json!({"applied_edits": [{"type": "compact_20260112"}]});
+    let mut first = start();
+    first["message"]["context_management"] = Value::Null;
+    let compaction = json!({"type": "compaction", "content": null});
+    let events = [
+        first,
+        open(0, &compaction),
+        delta,
+        stop(0),
+        open_text(1),
+        text(1, "x"),
+        stop(1),
+        last,
+        end(),
+    ];
+    let stream = sse(&events);
+    let (streamed, whole) = both(&stream);
+    assert_eq!(String::from_utf8(streamed.body).unwrap(), stream);
+    let text = String::from_utf8(whole.body).unwrap();
+    assert_eq!(text.matches("context_management").count(), 1, "{text}");
+    let message: Value = serde_json::from_str(&text).unwrap();
+    let applied = json!({"applied_edits": [{"type": "compact_20260112"}]});
+    assert_eq!(message["context_management"], applied);
+    let told = json!({"type": "compaction", "content": "so far", "encrypted_content": "e"});
+    assert_eq!(message["content"], json!([told, {"type": "text", "text": "x"}]));
+}

@@ -109,6 +109,8 @@ fn failures_and_empty_results_can_be_told_apart() {
     };
     assert_eq!(with(json!("boom"), true, json!({})), "Error: boom");
     assert_eq!(with(json!("ERROR: boom"), true, json!({})), "ERROR: boom");
+    let later = json!([text(""), text("error: boom")]);
+    assert_eq!(with(later, true, json!({})), "error: boom");
     assert_eq!(with(json!("boom"), false, json!({})), "boom");
     assert_eq!(with(json!(null), false, json!({})), "");
     assert_eq!(with(json!([]), false, json!({"empty_tool_content": "(no output)"})), "(no output)");
@@ -241,6 +243,28 @@ fn server_tools_in_the_history_are_texts() {
         user("r"),
     ]);
     assert_eq!(messages(failed)[1]["content"], "[find {}]\nError: boom");
+}
+
+#[test]
+fn a_server_tools_result_of_which_nothing_can_be_read_is_no_turn() {
+    for (kind, content) in [
+        ("web_search_tool_result", json!([])),
+        (
+            "advisor_tool_result",
+            json!({"type": "advisor_redacted_result", "encrypted_content": "E"}),
+        ),
+    ] {
+        let block = json!({"type": kind, "tool_use_id": "srvtoolu_1", "content": content});
+        let alone = assistant(json!([block.clone()]));
+        let history = json!([user("a"), alone, user("b")]);
+        assert_eq!(messages(history), json!([user(json!([text("a"), text("b")]))]), "{kind}");
+        assert_eq!(messages(json!([user("a"), alone])), json!([user("a")]), "{kind}");
+        // That the tool failed is something.
+        let mut failed = block;
+        failed["is_error"] = json!(true);
+        let history = json!([user("a"), assistant(json!([failed])), user("b")]);
+        assert_eq!(messages(history)[1]["content"], "Error: ", "{kind}");
+    }
 }
 
 #[test]

@@ -370,7 +370,14 @@ fn strict_mode_enforces_the_rules_of_the_conversation() {
             json!({"messages": [user(json!([])), assistant("a")]}),
             "messages.0: all messages must have non-empty content except for the optional final assistant message",
         ),
-        (json!({"messages": [user("")]}), "messages: text content blocks must be non-empty"),
+        (
+            json!({"messages": [user("q"), assistant(""), user("r")]}),
+            "messages.1: all messages must have non-empty content except for the optional final assistant message",
+        ),
+        (
+            json!({"messages": [user([text("")])]}),
+            "messages: text content blocks must be non-empty",
+        ),
         (
             json!({"messages": [user(" \n")]}),
             "messages: text content blocks must contain non-whitespace text",

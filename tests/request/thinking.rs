@@ -137,7 +137,38 @@ fn signature(field: Field, shown: &str) -> Signature {
         opaque: None,
         call_signatures: Vec::new(),
         upstream: String::new(),
+        call_inputs: Vec::new(),
     }
+}
+
+#[test]
+fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
+    let inputs = [("toolu_1", "{\"q\":\"x\"}"), ("toolu_2", "{\"q\":\"y\"}")];
+    let thinking = Signature {
+        full_text: Some("R".to_owned()),
+        call_inputs: inputs.map(|(id, input)| (id.to_owned(), input.to_owned())).to_vec(),
+        ..signature(Field::Reasoning, "")
+    };
+    let arguments = |signature: &str, id: &str, input: Value| {
+        let history = json!([
+            user("q"),
+            assistant(json!([
+                {"type": "thinking", "thinking": "", "signature": signature},
+                {"type": "tool_use", "id": id, "name": "w", "input": input},
+            ])),
+            user(json!([result(id, "ok")])),
+        ]);
+        let body = sent_to("vllm", json!({}), json!({"messages": history}));
+        let message = &body["messages"][1];
+        message["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned()
+    };
+    let own = thinking.encode();
+    assert_eq!(arguments(&own, "toolu_1", json!({})), "{\"q\":\"x\"}");
+    assert_eq!(arguments(&own, "toolu_2", json!({})), "{\"q\":\"y\"}");
+    // What the client says counts, and nothing is made up.
+    assert_eq!(arguments(&own, "toolu_1", json!({"q": "z"})), "{\"q\":\"z\"}");
+    assert_eq!(arguments(&own, "toolu_3", json!({})), "{}");
+    assert_eq!(arguments("EqoB", "toolu_1", json!({})), "{}");
 }
 
 #[test]
@@ -244,6 +275,12 @@ fn reasoning_that_the_client_changed_is_dropped() {
     let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
     assert_eq!(warned(json!({"messages": history})), "thinking_modified");
+    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
+    let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
+    assert_eq!(
+        refused_strictly(json!({"messages": history})),
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response."
+    );
     // Without its text goes what the upstream signed or encrypted.
     for mut signed in [signature(Field::Marked, "a\n"), signature(Field::Reasoning, "a\n")] {
         signed.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());

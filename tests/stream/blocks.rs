@@ -118,6 +118,50 @@ fn hidden_reasoning_comes_back_with_calls() {
 }
 
 #[test]
+fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
+    let long = format!("{{\"q\":\"{}\"}}", "x".repeat(8 << 10));
+    let sse = done(&[
+        json!({"reasoning_content": "Need w."}),
+        call(0, "call_a", "w", "{\"q\""),
+        call(0, "", "", ":\"x\"}"),
+        call(1, "call_b", "w", "{}"),
+        json!({"reasoning_content": "More."}),
+        call(2, "call_c", "w", "{\"n\":1}"),
+        call(3, "call_d", "w", &long),
+    ]);
+    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let outcome = hidden.gives(
+        &sse,
+        &format!(
+            "thinking \"\", tool_use a w {{\"q\":\"x\"}}, tool_use b w {{}}, thinking \"\", \
+             tool_use c w {{\"n\":1}}, tool_use d w {long}; tool_use"
+        ),
+    );
+    let message = message(&outcome);
+    let signatures = message["content"].as_array().unwrap().iter().filter_map(|block| {
+        Signature::decode(block["signature"].as_str()?).map(|signature| signature.call_inputs)
+    });
+    let inputs = [("toolu_a", "{\"q\":\"x\"}"), ("toolu_c", "{\"n\":1}")];
+    let inputs = inputs.map(|(id, input)| (id.to_owned(), input.to_owned()));
+    // n8n returns the last signature only.
+    assert_eq!(signatures.collect::<Vec<_>>(), [vec![], inputs.to_vec()]);
+    assert_eq!(signature(&case().stream(&sse)).call_inputs, []);
+}
+
+#[test]
+fn a_signature_of_a_call_is_not_carried_where_nothing_goes_back() {
+    let mut signed = call(0, "call_a", "w", "{}");
+    signed["tool_calls"][0]["extra_content"] = json!({"google": {"thought_signature": "SIG"}});
+    let sse = done(&[signed]);
+    case().gives(&sse, "thinking \"\", tool_use a w {}; tool_use");
+    let never = case().with(|asked, _| {
+        asked.thinking = Thinking::Hidden;
+        asked.reasoning_returns = false;
+    });
+    never.gives(&sse, "tool_use a w {}; tool_use");
+}
+
+#[test]
 fn what_only_the_upstream_understands_is_carried_in_a_signature() {
     let detail = json!({"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1"});
     let sse = done(&[json!({"reasoning_details": [detail]}), call(0, "call_a", "w", "{}")]);

@@ -179,6 +179,11 @@ pub(super) fn finished(
     report_details(counted, &mut machine.report);
     let counts = Counts::of(Some(counted), &machine.asked, output_bytes);
     machine.report.output_tokens = counts.output;
+    let told = counted.prompt.or(counted.input).is_some();
+    // Some servers say 0 where they do not count. No prompt is empty, but all of one can be cached.
+    if told && (counts.input > 0 || counts.cache_read > 0 || counts.cache_creation > 0) {
+        machine.report.input_tokens = counts.input;
+    }
     let mut usage = given.to_owned();
     if count(given, "output_tokens").is_none() {
         machine.warnings.add("usage_estimated");

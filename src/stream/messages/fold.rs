@@ -1,6 +1,6 @@
 //! One message out of repaired events, for a client that wants no stream.
 
-use super::member::{copy, elements, has, member, string, text};
+use super::member::{copy, elements, has, member, string, text, with};
 use crate::json::{self, Kind, Reader, Writer};
 use crate::warning::Warnings;
 
@@ -52,6 +52,10 @@ impl Fold {
             }
             "message_delta" => {
                 self.delta = own("delta");
+                // Of the message, too, though it stands beside the rest.
+                if let Some(context) = member(data, "context_management") {
+                    self.delta = with(&self.delta, &[("context_management", context)]);
+                }
                 self.usage = own("usage");
             }
             _ => {}
@@ -94,6 +98,10 @@ impl Block {
         } else if let Some(citation) = member(delta, "citation") {
             self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
             self.citations.push_str(citation);
+        } else if text(delta, "type").is_some_and(|kind| kind == "compaction_delta") {
+            // There is one, with all of it.
+            let told = |name| (name, member(delta, name).unwrap_or("null"));
+            self.start = with(&self.start, &[told("content"), told("encrypted_content")]);
         }
     }
 

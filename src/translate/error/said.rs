@@ -321,10 +321,12 @@ impl Said {
         || words::has(&self.message, "Content Exists Risk")
     }
 
-    /// Whether there is no credit left, told as a rate limit. No waiting helps here.
+    /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
     pub(super) fn is_unpaid(&self) -> bool {
-        // OpenAI, Moonshot, Zhipu
-        self.has_code(&["insufficient_quota", "exceeded_current_quota_error", "1113"])
+        // OpenAI, Moonshot, Zhipu, DashScope
+        self.has_code(&["insufficient_quota", "exceeded_current_quota_error", "1113", "arrearage"])
+        // Anthropic has no code for it.
+        || words::has(&self.message, "credit balance is too low")
     }
 
     /// The status that a code stands for, where no number does.
@@ -350,7 +352,7 @@ impl Said {
             "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated" => {
                 Some(401)
             }
-            "billing_error" | "insufficient_balance" | "payment_required" => Some(402),
+            "billing_error" | "insufficient_balance" | "payment_required" | "arrearage" => Some(402),
             "permission_error" | "permission_denied" | "forbidden" => Some(403),
             "not_found_error" | "model_not_found" | "notfounderror" | "not_found" => Some(404),
             "request_too_large" => Some(413),

@@ -473,6 +473,35 @@ fn a_quota_is_billing_and_is_not_retried() {
 }
 
 #[test]
+fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
+    // Anthropic, DashScope.
+    for (body, said) in [
+        (
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}"#,
+            "credit balance is too low",
+        ),
+        (
+            r#"{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing.","type":"Arrearage"}}"#,
+            "good standing",
+        ),
+    ] {
+        for status in [400, 403] {
+            let refusal = from_upstream(status, body.as_bytes(), &edge_asked());
+            let Refusal::Error(own) = refusal else { panic!("an error") };
+            assert_eq!((own.status, own.kind, own.fault), (402, Kind::Billing, Fault::Operator));
+            assert_eq!(own.should_retry, Some(false));
+            // Claude Code looks for these words.
+            assert!(own.message.contains(said), "{}", own.message);
+            assert_eq!(refused(status, body).fault, Fault::Client);
+        }
+        assert_eq!(from_object(body, &asked()).status, 402);
+    }
+    let words =
+        r#"{"error":{"type":"invalid_request_error","message":"tools.0: the balance is too low"}}"#;
+    assert_eq!(refused(400, words).status, 400);
+}
+
+#[test]
 fn a_gateways_own_key_is_not_the_clients_business() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1"}}"#;
     for status in [401, 403] {

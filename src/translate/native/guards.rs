@@ -3,26 +3,33 @@
 //! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
 //! is put into its text: a word of warning is one more text in its result, a tool that is withheld
 //! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
-//! the tools of the calls in the history. A request whose tools cannot be read is left alone.
+//! the tools of the calls in the history. So does one whose tool cannot leave.
+//!
+//! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
+//! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
+
+use std::borrow::Cow;
 
 use super::{edited, offset};
-use crate::anthropic::Request;
+use crate::anthropic::tool::{Target, ToolChange};
+use crate::anthropic::{Block, Request};
 use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
 use crate::json::{self, Error as JsonError, Kind, Reader, Str};
-use crate::names::Names;
+use crate::names::{NameSet, Names};
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
 use crate::translate::thinking::Marks;
-use crate::translate::tools::ToolSet;
+use crate::translate::tools::{self, ToolSet};
 use crate::translate::turns::History;
 use crate::warning::Warnings;
 use crate::words;
 
 const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
+const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
 /// What the guards decided.
 #[derive(Debug, Default)]
@@ -31,6 +38,8 @@ pub(super) struct Verdict {
     notes: Vec<(String, String)>,
     /// The client's names of the tools that are withheld.
     names: Vec<String>,
+    /// One of them cannot leave `tools`, so that none does.
+    stays: bool,
     pub(super) withheld: Withheld,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
@@ -46,37 +55,73 @@ impl Verdict {
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let mut unsaid = Warnings::new(false);
-        let messages = std::mem::take(&mut request.messages);
+        let mut messages = std::mem::take(&mut request.messages);
+        for message in &mut messages {
+            let of_others =
+                |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
+            message.content.retain(|block| !of_others(block));
+        }
         let Ok(mut history) = History::new(messages, profile, &Marks::default(), &mut unsaid)
         else {
-            return Ok(Self::default());
+            return Ok(Self::skipped(settings, warnings));
         };
         if settings.pairing == Pairing::Repair {
             history.turns = pairs::repair(history.turns, &mut unsaid);
         }
         pairs::order(&mut history.turns);
-        let tools = ToolSet::new(
-            request.tools,
-            history.changes,
-            &history.activated,
-            request.tool_choice,
-            !history.ids.is_empty(),
-            profile,
-            &mut unsaid,
-        );
-        let Ok(mut tools) = tools else { return Ok(Self::default()) };
+        // The API refuses references to what is not in `tools`, and an added definition is not there.
+        let mut referred = history.activated;
+        history.changes.retain(|change| {
+            let name = match change {
+                ToolChange::Define(definition) => definition.name.clone(),
+                ToolChange::Add(reference) | ToolChange::Remove(reference) => {
+                    match &reference.target {
+                        Target::Tool(name) => Some(name.clone()),
+                        _ => None,
+                    }
+                }
+            };
+            if let Some(name) = name {
+                referred.add(name);
+            }
+            matches!(change, ToolChange::Define(_))
+        });
+        // Whatever else a tool is, it has a name and perhaps a schema.
+        request.tools.retain_mut(|tool| {
+            tool.defer_loading = false;
+            tool.allowed_callers = None;
+            let of_client = tools::is_of_client(&tool.tool_type);
+            if !of_client {
+                tool.tool_type = Cow::Borrowed("");
+            }
+            of_client || tool.name.is_some()
+        });
+        let none = NameSet::default();
+        let tools =
+            ToolSet::new(request.tools, history.changes, &none, None, true, profile, &mut unsaid);
+        let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
         let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
         let id = |turn: usize, result: usize| match history.turns.get(turn) {
             Some(Turn::User(user)) => Some(user.results.get(result)?.id.decode().into_owned()),
             _ => None,
         };
         let noted = guarded.notes.into_iter();
+        let is_referred = |name: &String| referred.contains(name.as_str());
         Ok(Self {
+            stays: guarded.unoffered || guarded.names.iter().any(is_referred),
             notes: noted.filter_map(|(turn, at, text)| Some((id(turn, at)?, text))).collect(),
             names: guarded.names,
             withheld: guarded.withheld,
             end: guarded.end,
         })
+    }
+
+    /// Nothing is decided, because the request cannot be read.
+    pub(super) fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
+        if settings.breaker.failures_max > 0 || settings.tool_turns_max > 0 {
+            warnings.add("guards_skipped");
+        }
+        Self::default()
     }
 
     /// The body as it goes up.
@@ -103,8 +148,9 @@ impl Verdict {
                 _ => {}
             }
         }
-        let mut none = self.withheld == Withheld::All;
-        if let (Some(tools), Withheld::These(_)) = (tools, &self.withheld) {
+        // Without tools there is nothing to choose from.
+        let mut none = self.withheld == Withheld::All || self.stays && tools.is_some();
+        if let (Some(tools), Withheld::These(_), false) = (tools, &self.withheld, none) {
             let kept = self.kept(tools, depth_max)?;
             // A request with calls must have tools.
             none = kept.is_empty();
@@ -119,7 +165,9 @@ impl Verdict {
         match choice {
             Some(choice) if none => edits.push(replaced(body, choice, NONE.to_owned())),
             Some(choice) if withheld(choice) => {
-                edits.push(replaced(body, choice, AUTO.to_owned()));
+                let one = json::member(choice, "disable_parallel_tool_use") == Some("true");
+                let auto = if one { AUTO_ONE } else { AUTO };
+                edits.push(replaced(body, choice, auto.to_owned()));
             }
             None if none => {
                 let end = body.trim_end().len().saturating_sub(1);

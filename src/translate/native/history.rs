@@ -5,11 +5,11 @@
 //! written as these, any other one block by block.
 
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
-use crate::config::{Config, Pairing};
+use crate::config::Pairing;
 use crate::conversation::{Item, MOVED, Turn, Turns, pairs};
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str, Writer};
-use crate::translate::signature;
+use crate::translate::{guards, signature};
 use crate::warning::Warnings;
 
 /// Where blocks stand in the body, rising, and the messages that they are of.
@@ -183,14 +183,16 @@ impl<'a> History<'a> {
     /// The text of all messages, where it differs from what the client wrote.
     pub(super) fn repair(
         &self,
-        config: &Config,
         pairing: Pairing,
         warnings: &mut Warnings,
     ) -> Result<Option<String>, Error> {
-        let fit = pairs::check(&self.messages());
-        if config.settings.strict || pairing == Pairing::Reject {
-            fit?;
-        } else if pairing == Pairing::Repair && fit.is_err() {
+        let fit = match pairing {
+            Pairing::Off => Ok(()),
+            Pairing::Repair | Pairing::Reject => pairs::check(&self.messages()),
+        };
+        if pairing == Pairing::Reject {
+            fit.map_err(|error| guards::unpaired(error, warnings))?;
+        } else if fit.is_err() {
             let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
             let written = self.write_turns(&turns);

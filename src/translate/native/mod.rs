@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use super::{count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
-use crate::config::{Config, Protocol, Upstream};
+use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::conversation::rules;
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
@@ -67,6 +67,12 @@ pub(super) fn translate<'c>(
         let Member { start, end, .. } = envelope.model;
         edits.push((start, end, json::quoted(&outgoing)));
     }
+    let pairing = match guards.pairing {
+        // The calls of its results may be in the server's part.
+        _ if envelope.thread => Pairing::Off,
+        _ if config.settings.strict => Pairing::Reject,
+        pairing => pairing,
+    };
     let mut ids_used = NameSet::default();
     if let Some(Member { text, start, end }) = envelope.messages
         && let Ok(history) = History::read(body, text, depth_max, warnings)
@@ -74,7 +80,7 @@ pub(super) fn translate<'c>(
         for id in history.ids() {
             ids_used.add(id.decode().into_owned());
         }
-        let written = history.repair(config, guards.pairing, warnings)?;
+        let written = history.repair(pairing, warnings)?;
         if let Some(messages) = written {
             edits.push((start, end, messages));
         }
@@ -106,15 +112,24 @@ pub(super) fn translate<'c>(
         } else {
             Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
         };
-        if let Some(request) = as_sent {
-            let verdict = Verdict::new(request, guards, &upstream.profile, warnings)?;
-            body_up = verdict.apply(body_up, depth_max);
-            asked.withheld = verdict.withheld;
-            end = verdict.end;
-        }
+        let verdict = match as_sent {
+            Some(request) => Verdict::new(request, guards, &upstream.profile, warnings)?,
+            None => Verdict::skipped(guards, warnings),
+        };
+        body_up = verdict.apply(body_up, depth_max);
+        asked.withheld = verdict.withheld;
+        end = verdict.end;
     }
     let body = body_up.into_bytes();
     Ok(Some(Native { upstream, body, asked: Box::new(asked), end }))
+}
+
+/// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
+pub(super) fn takes(body: &str, config: &Config) -> bool {
+    let model = json::member(body, "model").and_then(|text| Reader::new(text, 1).string().ok());
+    let Some(model) = model.map(|model| model.decode()) else { return false };
+    config.route(&model).is_some_and(|(upstream, _)| upstream.protocol == Protocol::Anthropic)
+        && json::member(body, "messages").is_some()
 }
 
 /// The upstream and the model's name there, both owned by the configuration or the request.
@@ -159,12 +174,14 @@ struct Envelope<'a> {
     model: Member<Str<'a>>,
     messages: Option<Member<&'a str>>,
     stream: bool,
+    /// The server keeps the conversation, and the request has only what is new in it.
+    thread: bool,
 }
 
 impl<'a> Envelope<'a> {
     fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
         let mut reader = Reader::new(body, depth_max);
-        let (mut model, mut messages, mut stream) = (None, None, false);
+        let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             reader.kind()?;
@@ -179,6 +196,7 @@ impl<'a> Envelope<'a> {
                     messages = Some(Member { text, start, end: reader.offset() });
                 }
                 "stream" => stream = reader.skip()? == "true",
+                "thread" => thread = reader.skip()? != "null",
                 _ => {
                     reader.skip()?;
                 }
@@ -186,7 +204,7 @@ impl<'a> Envelope<'a> {
         }
         reader.end()?;
         let model = model.ok_or_else(|| json::Error::value("Field required"))?;
-        Ok(Self { model, messages, stream })
+        Ok(Self { model, messages, stream, thread })
     }
 }
 

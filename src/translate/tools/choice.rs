@@ -83,14 +83,19 @@ impl Sent {
 }
 
 fn any(profile: &Profile, warnings: &mut Warnings) -> Result<Sent, Error> {
-    Ok(Sent::Word(match profile.tool_choice_any {
+    if profile.tool_choice_any == ToolChoiceAny::Auto {
+        warnings.dropped("tool_choice")?;
+    }
+    Ok(Sent::Word(word_for_any(profile)))
+}
+
+/// The upstream's word where any tool must be called, or the nearest that it has.
+pub(super) fn word_for_any(profile: &Profile) -> &'static str {
+    match profile.tool_choice_any {
         ToolChoiceAny::Required => "required",
         ToolChoiceAny::Any => "any",
-        ToolChoiceAny::Auto => {
-            warnings.dropped("tool_choice")?;
-            "auto"
-        }
-    }))
+        ToolChoiceAny::Auto => "auto",
+    }
 }
 
 /// The value of `web_search_options` for the web search tool `definition`. Its limits have no

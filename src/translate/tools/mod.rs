@@ -35,6 +35,10 @@ use choice::Sent;
 use function::Function;
 use offer::{Offers, Server, State, What};
 
+/// How the names of tools begin by which agents give their answer, and without which they cannot: of n8n's
+/// output parser, of pydantic-ai, of Claude Code and its SDK.
+const ANSWER_TOOLS: [&str; 3] = ["format_final_json_response", "final_result", "StructuredOutput"];
+
 /// The tools of a request, as they are sent.
 #[derive(Debug)]
 pub struct ToolSet<'a> {
@@ -43,6 +47,8 @@ pub struct ToolSet<'a> {
     /// each of its calls.
     by_name: Names<'a, usize>,
     choice: Sent,
+    /// `tool_choice` where any tool must be called.
+    word_for_any: &'static str,
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
     not_parallel: bool,
@@ -131,6 +137,7 @@ impl<'a> ToolSet<'a> {
             by_name,
             functions,
             choice: sent,
+            word_for_any: choice::word_for_any(profile),
             one_tool_call,
             web_search,
             dialect: profile.tool_schema,
@@ -177,9 +184,26 @@ impl<'a> ToolSet<'a> {
         Some(outgoing)
     }
 
-    /// Leaves all tools out of this request.
-    pub fn withhold_all(&mut self) {
-        self.functions.iter_mut().for_each(|function| function.withheld = true);
+    /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
+    /// then be called. Gives the others by the upstream's names and the client's, or nothing where all are left
+    /// out.
+    pub fn leave_answer_tools(&mut self) -> Option<Vec<(String, String)>> {
+        let gives_answer = |function: &Function<'_>| {
+            !function.withheld && ANSWER_TOOLS.iter().any(|known| function.name.starts_with(known))
+        };
+        let has_one = self.functions.iter().any(gives_answer);
+        let mut others = Vec::new();
+        for function in &mut self.functions {
+            if !function.withheld && !gives_answer(function) {
+                function.withheld = true;
+                others.push((function.outgoing.to_string(), function.name.to_string()));
+            }
+        }
+        if !has_one {
+            return None;
+        }
+        self.choice = Sent::Word(self.word_for_any);
+        Some(others)
     }
 
     fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
@@ -248,6 +272,13 @@ impl<'a> ToolSet<'a> {
             json.key("web_search_options").value().out().extend_from_slice(options);
         }
     }
+}
+
+/// Whether the client runs tools of this type, whose names and schemas are the API's own.
+#[must_use]
+pub fn is_of_client(tool_type: &str) -> bool {
+    use typed::Kind;
+    matches!(Kind::of(tool_type, false), Some((Kind::Client(_) | Kind::Toolset(_), _)))
 }
 
 /// A server tool is left out. That is an error if the client would then wait for it in vain.

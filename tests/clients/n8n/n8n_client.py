@@ -200,6 +200,16 @@ def the_streamed_chain_ends_in_eight_requests():
 
 
 @check
+def the_calls_of_a_model_that_thinks_keep_their_inputs():
+    # n8n writes a turn with a thinking block anew, each call with `{}`.
+    for name in ("flat", "streamed"):
+        for body in ends(name, *chain("demo:reason")):
+            for message in body["messages"]:
+                for made in message.get("tool_calls", []):
+                    assert json.loads(made["function"]["arguments"]), made
+
+
+@check
 def an_openai_node_orchestrates_anthropic_nodes_through_the_same_listener():
     # Unchecked, since n8n's own OpenAI node sends `"content": []` along with tool calls.
     final = unchecked({"role": "assistant", "content": FINAL}, "stop")
