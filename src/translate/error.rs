@@ -95,12 +95,19 @@ fn is_refusal(said: &Said, asked: &Asked) -> bool {
     asked.profile.content_filter == ContentFilter::Refusal && said.is_content_filter()
 }
 
+/// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these
+/// words.
+const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
+
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     if matches!(status, 400 | 403 | 429) && said.is_unpaid() {
         // SDKs would retry a 429, and a 400 would look like the client's fault.
-        let message = message(status, said);
-        return Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
+        let hidden = asked.edge_key && status == 403;
+        let message = if hidden { UNPAID.to_owned() } else { message(status, said) };
+        let mut error = Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
             .with_should_retry(false);
+        error.upstream_message = hidden.then(|| clean(&said.message));
+        return error;
     }
     if asked.edge_key && matches!(status, 401 | 403) {
         // Neither the client's fault nor its business; what the upstream says may name the key.

@@ -1,0 +1,61 @@
+//! Accounts without credit.
+
+use super::*;
+
+#[test]
+fn a_quota_is_billing_and_is_not_retried() {
+    for body in [
+        r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+        r#"{"error":{"message":"m","type":"insufficient_quota","code":null}}"#,
+        r#"{"error":{"message":"m","type":"exceeded_current_quota_error"}}"#,
+        r#"{"error":{"code":"1113","message":"Insufficient balance or no resource package."}}"#,
+    ] {
+        for error in [refused(429, body), from_object(body, &asked())] {
+            assert_eq!((error.status, error.kind), (402, Kind::Billing));
+            assert_eq!(error.should_retry, Some(false));
+        }
+    }
+    let limited =
+        refused(429, r#"{"error":{"message":"m","type":"tokens","code":"rate_limit_exceeded"}}"#);
+    assert_eq!((limited.status, limited.kind, limited.should_retry), (429, Kind::RateLimit, None));
+}
+
+#[test]
+fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
+    // Anthropic, DashScope.
+    for (body, said) in [
+        (
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}"#,
+            "credit balance is too low",
+        ),
+        (
+            r#"{"error":{"code":"Arrearage","message":"Access denied, please make sure your account is in good standing.","type":"Arrearage"}}"#,
+            "good standing",
+        ),
+    ] {
+        for status in [400, 403] {
+            let refusal = from_upstream(status, body.as_bytes(), &edge_asked());
+            let Refusal::Error(own) = refusal else { panic!("an error") };
+            assert_eq!((own.status, own.kind, own.fault), (402, Kind::Billing, Fault::Operator));
+            assert_eq!(own.should_retry, Some(false));
+            // Claude Code looks for these words.
+            let told = if status == 403 { UNPAID } else { said };
+            assert!(own.message.contains(told), "{}", own.message);
+            assert_eq!(refused(status, body).fault, Fault::Client);
+        }
+        assert_eq!(from_object(body, &asked()).status, 402);
+    }
+    let words =
+        r#"{"error":{"type":"invalid_request_error","message":"tools.0: the balance is too low"}}"#;
+    assert_eq!(refused(400, words).status, 400);
+}
+
+#[test]
+fn an_empty_account_of_the_gateways_own_key_is_told_in_our_words() {
+    let body =
+        r#"{"error":{"message":"Key canary of alice@corp.example: credit balance is too low"}}"#;
+    let refusal = from_upstream(403, body.as_bytes(), &edge_asked());
+    let Refusal::Error(own) = refusal else { panic!("an error") };
+    assert_eq!((own.status, own.message.as_str()), (402, UNPAID));
+    assert!(own.upstream_message.as_ref().is_some_and(|said| said.contains("canary")));
+}
