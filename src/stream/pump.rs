@@ -57,8 +57,7 @@ impl Machine {
                 None => return,
                 Some(Block::Text { .. }) => self.pump_text(followed, out),
                 Some(Block::Thinking(_)) if !self.shows_thinking() => {
-                    let is_last = !self.queue.iter().skip(1).any(Block::is_thinking);
-                    if flushing && is_last {
+                    if flushing && !self.queue.iter().skip(1).any(Block::is_thinking) {
                         self.carry_inputs();
                     }
                     self.pump_thinking(flushing, out)
@@ -116,12 +115,15 @@ impl Machine {
         let mut inputs = Vec::new();
         for index in 0..self.calls.len() {
             let Some(call) = self.calls.get(index) else { break };
-            let Some(input) = call.input.object() else { continue };
-            if call.state == CallState::LeftOut || input.len() > CARRIED_BYTES_MAX {
+            if call.state == CallState::LeftOut || call.input.held_bytes() > CARRIED_BYTES_MAX {
                 continue;
             }
-            let input = input.to_owned();
-            inputs.push((self.client_id(index), input));
+            // What it is going to be.
+            if let Input::Object(input) = call.input.clone().finish(false)
+                && input != "{}"
+            {
+                inputs.push((self.client_id(index), input));
+            }
         }
         if let Some(Block::Thinking(thinking)) = self.queue.front_mut() {
             thinking.call_inputs = inputs;

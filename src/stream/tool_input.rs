@@ -22,7 +22,7 @@ use super::scan::Scanner;
 use crate::json::{self, Reader};
 
 /// The input of one call.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ToolInput {
     /// What the fragments say, unescaped.
     reading: Reading,
@@ -57,7 +57,7 @@ pub(super) enum Compared {
     More,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Reading {
     text: String,
     scan: Scanner,
@@ -258,12 +258,6 @@ impl ToolInput {
     /// Whether it is one object as far as it came.
     pub(super) fn is_object(&self) -> bool {
         self.reading.scan.is_object()
-    }
-
-    /// The object, as far as it came, unless it is `{}`.
-    pub(super) fn object(&self) -> Option<&str> {
-        let Reading { text, scan } = &self.reading;
-        (scan.is_object() && !self.reading.is_placeholder()).then_some(text.trim())
     }
 
     /// Whether it is one object if the last fragments are cumulative.

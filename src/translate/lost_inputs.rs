@@ -4,7 +4,7 @@
 
 use super::signature::Signature;
 use crate::anthropic::{Block, Request, Role};
-use crate::json::Raw;
+use crate::json::{Kind, Raw, Reader};
 use crate::names::Names;
 
 /// An input, and the message and the block that it belongs to.
@@ -15,7 +15,7 @@ pub(super) struct Lost {
 }
 
 /// The inputs that a request's messages lack and have in a signature beside them.
-pub(super) fn find(request: &Request<'_>) -> Vec<Lost> {
+pub(super) fn find(request: &Request<'_>, depth_max: u32) -> Vec<Lost> {
     let mut lost = Vec::new();
     for (message, found) in request.messages.iter().enumerate() {
         let blocks = &found.content;
@@ -28,7 +28,8 @@ pub(super) fn find(request: &Request<'_>) -> Vec<Lost> {
             let Block::ToolUse(call) = call else { continue };
             // Once each: the request must not grow by more than it has.
             let input = known.get_mut(&call.id.decode()).map(std::mem::take).unwrap_or_default();
-            if !input.is_empty() {
+            // The client could have written anything there.
+            if is_object(&input, depth_max) {
                 lost.push(Lost { message, block, input });
             }
         }
@@ -45,6 +46,11 @@ impl Lost {
             call.input = Raw::of(&self.input);
         }
     }
+}
+
+fn is_object(input: &str, depth_max: u32) -> bool {
+    let mut reader = Reader::new(input, depth_max);
+    reader.kind() == Ok(Kind::Object) && reader.skip().is_ok() && reader.end().is_ok()
 }
 
 fn lacks_input(block: &Block<'_>) -> bool {

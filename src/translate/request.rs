@@ -78,7 +78,7 @@ fn translate_read(
     aim: Aim<'_>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let lost = lost_inputs::find(&request);
+    let lost = lost_inputs::find(&request, config.settings.depth_max);
     let mut request = request;
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();

@@ -143,7 +143,12 @@ fn signature(field: Field, shown: &str) -> Signature {
 
 #[test]
 fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
-    let inputs = [("toolu_1", "{\"q\":\"x\"}"), ("toolu_2", "{\"q\":\"y\"}")];
+    let inputs = [
+        ("toolu_1", "{\"q\":\"x\"}"),
+        ("toolu_2", "{\"q\":\"y\"}"),
+        ("toolu_3", "{\"q\":"),
+        ("toolu_4", &["{\"q\":", &"[".repeat(200), &"]".repeat(200), "}"].concat()),
+    ];
     let thinking = Signature {
         full_text: Some("R".to_owned()),
         call_inputs: inputs.map(|(id, input)| (id.to_owned(), input.to_owned())).to_vec(),
@@ -167,7 +172,9 @@ fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
     assert_eq!(arguments(&own, "toolu_2", json!({})), "{\"q\":\"y\"}");
     // What the client says counts, and nothing is made up.
     assert_eq!(arguments(&own, "toolu_1", json!({"q": "z"})), "{\"q\":\"z\"}");
-    assert_eq!(arguments(&own, "toolu_3", json!({})), "{}");
+    for id in ["toolu_3", "toolu_4", "toolu_5"] {
+        assert_eq!(arguments(&own, id, json!({})), "{}", "{id}");
+    }
     assert_eq!(arguments("EqoB", "toolu_1", json!({})), "{}");
 }
 

@@ -128,20 +128,23 @@ fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
         json!({"reasoning_content": "More."}),
         call(2, "call_c", "w", "{\"n\":1}"),
         call(3, "call_d", "w", &long),
+        call(4, "call_e", "w", "\"{\\\"q\\\":\\\"quoted\\\"}\""),
     ]);
     let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
     let outcome = hidden.gives(
         &sse,
         &format!(
             "thinking \"\", tool_use a w {{\"q\":\"x\"}}, tool_use b w {{}}, thinking \"\", \
-             tool_use c w {{\"n\":1}}, tool_use d w {long}; tool_use"
+             tool_use c w {{\"n\":1}}, tool_use d w {long}, \
+             tool_use e w {{\"q\":\"quoted\"}}; tool_use"
         ),
     );
     let message = message(&outcome);
     let signatures = message["content"].as_array().unwrap().iter().filter_map(|block| {
         Signature::decode(block["signature"].as_str()?).map(|signature| signature.call_inputs)
     });
-    let inputs = [("toolu_a", "{\"q\":\"x\"}"), ("toolu_c", "{\"n\":1}")];
+    let inputs =
+        [("toolu_a", "{\"q\":\"x\"}"), ("toolu_c", "{\"n\":1}"), ("toolu_e", "{\"q\":\"quoted\"}")];
     let inputs = inputs.map(|(id, input)| (id.to_owned(), input.to_owned()));
     // n8n returns the last signature only.
     assert_eq!(signatures.collect::<Vec<_>>(), [vec![], inputs.to_vec()]);
