@@ -215,6 +215,23 @@ fn guards_act_whatever_else_is_in_the_request() {
 }
 
 #[test]
+fn no_guard_counts_in_a_thread_whose_start_is_elsewhere() {
+    let mut body = shell(7);
+    body["thread"] = json!({"type": "continue", "previous_message_id": "msg_1"});
+    let sent = sent(&guards(r#"{"tool_turns_max":2}"#), &body.to_string());
+    assert_eq!(String::from_utf8(sent.body).unwrap(), body.to_string());
+}
+
+#[test]
+fn a_tool_that_gives_the_answer_is_not_chosen_either() {
+    let mut body = shell(2);
+    body["tools"].as_array_mut().unwrap().push(json!({"name": "final_result",
+        "input_schema": {"type": "object"}}));
+    let sent = up(&guards(r#"{"tool_turns_max":2}"#), &body);
+    assert_eq!((&sent["tool_choice"], &sent["tools"]), (&json!({"type": "none"}), &body["tools"]));
+}
+
+#[test]
 fn a_tool_whose_schema_is_the_apis_own_is_told_with_what_it_requires() {
     let mut body = shell(3);
     body["tools"] = json!([{"type": "memory_20250818", "name": "shell"},

@@ -105,8 +105,8 @@ pub(super) fn translate<'c>(
     let edits_none = edits.is_empty();
     let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
     let mut end = None;
-    // Without calls there is nothing to count.
-    if !asked.ids_used.is_empty() {
+    // Without calls there is nothing to count, nor where they are in the server's part.
+    if !asked.ids_used.is_empty() && !envelope.thread {
         let as_sent = if edits_none {
             typed
         } else {
