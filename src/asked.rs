@@ -89,6 +89,8 @@ pub enum Withheld {
     Nothing,
     /// These, as the upstream knows them.
     These(Vec<String>),
+    /// All that were not sent: the model must answer, by one of those that were.
+    Unsent,
     /// All: the model must answer.
     All,
     /// All, because the client forbids calls (`tool_choice: none`), which some servers do not read.
@@ -110,6 +112,7 @@ impl Withheld {
                         || is_none_of_them && Tools(vec![tool()]).meant_by(name).is_some()
                 })
             }
+            Self::Unsent => tools.meant_by(name).is_none(),
             Self::All | Self::Forbidden => true,
         }
     }

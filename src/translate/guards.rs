@@ -99,19 +99,14 @@ impl Guarded {
 
     /// Leaves the model nothing to do but to answer.
     fn must_answer(&mut self, tools: &mut ToolSet<'_>) {
-        let Some(withheld) = tools.leave_answer_tools() else {
-            self.withheld = Withheld::All;
-            return;
-        };
-        for (outgoing, name) in withheld {
-            self.withhold(vec![outgoing], name);
-        }
+        let can_by_tool = tools.leave_answer_tools();
+        self.withheld = if can_by_tool { Withheld::Unsent } else { Withheld::All };
     }
 
     /// Withholds a tool, by the upstream's names and by the client's.
     fn withhold(&mut self, outgoing: Vec<String>, name: String) {
         match &mut self.withheld {
-            Withheld::All | Withheld::Forbidden => {}
+            Withheld::Unsent | Withheld::All | Withheld::Forbidden => {}
             Withheld::These(known) => known.extend(outgoing),
             Withheld::Nothing => self.withheld = Withheld::These(outgoing),
         }
@@ -119,7 +114,8 @@ impl Guarded {
     }
 
     fn withholds(&self, name: &str) -> bool {
-        matches!(self.withheld, Withheld::All) || self.names.iter().any(|known| known == name)
+        matches!(self.withheld, Withheld::Unsent | Withheld::All)
+            || self.names.iter().any(|known| known == name)
     }
 
     fn act_on(

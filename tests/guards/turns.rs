@@ -54,10 +54,27 @@ fn at_the_limit_an_agent_keeps_the_tool_by_which_it_answers() {
         assert_eq!(turn.tools(), [name]);
         assert_eq!(turn.sent["tool_choice"], "required");
         assert_eq!(turn.body["stop_reason"], "tool_use");
-        let goes_on = |_: &Value| (200, calls("look", &json!({})));
-        let turn = ask(&limited("wind_down"), &body, &goes_on, false);
-        assert_eq!(turn.body["stop_reason"], "end_turn");
+        for other in ["look", "made_up"] {
+            let goes_on = |_: &Value| (200, calls(other, &json!({})));
+            let turn = ask(&limited("wind_down"), &body, &goes_on, false);
+            assert_eq!(turn.body["stop_reason"], "end_turn", "{other}");
+        }
     }
+    let mut body = request(&looks(3), &[tool("look", &[]), tool("final_results_lookup", &[])]);
+    let turn = ask(&limited("wind_down"), &body, &|_| (200, says("ok")), false);
+    assert!(turn.tools().is_empty());
+    // What the client chose stands.
+    body["tools"] = json!([tool("final_result_a", &[]), tool("final_result_b", &[])]);
+    body["tool_choice"] = json!({"type": "tool", "name": "final_result_b"});
+    let turn = ask(&limited("wind_down"), &body, &|_| (200, says("ok")), false);
+    assert_eq!(turn.sent["tool_choice"]["function"]["name"], "final_result_b");
+    body["tool_choice"] = json!({"type": "none"});
+    let calls_it = |_: &Value| (200, calls("final_result_a", &json!({})));
+    let turn = ask(&limited("wind_down"), &body, &calls_it, false);
+    assert_eq!(
+        (turn.sent.get("tool_choice"), &turn.body["stop_reason"]),
+        (None, &json!("end_turn"))
+    );
 }
 
 #[test]

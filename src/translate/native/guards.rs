@@ -111,7 +111,11 @@ impl Verdict {
             stays: guarded.unoffered || guarded.names.iter().any(is_referred),
             notes: noted.filter_map(|(turn, at, text)| Some((id(turn, at)?, text))).collect(),
             names: guarded.names,
-            withheld: guarded.withheld,
+            // It wants the definitions of all tools that were called.
+            withheld: match guarded.withheld {
+                Withheld::Unsent => Withheld::All,
+                withheld => withheld,
+            },
             end: guarded.end,
         })
     }

@@ -35,10 +35,6 @@ use choice::Sent;
 use function::Function;
 use offer::{Offers, Server, State, What};
 
-/// How the names of tools begin by which agents give their answer, and without which they cannot: of n8n's
-/// output parser, of pydantic-ai, of Claude Code and its SDK.
-const ANSWER_TOOLS: [&str; 3] = ["format_final_json_response", "final_result", "StructuredOutput"];
-
 /// The tools of a request, as they are sent.
 #[derive(Debug)]
 pub struct ToolSet<'a> {
@@ -185,25 +181,18 @@ impl<'a> ToolSet<'a> {
     }
 
     /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
-    /// then be called. Gives the others by the upstream's names and the client's, or nothing where all are left
-    /// out.
-    pub fn leave_answer_tools(&mut self) -> Option<Vec<(String, String)>> {
-        let gives_answer = |function: &Function<'_>| {
-            !function.withheld && ANSWER_TOOLS.iter().any(|known| function.name.starts_with(known))
-        };
-        let has_one = self.functions.iter().any(gives_answer);
-        let mut others = Vec::new();
+    /// then be called. Says whether there are any.
+    pub fn leave_answer_tools(&mut self) -> bool {
+        let forbidden = self.forbids_calls();
         for function in &mut self.functions {
-            if !function.withheld && !gives_answer(function) {
-                function.withheld = true;
-                others.push((function.outgoing.to_string(), function.name.to_string()));
-            }
+            function.withheld |= forbidden || !gives_answer(&function.name);
         }
-        if !has_one {
-            return None;
+        let has_one = !self.is_empty();
+        let is_named = self.sent().any(|it| self.choice == Sent::Function(it.outgoing.to_string()));
+        if has_one && !is_named {
+            self.choice = Sent::Word(self.word_for_any);
         }
-        self.choice = Sent::Word(self.word_for_any);
-        Some(others)
+        has_one
     }
 
     fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
@@ -272,6 +261,13 @@ impl<'a> ToolSet<'a> {
             json.key("web_search_options").value().out().extend_from_slice(options);
         }
     }
+}
+
+/// Whether a tool is one by which an agent gives its answer, and without which it cannot: n8n's output parser,
+/// pydantic-ai, Claude Code and its SDK.
+fn gives_answer(name: &str) -> bool {
+    matches!(name, "format_final_json_response" | "final_result" | "StructuredOutput")
+        || name.starts_with("final_result_")
 }
 
 /// Whether the client runs tools of this type, whose names and schemas are the API's own.

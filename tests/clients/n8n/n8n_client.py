@@ -203,10 +203,10 @@ def the_streamed_chain_ends_in_eight_requests():
 def the_calls_of_a_model_that_thinks_keep_their_inputs():
     # n8n writes a turn with a thinking block anew, each call with `{}`.
     for name in ("flat", "streamed"):
-        for body in ends(name, *chain("demo:reason")):
-            for message in body["messages"]:
-                for made in message.get("tool_calls", []):
-                    assert json.loads(made["function"]["arguments"]), made
+        messages = [it for body in ends(name, *chain("demo:reason")) for it in body["messages"]]
+        made = [call for message in messages for call in message.get("tool_calls", [])]
+        assert made and all(json.loads(it["function"]["arguments"]) for it in made), made
+        assert any(message.get("reasoning_content") for message in messages)
 
 
 @check
