@@ -33,8 +33,8 @@ pub(super) struct Call {
     pub(super) habit: Habit,
     /// The client's id, once it was needed.
     pub(super) client_id: Option<String>,
-    /// The block, once it began: the client's id and name, and the toolset.
-    pub(super) block: Option<(String, String, Option<&'static str>)>,
+    /// The block, once it began: the client's name, and the toolset.
+    pub(super) block: Option<(String, Option<&'static str>)>,
 }
 
 /// What fragments of a call repeat, by which one that begins another call can be known.

@@ -258,7 +258,7 @@ impl Machine {
         self.blocks = self.blocks.saturating_add(1);
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         self.sink.open_tool(&ToolUse { id: &id, name: &name, toolset }, out);
-        call.block = Some((id, name, toolset));
+        call.block = Some((name, toolset));
     }
 
     fn send_input(&mut self, index: usize, out: &mut Vec<u8>) {
@@ -353,7 +353,7 @@ impl Machine {
             }
         }
         call.state = CallState::Closed;
-        if let Some((id, name, toolset)) = &call.block {
+        if let (Some(id), Some((name, toolset))) = (&call.client_id, &call.block) {
             self.sink.close_tool(&ToolUse { id, name, toolset: *toolset }, out);
         }
     }
