@@ -292,6 +292,13 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether what is left is one object, and nothing else but white space.
+    #[must_use]
+    #[inline]
+    pub fn is_object(mut self) -> bool {
+        self.kind() == Ok(Kind::Object) && self.skip().is_ok() && self.end().is_ok()
+    }
+
     fn expect_kind(&mut self, expected: Kind) -> Result<(), Error> {
         let found = self.kind()?;
         if found == expected {

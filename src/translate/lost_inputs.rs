@@ -4,7 +4,7 @@
 
 use super::signature::Signature;
 use crate::anthropic::{Block, Request, Role};
-use crate::json::{Kind, Raw, Reader};
+use crate::json::{Raw, Reader};
 use crate::names::Names;
 
 /// An input, and the message and the block that it belongs to.
@@ -29,7 +29,7 @@ pub(super) fn find(request: &Request<'_>, depth_max: u32) -> Vec<Lost> {
             // Once each: the request must not grow by more than it has.
             let input = known.get_mut(&call.id.decode()).map(std::mem::take).unwrap_or_default();
             // The client could have written anything there.
-            if is_object(&input, depth_max) {
+            if Reader::new(&input, depth_max).is_object() {
                 lost.push(Lost { message, block, input });
             }
         }
@@ -46,11 +46,6 @@ impl Lost {
             call.input = Raw::of(&self.input);
         }
     }
-}
-
-fn is_object(input: &str, depth_max: u32) -> bool {
-    let mut reader = Reader::new(input, depth_max);
-    reader.kind() == Ok(Kind::Object) && reader.skip().is_ok() && reader.end().is_ok()
 }
 
 fn lacks_input(block: &Block<'_>) -> bool {

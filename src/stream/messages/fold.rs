@@ -1,7 +1,7 @@
 //! One message out of repaired events, for a client that wants no stream.
 
 use super::member::{copy, elements, has, member, string, text, with};
-use crate::json::{self, Kind, Reader, Writer};
+use crate::json::{self, Reader, Writer};
 use crate::warning::Warnings;
 
 /// The message as far as it came.
@@ -106,9 +106,7 @@ impl Block {
     }
 
     fn write(&self, cut_off: bool, warnings: &mut Warnings, json: &mut Writer<'_>) {
-        let mut reader = Reader::of(&self.input);
-        let is_object = reader.kind() == Ok(Kind::Object);
-        let valid = is_object && reader.skip().is_ok() && reader.end().is_ok();
+        let valid = Reader::of(&self.input).is_object();
         if !self.input.is_empty() && !valid && cut_off {
             // A call that nobody can run.
             return warnings.add("tool_call_cut_off");
