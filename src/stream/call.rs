@@ -221,7 +221,7 @@ impl Machine {
         if call.id.is_none() {
             call.id = id.map(std::borrow::Cow::into_owned);
             let bytes = call.id.as_ref().map_or(0, String::len);
-            self.kept_bytes = self.kept_bytes.saturating_add(bytes);
+            self.held.kept = self.held.kept.saturating_add(bytes);
         }
         if let Some(name) = name {
             let before = call.name.len();
@@ -234,7 +234,7 @@ impl Machine {
                 }
             }
             let more = call.name.len().saturating_sub(before);
-            self.kept_bytes = self.kept_bytes.saturating_add(more);
+            self.held.kept = self.held.kept.saturating_add(more);
         }
         let before = call.input.held_bytes();
         if entry.custom {
@@ -248,7 +248,7 @@ impl Machine {
         let conflicts = call.input.take_conflicts();
         let is_late = call.state == CallState::Closed;
         let after = call.input.held_bytes();
-        self.input_bytes = self.input_bytes.saturating_sub(before).saturating_add(after);
+        self.held.inputs = self.held.inputs.saturating_sub(before).saturating_add(after);
         for _ in 0..conflicts {
             self.warnings.add(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
         }
@@ -389,7 +389,7 @@ impl Machine {
             call.state = CallState::LeftOut;
             self.warnings.add("parallel_cut");
         } else {
-            if let Some(hidden) = self.hidden.take() {
+            if let Some(hidden) = self.reasoning.hidden.take() {
                 self.queue.push_back(Block::Thinking(Box::new(hidden)));
             }
             self.queue.push_back(Block::Tool(index));
@@ -405,8 +405,8 @@ impl Machine {
         if !self.shows_thinking() && !self.asked.reasoning_returns {
             return;
         }
-        self.kept_bytes = self.kept_bytes.saturating_add(signature.len());
-        let field = self.reasoning_field.unwrap_or(Field::ReasoningContent);
+        self.held.kept = self.held.kept.saturating_add(signature.len());
+        let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
         let last = self.queue.len().checked_sub(1);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);

@@ -20,8 +20,8 @@
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
-use super::finish::Finish;
-use super::reasoning;
+use super::outcome::Outcome;
+use super::reasoning::{self, Reasoning};
 use super::rules::Rules;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
@@ -32,14 +32,12 @@ use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::json::Str;
 use crate::names::NameSet;
-use crate::openai::{Chunk, Delta, Part, Pattern, Usage};
-use crate::profile::ResponseModel;
+use crate::openai::{Chunk, Delta, Part, Pattern};
 use crate::report::AnswerReport;
 use crate::tool_schema::Budget;
 use crate::translate::signature::Field;
-use crate::translate::{error, stop_reason, usage};
+use crate::translate::{error, stop_reason};
 use crate::warning::Warnings;
 
 /// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
@@ -71,40 +69,15 @@ pub(super) struct Machine {
     pub(super) named_in_list: Vec<usize>,
     /// The client's ids in the history and in this answer.
     pub(super) ids_used: NameSet<'static>,
-    /// Reasoning that is not shown and must come back with the next call.
-    pub(super) hidden: Option<Thinking>,
-    /// White space before the first reasoning, escaped.
-    pub(super) reasoning_lead: String,
-    /// The field that reasoning came in first; the same text may come in others too.
-    pub(super) reasoning_field: Option<Field>,
-    pub(super) last_reasoning: String,
-    /// The last text was marked as reasoning ([`Field::Marked`]).
-    pub(super) in_marked: bool,
+    pub(super) reasoning: Reasoning,
     pub(super) filter: Option<Box<TextFilter>>,
     /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
     pub(super) cut_at: Option<usize>,
-    /// The last `finish_reason`.
-    pub(super) finish_reason: Option<String>,
-    /// When there was one, and whether it is to be believed.
-    finished: Finish,
-    /// The upstream's connection did not end as it should.
-    pub(super) broken: bool,
-    /// The upstream stopped at this text.
-    pub(super) native_stop: Option<String>,
-    pub(super) usage: Option<Usage>,
-    pub(super) service_tier: Option<&'static str>,
-    /// What the model said as it refused, the first kilobyte.
-    pub(super) refusal: String,
-    /// The upstream's name of the model.
-    pub(super) model: Option<String>,
+    pub(super) outcome: Outcome,
     /// Text of the answer has come, however it came.
     pub(super) has_text: bool,
     pub(super) snapshots: Snapshots,
-    /// Bytes of texts in the queue, and of inputs.
-    pub(super) text_bytes: usize,
-    pub(super) input_bytes: usize,
-    /// Bytes of names of calls, and of what signatures will carry.
-    pub(super) kept_bytes: usize,
+    pub(super) held: Held,
     /// Bytes of the answer, for an estimate of its tokens.
     pub(super) output_bytes: u64,
     /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
@@ -116,6 +89,17 @@ pub(super) struct Machine {
     pub(super) schema_budget: Budget,
     /// The last chunk, which the next one is likely to repeat.
     pub(super) pattern: Pattern,
+}
+
+/// Bytes that are kept until they can be sent, towards `waiting_bytes_max`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Of texts in the queue.
+    pub(super) texts: usize,
+    /// Of inputs.
+    pub(super) inputs: usize,
+    /// Of names of calls, and of what signatures will carry.
+    pub(super) kept: usize,
 }
 
 /// What the client has seen.
@@ -185,25 +169,12 @@ impl Machine {
             has_said: false,
             calls: Vec::new(),
             named_in_list: Vec::new(),
-            hidden: None,
-            reasoning_lead: String::new(),
-            reasoning_field: None,
-            last_reasoning: String::new(),
-            in_marked: false,
+            reasoning: Reasoning::default(),
             cut_at: None,
-            finish_reason: None,
-            finished: Finish::default(),
-            broken: false,
-            native_stop: None,
-            usage: None,
-            service_tier: None,
-            refusal: String::new(),
-            model: None,
+            outcome: Outcome::default(),
             has_text: false,
             snapshots: Snapshots::default(),
-            text_bytes: 0,
-            input_bytes: 0,
-            kept_bytes: 0,
+            held: Held::default(),
             output_bytes: 0,
             held_invalid: false,
             held_by_guard: false,
@@ -221,7 +192,8 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         // With its usage, or after its end, an answer may have a message with it.
-        let complains = chunk.complains && chunk.usage.is_none() && self.finish_reason.is_none();
+        let complains =
+            chunk.complains && chunk.usage.is_none() && self.outcome.finish_reason.is_none();
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, out);
         }
@@ -245,10 +217,10 @@ impl Machine {
 
     /// Whether what waits here is not too much.
     fn check_held(&self) -> Result<(), Error> {
-        let held = self.text_bytes.saturating_add(self.input_bytes).saturating_add(self.kept_bytes);
-        let held = held.saturating_add(
-            BLOCK_BYTES.saturating_mul(self.calls.len().saturating_add(self.queue.len())),
-        );
+        let Held { texts, inputs, kept } = self.held;
+        let blocks = self.calls.len().saturating_add(self.queue.len());
+        let held = texts.saturating_add(inputs).saturating_add(kept);
+        let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());
         let snapshots = self.snapshots.held_bytes();
         if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
@@ -298,21 +270,19 @@ impl Machine {
             return Err(error::from_object(raw, &self.asked));
         }
         self.start(out);
-        self.finish_reason = Some("content_filter".to_owned());
+        self.outcome.finish_reason = Some("content_filter".to_owned());
         self.end(out)
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.cut_at.is_some() || self.finished.may_end(self.report.progress, self.broken)
+        self.cut_at.is_some() || self.outcome.may_end(self.report.progress)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
     pub(super) fn has_half_call(&self) -> bool {
         let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
-        self.cut_at.is_none()
-            && !self.finish_reason.as_deref().is_some_and(stop_reason::is_cut_off)
-            && self.calls.iter().any(is_half)
+        self.cut_at.is_none() && !self.outcome.is_cut_off() && self.calls.iter().any(is_half)
     }
 
     /// Whether nothing of the answer need follow.
@@ -320,8 +290,8 @@ impl Machine {
         if self.cut_at.is_some() {
             return Ending::Sure;
         }
-        let answers = self.has_text || !self.calls.is_empty() || !self.refusal.is_empty();
-        self.finished.ending(self.report.progress, answers)
+        let answers = self.has_text || !self.calls.is_empty() || !self.outcome.refusal.is_empty();
+        self.outcome.ending(self.report.progress, answers)
     }
 
     /// Whether the client has seen a part of a call that is not complete.
@@ -351,22 +321,12 @@ impl Machine {
         if let (None, Some(id)) = (&self.report.upstream_id, chunk.id) {
             self.report.upstream_id = Some(id.decode().into_owned());
         }
-        if let (None, Some(model)) = (&self.model, chunk.model)
-            && self.asked.profile.response_model == ResponseModel::Upstream
-        {
-            self.model = Some(model.decode().into_owned());
-        }
-        if let Some(tier) = chunk.service_tier {
-            self.service_tier = Some(usage::service_tier(tier.raw()));
-        }
-        if let Some(usage) = chunk.usage {
-            self.usage = Some(usage.after(self.usage));
-        }
+        self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
-            self.take_finish(chunk, before);
+            self.outcome.take_finish(chunk, before, self.report.progress);
             return Ok(());
         }
         if let Some(failure) = self.early_failure(chunk).filter(|_| self.cut_at.is_none()) {
@@ -390,34 +350,16 @@ impl Machine {
                 }
                 _ => has_messages = true,
             }
-            if let Some(finish) = choice.finish_reason {
-                let before = self.finish_reason.as_deref().unwrap_or_default();
-                if !stop_reason::outlasts(before, &finish.decode()) {
-                    set(&mut self.finish_reason, finish);
-                }
-            }
-            if let Some(stop) = choice.stop_sequence {
-                set(&mut self.native_stop, stop);
-            }
+            self.outcome.take_choice(choice);
         }
         if has_messages {
             self.take_messages(chunk, out)?;
         }
-        self.take_finish(chunk, before);
+        self.outcome.take_finish(chunk, before, self.report.progress);
         self.pump(false, out);
-        match self.finish_reason.as_deref().and_then(stop_reason::failure) {
+        match self.outcome.finish_reason.as_deref().and_then(stop_reason::failure) {
             Some(failure) if self.cut_at.is_none() => Err(failure),
             _ => Ok(()),
-        }
-    }
-
-    /// Notes whether a chunk says that the answer is over; `before`: how much had come before it.
-    fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
-        let progress = self.report.progress;
-        if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
-            self.finished.finished(before, progress);
-        } else if chunk.usage.is_some() && progress == before {
-            self.finished.counted(progress);
         }
     }
 
@@ -458,17 +400,17 @@ impl Machine {
             }
             match part {
                 Part::Text(text) if delta.is_thought => self.take_marked(text.raw(), out)?,
-                Part::Text(text) if std::mem::take(&mut self.in_marked) => {
+                Part::Text(text) if std::mem::take(&mut self.reasoning.in_marked) => {
                     self.take_raw_text(reasoning::without_end(text.raw()), out)?;
                 }
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
-                    if *self.reasoning_field.get_or_insert(Field::Parts) == Field::Parts {
+                    if *self.reasoning.field.get_or_insert(Field::Parts) == Field::Parts {
                         self.push_reasoning(*text, Field::Parts, out);
                     }
                 }
                 Part::Reasoning(text) => {
-                    if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
+                    if *self.reasoning.field.get_or_insert(Field::Marked) == Field::Marked {
                         self.push_reasoning(*text, Field::Marked, out);
                     }
                 }
@@ -497,8 +439,4 @@ impl Machine {
         self.report.progress = self.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(raw.len() as u64);
     }
-}
-
-fn set(slot: &mut Option<String>, text: Str<'_>) {
-    *slot = Some(text.decode().into_owned());
 }

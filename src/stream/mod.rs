@@ -20,6 +20,7 @@ pub(crate) mod fuzz;
 mod inline_think;
 mod machine;
 mod messages;
+mod outcome;
 mod pump;
 mod reasoning;
 mod rules;
@@ -95,7 +96,7 @@ impl Answer {
 
     /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
     pub fn break_off(&mut self) {
-        self.machine.broken = true;
+        self.machine.outcome.broken = true;
     }
 
     /// Whether the answer can be over, now that its connection is.

@@ -42,10 +42,10 @@ impl Machine {
             return;
         }
         self.phase = Phase::Open;
-        let prompt = self.usage.and_then(|usage| usage.prompt.or(usage.input));
+        let prompt = self.outcome.usage.and_then(|usage| usage.prompt.or(usage.input));
         // A zero stands for a count that the server does not have yet.
         let input_tokens = prompt.filter(|tokens| *tokens > 0).unwrap_or(self.asked.input_tokens);
-        let model = self.model.as_deref().unwrap_or(&self.asked.model);
+        let model = self.outcome.model_for(&self.asked);
         self.sink.start(&self.ids.message(), model, input_tokens, out);
     }
 
@@ -78,7 +78,7 @@ impl Machine {
         let Some(Block::Text { pending, has_text }) = self.queue.front_mut() else { return true };
         if !*has_text {
             if followed {
-                self.text_bytes = self.text_bytes.saturating_sub(pending.len());
+                self.held.texts = self.held.texts.saturating_sub(pending.len());
             }
             return followed;
         }
@@ -91,7 +91,7 @@ impl Machine {
         let text = pending.get(..ready).unwrap_or_default();
         if !text.is_empty() {
             self.sink.text(text, out);
-            self.text_bytes = self.text_bytes.saturating_sub(ready);
+            self.held.texts = self.held.texts.saturating_sub(ready);
             pending.drain(..ready);
         }
         if followed {
@@ -147,7 +147,7 @@ impl Machine {
         let starts = thinking.has_text() || (followed && thinking.has_records());
         if !starts {
             if followed {
-                self.text_bytes = self.text_bytes.saturating_sub(thinking.pending.len());
+                self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
             }
             return followed;
         }
@@ -164,7 +164,7 @@ impl Machine {
                 let text = std::mem::replace(&mut thinking.pending, rest);
                 thinking.show(&text, &mut self.scratch);
                 self.sink.thinking(&text, out);
-                self.text_bytes = self.text_bytes.saturating_sub(ready);
+                self.held.texts = self.held.texts.saturating_sub(ready);
             }
         }
         if !followed {
@@ -179,7 +179,7 @@ impl Machine {
             Some(call) => upstream_id(call, index, ids).to_owned(),
             None => String::new(),
         });
-        self.text_bytes = self.text_bytes.saturating_sub(thinking.pending.len());
+        self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
         if !signature.fits() {
             self.warnings.add("signature_too_long");
         }
@@ -273,8 +273,7 @@ impl Machine {
     fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
         // Of a call without arguments nothing is missing where the model went on.
         let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
-        let cut_off = self.finish_reason.as_deref().is_some_and(stop_reason::is_cut_off)
-            && self.calls.get(index).is_some_and(is_last);
+        let cut_off = self.outcome.is_cut_off() && self.calls.get(index).is_some_and(is_last);
         let Some(call) = self.calls.get_mut(index) else { return };
         let mut input = call.input.finish(cut_off);
         for _ in 0..call.input.take_conflicts() {
@@ -324,7 +323,7 @@ impl Machine {
             && waits
             && (tool.is_none() || violates || invalid);
         self.held_invalid |= held;
-        let refused = self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal);
+        let refused = self.outcome.is_refusal();
         let unseen = self.rules.buffered || refused && waits;
         match (unseen && *input == Input::CutOff, held) {
             (true, _) => Some("tool_call_cut_off"),
@@ -364,12 +363,12 @@ impl Machine {
             return Err(Error::misbehaved("Upstream sent an empty response"));
         }
         self.finish_messages(out)?;
-        if self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal) && self.is_in_call() {
+        if self.outcome.is_refusal() && self.is_in_call() {
             // It must not look complete, and this end would say so.
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
         self.finish_text(out)?;
-        if let Some(hidden) = self.hidden.take()
+        if let Some(hidden) = self.reasoning.hidden.take()
             && hidden.has_records()
             && !self.calls.is_empty()
         {
@@ -377,7 +376,7 @@ impl Machine {
         }
         if self.cut_at.is_some() {
             // What the model said after a stop sequence of the client, it did not say.
-            self.finish_reason = None;
+            self.outcome.finish_reason = None;
         }
         self.pump(true, out);
         for call in &mut self.calls {
@@ -396,23 +395,23 @@ impl Machine {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequences = &self.asked.stop_sequences;
-        let sequence = match (self.cut_at, &self.native_stop) {
+        let sequence = match (self.cut_at, &self.outcome.stop_sequence) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
             (None, None) => None,
         };
         let reason = stop_reason::of(Ending {
-            finish_reason: self.finish_reason.as_deref(),
-            refused: !self.refusal.trim().is_empty(),
+            finish_reason: self.outcome.finish_reason.as_deref(),
+            refused: !self.outcome.refusal.trim().is_empty(),
             has_tool_use: self.report.tool_calls > 0,
             has_block: self.blocks > 0,
             at_stop_sequence: sequence.is_some(),
         })?;
-        if self.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
+        if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
             self.warnings.add("finish_reason_unknown");
         }
         let sequence = sequence.filter(|_| reason == "stop_sequence").cloned();
-        let counts = Counts::of(self.usage, &self.asked, self.output_bytes);
+        let counts = Counts::of(self.outcome.usage, &self.asked, self.output_bytes);
         if counts.estimated {
             self.warnings.add("usage_estimated");
         }
@@ -438,9 +437,9 @@ impl Machine {
         self.report.cache_creation_tokens = counts.cache_creation;
         self.report.output_tokens = counts.output;
         self.report.thinking_tokens = counts.thinking.unwrap_or(0);
-        let stop = Stop { reason, sequence, explanation: &self.refusal };
-        let model = self.model.as_deref().unwrap_or(&self.asked.model);
-        self.sink.finish(&self.ids.message(), model, &stop, counts, self.service_tier, out);
+        let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
+        let model = self.outcome.model_for(&self.asked);
+        self.sink.finish(&self.ids.message(), model, &stop, counts, self.outcome.service_tier, out);
         self.phase = Phase::Ended;
     }
 }

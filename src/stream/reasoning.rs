@@ -15,6 +15,21 @@ use crate::openai::Delta;
 use crate::translate::signature::Field;
 use crate::words;
 
+/// What is known of the reasoning in one answer.
+#[derive(Debug, Default)]
+pub(super) struct Reasoning {
+    /// The field that it came in first; the same text may come in others too.
+    pub(super) field: Option<Field>,
+    /// Where it is not shown and must come back with the next call.
+    pub(super) hidden: Option<Thinking>,
+    /// White space before the first of it, escaped.
+    lead: String,
+    /// The last piece, where a profile says that pieces come twice.
+    last: String,
+    /// The last text was marked as reasoning ([`Field::Marked`]).
+    pub(super) in_marked: bool,
+}
+
 /// The tags of marked text, and as many servers escape them.
 const MARKED: [(&str, &str); 2] =
     [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
@@ -44,11 +59,11 @@ impl Machine {
         // White space alone may come in a field that says no more than that.
         let mut present = candidates.iter().filter(|(_, text)| text.is_some());
         let spoken = present.clone().find(|(_, text)| text.is_some_and(|text| !text.is_blank()));
-        if self.reasoning_field.is_none() {
+        if self.reasoning.field.is_none() {
             let details = details_text.then_some(Field::ReasoningDetails);
-            self.reasoning_field = details.or_else(|| spoken.map(|(field, _)| *field));
+            self.reasoning.field = details.or_else(|| spoken.map(|(field, _)| *field));
         }
-        let field = self.reasoning_field.or_else(|| present.next().map(|(field, _)| *field));
+        let field = self.reasoning.field.or_else(|| present.next().map(|(field, _)| *field));
         if field == Some(Field::ReasoningDetails) {
             for text in told.filter_map(|detail| detail.text) {
                 self.push_reasoning(text, Field::ReasoningDetails, out);
@@ -64,7 +79,7 @@ impl Machine {
             if !is_empty && (self.shows_thinking() || self.asked.reasoning_returns) {
                 let field = field.unwrap_or(Field::ReasoningDetails);
                 self.thinking(field).push_detail(detail);
-                self.kept_bytes = self.kept_bytes.saturating_add(detail.raw.len());
+                self.held.kept = self.held.kept.saturating_add(detail.raw.len());
             }
         }
     }
@@ -76,7 +91,7 @@ impl Machine {
     /// The block that reasoning belongs to now.
     pub(super) fn thinking(&mut self, field: Field) -> &mut Thinking {
         if !self.shows_thinking() {
-            return self.hidden.get_or_insert_with(|| Thinking::new(field, false));
+            return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
         if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
             let shown = self.rules.thinking == asked::Thinking::Shown;
@@ -85,15 +100,15 @@ impl Machine {
         match self.queue.back_mut() {
             Some(Block::Thinking(thinking)) => thinking,
             // It was just pushed.
-            _ => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+            _ => self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false)),
         }
     }
 
     /// A text that is marked as reasoning, escaped.
     pub(super) fn take_marked(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         let (thought, text) = marked(raw);
-        self.in_marked = true;
-        if *self.reasoning_field.get_or_insert(Field::Marked) == Field::Marked {
+        self.reasoning.in_marked = true;
+        if *self.reasoning.field.get_or_insert(Field::Marked) == Field::Marked {
             self.push_raw_reasoning(thought, Field::Marked, out);
         }
         self.take_raw_text(text, out)
@@ -110,16 +125,16 @@ impl Machine {
 
     pub(super) fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
         if self.asked.profile.dedupe_reasoning {
-            if self.last_reasoning == text.raw() {
+            if self.reasoning.last == text.raw() {
                 return;
             }
-            text.raw().clone_into(&mut self.last_reasoning);
+            text.raw().clone_into(&mut self.reasoning.last);
         }
         self.count(text.raw());
         if !self.shows_thinking() && !self.asked.reasoning_returns {
             return;
         }
-        let continues = match (self.shows_thinking(), self.queue.back(), &self.hidden) {
+        let continues = match (self.shows_thinking(), self.queue.back(), &self.reasoning.hidden) {
             (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
             (false, _, Some(hidden)) => hidden.has_text(),
             _ => false,
@@ -138,12 +153,12 @@ impl Machine {
         let is_blank = text.is_blank();
         if is_blank && !continues {
             // White space alone opens no block; servers send it beside ordinary text.
-            self.reasoning_lead.push_str(text.raw());
-            self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
+            self.reasoning.lead.push_str(text.raw());
+            self.held.texts = self.held.texts.saturating_add(text.raw().len());
             return;
         }
-        self.text_bytes = self.text_bytes.saturating_add(text.raw().len());
-        let lead = std::mem::take(&mut self.reasoning_lead);
+        self.held.texts = self.held.texts.saturating_add(text.raw().len());
+        let lead = std::mem::take(&mut self.reasoning.lead);
         let thinking = self.thinking(field);
         thinking.set_field(field);
         thinking.push(&lead, true);

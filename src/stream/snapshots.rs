@@ -257,13 +257,13 @@ impl Machine {
         };
         let mut snapshots = std::mem::take(&mut self.snapshots);
         let (mut text, mut refusal, mut thought) = (String::new(), String::new(), String::new());
-        let reasoned = self.reasoning_field.is_some() && !snapshots.reasoning.is_used();
+        let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
         let mut calls = false;
         for (_, message) in messages() {
             for part in message.content.iter() {
                 match part {
                     Part::Text(part) if message.is_thought => text.push_str(marked(part.raw()).1),
-                    Part::Text(part) if self.reasoning_field == Some(Field::Marked) => {
+                    Part::Text(part) if self.reasoning.field == Some(Field::Marked) => {
                         text.push_str(without_end(part.raw()));
                     }
                     Part::Text(part) => text.push_str(part.raw()),
@@ -274,7 +274,7 @@ impl Machine {
             refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
             if !reasoned
                 && let Some((field, more)) = reasoning(message)
-                && *self.reasoning_field.get_or_insert(field) == field
+                && *self.reasoning.field.get_or_insert(field) == field
             {
                 snapshots.field.get_or_insert(field);
                 thought.push_str(&more);

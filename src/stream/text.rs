@@ -11,14 +11,14 @@ const REFUSAL_BYTES_MAX: usize = 1024;
 
 impl Machine {
     pub(super) fn take_refusal(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        let mut room = REFUSAL_BYTES_MAX.saturating_sub(self.refusal.len());
+        let mut room = REFUSAL_BYTES_MAX.saturating_sub(self.outcome.refusal.len());
         let decoded = text.decode();
         for letter in decoded.chars() {
             if room < letter.len_utf8() {
                 break;
             }
             room = room.saturating_sub(letter.len_utf8());
-            self.refusal.push(letter);
+            self.outcome.refusal.push(letter);
         }
         self.take_text(text, out)
     }
@@ -60,7 +60,7 @@ impl Machine {
                 }
                 // What came in a field of its own already is the same.
                 Piece::Thinking(field, _)
-                    if *self.reasoning_field.get_or_insert(field) != field => {}
+                    if *self.reasoning.field.get_or_insert(field) != field => {}
                 Piece::Thinking(field, text) => {
                     json::escape(&mut raw, &text);
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Machine {
         if let Some(Block::Text { pending, has_text }) = self.queue.back_mut() {
             *has_text = *has_text || !is_blank();
             pending.push_str(raw);
-            self.text_bytes = self.text_bytes.saturating_add(raw.len());
+            self.held.texts = self.held.texts.saturating_add(raw.len());
         }
     }
 

@@ -1,0 +1,98 @@
+//! What the upstream says of its answer as a whole, beside the content.
+
+use super::finish::Finish;
+use super::watchdog::Ending;
+use crate::asked::Asked;
+use crate::json::Str;
+use crate::openai::{Choice, Chunk, Usage};
+use crate::profile::ResponseModel;
+use crate::translate::{stop_reason, usage};
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The upstream's name of the model.
+    pub(super) model: Option<String>,
+    pub(super) service_tier: Option<&'static str>,
+    pub(super) usage: Option<Usage>,
+    /// The last `finish_reason`.
+    pub(super) finish_reason: Option<String>,
+    /// When there was one, and whether it is to be believed.
+    finish: Finish,
+    /// The upstream's connection did not end as it should.
+    pub(super) broken: bool,
+    /// The upstream stopped at this text.
+    pub(super) stop_sequence: Option<String>,
+    /// What the model said as it refused, the first kilobyte.
+    pub(super) refusal: String,
+}
+
+impl Outcome {
+    /// Takes what a chunk says beside its choices.
+    pub(super) fn take_chunk(&mut self, chunk: &Chunk<'_>) {
+        if let (None, Some(model)) = (&self.model, chunk.model) {
+            self.model = Some(model.decode().into_owned());
+        }
+        if let Some(tier) = chunk.service_tier {
+            self.service_tier = Some(usage::service_tier(tier.raw()));
+        }
+        if let Some(usage) = chunk.usage {
+            self.usage = Some(usage.after(self.usage));
+        }
+    }
+
+    /// Takes why the model stopped, if a choice says so.
+    pub(super) fn take_choice(&mut self, choice: &Choice<'_>) {
+        if let Some(finish) = choice.finish_reason {
+            let before = self.finish_reason.as_deref().unwrap_or_default();
+            if !stop_reason::outlasts(before, &finish.decode()) {
+                set(&mut self.finish_reason, finish);
+            }
+        }
+        if let Some(stop) = choice.stop_sequence {
+            set(&mut self.stop_sequence, stop);
+        }
+    }
+
+    /// Notes whether a chunk says that the answer is over. `before`: how much had come before it,
+    /// `progress`: how much with it.
+    pub(super) fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64, progress: u64) {
+        if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
+            self.finish.finished(before, progress);
+        } else if chunk.usage.is_some() && progress == before {
+            self.finish.counted(progress);
+        }
+    }
+
+    /// The name of the model that the client is told.
+    pub(super) fn model_for<'a>(&'a self, asked: &'a Asked) -> &'a str {
+        match (&self.model, asked.profile.response_model) {
+            (Some(model), ResponseModel::Upstream) => model,
+            _ => &asked.model,
+        }
+    }
+
+    /// Whether the upstream has said why it stopped, and nothing speaks against it.
+    pub(super) fn may_end(&self, progress: u64) -> bool {
+        self.finish.may_end(progress, self.broken)
+    }
+
+    /// Whether the answer is over although its connection is not. `answers`: there is more than reasoning.
+    pub(super) fn ending(&self, progress: u64, answers: bool) -> Ending {
+        self.finish.ending(progress, answers)
+    }
+
+    /// Whether the model was stopped in the middle.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.finish_reason.as_deref().is_some_and(stop_reason::is_cut_off)
+    }
+
+    /// Whether the answer is a refusal.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.finish_reason.as_deref().is_some_and(stop_reason::is_refusal)
+    }
+}
+
+fn set(slot: &mut Option<String>, text: Str<'_>) {
+    *slot = Some(text.decode().into_owned());
+}
