@@ -12,6 +12,7 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
+mod event;
 mod finish;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
@@ -44,7 +45,6 @@ use crate::ids::Ids;
 use crate::json::{self, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
-use crate::translate::error;
 use crate::translate::usage::{Counts, tokens_of};
 use crate::warning::Warnings;
 use crate::words;
@@ -147,7 +147,9 @@ impl Answer {
         while result.is_ok() && !self.machine.phase.is_final() {
             result = match self.decoder.next(&mut rest) {
                 Ok(None) => break,
-                Ok(Some(event)) => handle_event(&mut self.machine, &mut self.messages, &event, out),
+                Ok(Some(event)) => {
+                    event::handle(&mut self.machine, &mut self.messages, &event, out)
+                }
                 Err(error) => Err(error),
             };
         }
@@ -220,7 +222,7 @@ impl Answer {
                 if !alone && text.starts_with('{') =>
             {
                 let event = Event { data: body.into(), ..Event::default() };
-                let result = handle_event(&mut self.machine, &mut self.messages, &event, out);
+                let result = event::handle(&mut self.machine, &mut self.messages, &event, out);
                 self.settle(result)?;
                 self.handle_end(out)
             }
@@ -229,7 +231,7 @@ impl Answer {
                     self.machine.warnings.add("upstream_json_repaired");
                     self.read_whole(text.as_bytes(), out)
                 }
-                _ => self.settle(Err(unreadable(body, &self.machine.asked))),
+                _ => self.settle(Err(event::unreadable(body, &self.machine.asked))),
             },
             _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
         }
@@ -249,7 +251,7 @@ impl Answer {
             result = match self.decoder.finish() {
                 Some(event) => {
                     let is_object = event.data.starts_with('{');
-                    match handle_event(&mut self.machine, &mut self.messages, &event, out) {
+                    match event::handle(&mut self.machine, &mut self.messages, &event, out) {
                         // It was cut off with its connection.
                         Err(error) if is_object && error.message == INVALID_RESPONSE => break,
                         handled => handled,
@@ -352,153 +354,5 @@ fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
-    }
-}
-
-fn handle_event(
-    machine: &mut Machine,
-    messages: &mut Option<Messages>,
-    event: &Event<'_>,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    if messages.is_none()
-        && !event.is_error
-        && event.name.is_none()
-        && let Some((choice, delta)) = machine.pattern.read(&event.data)
-    {
-        return machine.handle_delta(choice, &delta, out);
-    }
-    let data = event.data.trim();
-    let mut chunk = Chunk::default();
-    if data.starts_with('{') && !event.is_error && chunk.fill(data, machine.rules.depth_max).is_ok()
-    {
-        handle_object(machine, messages, &chunk, event.name, data, out)?;
-        if messages.is_none() && event.name.is_none() {
-            machine.pattern.learn(data, &chunk);
-        }
-        return Ok(());
-    }
-    if data.starts_with('"')
-        && let Some(inside) = framing::unquoted(data)
-    {
-        let event = Event { data: inside.into(), ..*event };
-        return handle_event(machine, messages, &event, out);
-    }
-    let mut rest = data;
-    // What stands between objects that say something is no part of the answer. Where there are none,
-    // it may be all that the upstream had to say.
-    let (mut has_said, mut has_more) = (false, false);
-    while let Some(item) = framing::next(&mut rest) {
-        if machine.phase.is_final() {
-            return Ok(());
-        }
-        match item {
-            Item::Done => {
-                drop_text(machine, data, has_more, has_said)?;
-                return match messages {
-                    Some(messages) if messages.is_complete() => {
-                        messages.message_stop(machine, None, out)
-                    }
-                    Some(_) => Ok(()),
-                    None => machine.end(out),
-                };
-            }
-            _ if event.is_error => {
-                return match messages {
-                    Some(_) => Err(error::from_object(data, &machine.asked)),
-                    None => machine.fail(data, out),
-                };
-            }
-            Item::SignOfLife => {}
-            Item::Object(object) => match Chunk::read(object, machine.rules.depth_max) {
-                Ok(chunk) => {
-                    has_said |= chunk.says_something();
-                    handle_object(machine, messages, &chunk, event.name, object, out)?;
-                }
-                Err(_) if machine.is_complete() => machine.warnings.add("upstream_event_dropped"),
-                Err(_) => return Err(Error::misbehaved(INVALID_RESPONSE)),
-            },
-            Item::Unreadable(_) if event.name == Some("ping") => {}
-            // A note to people, of a kind that clients do not know.
-            Item::Unreadable(text) if event.is_other && !text.starts_with('{') => {
-                machine.warnings.add("upstream_event_dropped");
-            }
-            Item::Unreadable(text) if !text.starts_with('{') => has_more = true,
-            Item::Unreadable(text) => {
-                let repaired = framing::repaired(text).unwrap_or_default();
-                if let Ok(chunk) = Chunk::read(&repaired, machine.rules.depth_max) {
-                    machine.warnings.add("upstream_json_repaired");
-                    has_said |= chunk.says_something();
-                    handle_object(machine, messages, &chunk, event.name, &repaired, out)?;
-                } else if machine.is_complete() {
-                    // The answer is complete; only numbers about it are lost.
-                    machine.warnings.add("upstream_event_dropped");
-                } else {
-                    return Err(Error::misbehaved(INVALID_RESPONSE));
-                }
-            }
-        }
-    }
-    drop_text(machine, data, has_more, has_said)
-}
-
-/// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
-/// be a piece of the answer, and is not told.
-fn unreadable(text: &str, asked: &Asked) -> Error {
-    if text.bytes().any(|byte| matches!(byte, b'"' | b'{' | b'}')) {
-        return Error::misbehaved(INVALID_RESPONSE);
-    }
-    error::from_object(text, asked)
-}
-
-/// Leaves out what stood beside the objects of an event, if it did.
-fn drop_text(
-    machine: &mut Machine,
-    data: &str,
-    has_text: bool,
-    has_objects: bool,
-) -> Result<(), Error> {
-    if has_text && !has_objects && !machine.is_complete() {
-        return Err(unreadable(data, &machine.asked));
-    }
-    if has_text {
-        machine.warnings.add("upstream_event_dropped");
-    }
-    Ok(())
-}
-
-fn handle_object(
-    machine: &mut Machine,
-    messages: &mut Option<Messages>,
-    chunk: &Chunk<'_>,
-    event_name: Option<&'static str>,
-    data: &str,
-    out: &mut Vec<u8>,
-) -> Result<(), Error> {
-    // Only the data counts for clients, but some servers name the event in its own line alone.
-    let named = chunk.kind.map(|kind| kind.decode());
-    let name = named.as_deref().or(event_name).unwrap_or_default();
-    let is_chunk = chunk.error || !chunk.choices.is_empty();
-    let first = (machine.phase == Phase::Start || machine.report.chunks == 0) && !is_chunk;
-    if messages.is_some() && !chunk.error || first && messages::begins(name) {
-        let messages = messages.get_or_insert_with(|| Messages::new(machine.asked.stream));
-        return match named {
-            Some(_) => messages.handle_event(machine, name, data, out),
-            None => messages.handle_event(machine, name, &messages::with_type(data, name), out),
-        };
-    }
-    if !is_chunk
-        && !chunk.says_something()
-        && !chunk.well
-        && data != "{}"
-        && !words::has(data, "\"choices\"")
-    {
-        // Nothing in it is known. It may be an error in words of its own.
-        machine.warnings.add("upstream_event_dropped");
-    }
-    match name {
-        "ping" if !is_chunk => Ok(()),
-        "message" if first => messages::write_whole(machine, data, out),
-        _ => machine.handle_chunk(chunk, data, out),
     }
 }

@@ -45,34 +45,52 @@ pub(super) struct Decoder {
 pub(super) struct Event<'a> {
     /// Its data, never empty. What is not UTF-8 is replaced.
     pub(super) data: Cow<'a, str>,
-    /// It is called `error` or `exception`.
-    pub(super) is_error: bool,
-    /// What it is called, where that is an event of the Messages API.
-    pub(super) name: Option<&'static str>,
-    /// It is called something else, which is not `message` either.
-    pub(super) is_other: bool,
+    pub(super) called: Called,
 }
 
 /// What an event is called.
-#[derive(Clone, Copy, Debug, Default)]
-struct Called {
-    is_error: bool,
-    name: Option<&'static str>,
-    is_other: bool,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Called {
+    /// Nothing, or `message`.
+    #[default]
+    Nothing,
+    /// `error` or `exception`.
+    Error,
+    /// What an event of the Messages API is called.
+    Messages(&'static str),
+    /// Something else.
+    Other,
 }
 
 impl Called {
     /// Reads the value of an `event` field.
     fn read(value: &[u8]) -> Self {
         let value = value.trim_ascii();
-        let name = if value.to_ascii_lowercase().starts_with(b"keep") || value == b"heartbeat" {
-            Some("ping")
-        } else {
-            EVENTS.into_iter().find(|name| name.as_bytes() == value)
-        };
-        let is_error = value == b"error" || value == b"exception";
-        let is_other = !(is_error || name.is_some() || value.is_empty() || value == b"message");
-        Self { is_error, name, is_other }
+        if value.to_ascii_lowercase().starts_with(b"keep") {
+            return Self::Messages("ping");
+        }
+        match value {
+            b"" | b"message" => Self::Nothing,
+            b"error" | b"exception" => Self::Error,
+            b"heartbeat" => Self::Messages("ping"),
+            _ => {
+                let known = EVENTS.into_iter().find(|name| name.as_bytes() == value);
+                known.map_or(Self::Other, Self::Messages)
+            }
+        }
+    }
+
+    /// What it is called, where that is an event of the Messages API.
+    pub(super) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Messages(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether its data alone says what it is.
+    pub(super) fn is_plain(self) -> bool {
+        matches!(self, Self::Nothing | Self::Other)
     }
 }
 
@@ -223,12 +241,11 @@ impl Decoder {
         if is(b"data") || is_error {
             let anew = self.has_data && starts_anew(self.data(), value);
             if is_error {
-                let called = if anew || self.called_late.is_some() {
-                    self.called_late.get_or_insert_default()
+                if anew || self.called_late.is_some() {
+                    self.called_late = Some(Called::Error);
                 } else {
-                    &mut self.called
-                };
-                called.is_error = true;
+                    self.called = Called::Error;
+                }
             }
             if anew {
                 value.clone_into(&mut self.next_data);
@@ -266,8 +283,7 @@ impl Decoder {
         // or what follows it in the piece would be lost.
         let is_blank = self.data().trim_ascii().is_empty();
         let data = super::text_of(self.data());
-        let Called { is_error, name, is_other } = self.called;
-        (!is_blank).then_some(Event { data, is_error, name, is_other })
+        (!is_blank).then_some(Event { data, called: self.called })
     }
 
     fn reuse(&mut self) {
@@ -314,7 +330,8 @@ mod tests {
         let mut decoder = Decoder::new(1 << 20);
         let mut events = Vec::new();
         let show = |event: Event<'_>| {
-            if event.is_error { format!("error:{}", event.data) } else { event.data.into_owned() }
+            let is_error = event.called == Called::Error;
+            if is_error { format!("error:{}", event.data) } else { event.data.into_owned() }
         };
         for mut piece in pieces {
             while let Some(event) = decoder.next(&mut piece).unwrap() {
@@ -359,7 +376,8 @@ mod tests {
             let mut decoder = Decoder::new(1 << 20);
             let mut events = Vec::new();
             let show = |event: Event<'_>| {
-                let name = if event.is_error { "error" } else { event.name.unwrap_or("") };
+                let is_error = event.called == Called::Error;
+                let name = if is_error { "error" } else { event.called.name().unwrap_or("") };
                 (name.to_owned(), event.data.into_owned())
             };
             for mut piece in pieces {
