@@ -144,32 +144,23 @@ fn stages_beside() -> Vec<Stage> {
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
         ("examples of core", Work::Cargo(&["test", "--doc"])),
-        (
-            "lints of Worker",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "-p",
-                "creole-cloudflare",
-                "--no-deps",
-                "--target",
-                worker::TARGET,
-                "--features",
-                "test-hooks",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
+        // What is there for WebAssembly only.
         (
             "lints wasm",
             Work::Cargo(&[
                 "clippy",
                 "--quiet",
+                "--no-deps",
+                "-p",
+                "creole-cloudflare",
+                "-p",
+                "creole-envoy",
                 "-p",
                 "creole-wit",
                 "--target",
-                "wasm32-unknown-unknown",
+                worker::TARGET,
+                "--features",
+                "creole-cloudflare/test-hooks,creole-envoy/test-hooks",
                 "--",
                 "-D",
                 "warnings",
