@@ -50,7 +50,7 @@ impl Reply {
 /// What to do with a request, by its head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RequestHead {
-    /// Collect the body and give it to [`Exchange::handle_request`].
+    /// Collect the body and give it to [`Exchange::handle_request`](super::Exchange::handle_request).
     Translate,
     /// Not ours: send it on untouched, and send the answer back untouched.
     PassThrough,
@@ -74,7 +74,7 @@ pub struct UpstreamRequest {
 /// What to do with a response, by its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseHead {
-    /// Give the body to [`Exchange::handle_response_body`].
+    /// Give the body to [`Exchange::handle_response_body`](super::Exchange::handle_response_body).
     Translate,
     /// Send it back untouched.
     PassThrough,

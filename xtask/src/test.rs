@@ -144,6 +144,7 @@ fn stages_beside() -> Vec<Stage> {
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
         ("examples of core", Work::Cargo(&["test", "--doc"])),
+        ("pages of the API", Work::Cargo(&["doc", "--quiet", "--no-deps", "--workspace"])),
         // What is there for WebAssembly only.
         (
             "lints wasm",
