@@ -364,12 +364,17 @@ fn act(action: &Action) -> Result<(), Status> {
 /// Does what a stream asks for, as long as there is that stream.
 fn act_for(id: ContextId, actions: &[Action]) {
     for action in actions {
-        if let Err(Status(status)) = act(action) {
-            log(Level::Warn, &format!("{}: status {status} of the host", name(action)));
-        }
+        act_or_tell(action);
         if !ask(|filter| filter.has(id)) {
             return;
         }
+    }
+}
+
+/// Acts; what the host refuses is told in its log.
+fn act_or_tell(action: &Action) {
+    if let Err(Status(status)) = act(action) {
+        log(Level::Warn, &format!("{}: status {status} of the host", name(action)));
     }
 }
 
@@ -459,9 +464,7 @@ extern "C" fn proxy_on_configure(id: ContextId, size: usize) -> u32 {
     let secret = |name: &str| wasi::variable(&environment, name);
     match ask(|filter| Some(filter.on_configure(id, &text, secret))) {
         Some(Ok(actions)) => {
-            for action in &actions {
-                let _ = act(action);
-            }
+            actions.iter().for_each(act_or_tell);
             1
         }
         Some(Err(reason)) => {
