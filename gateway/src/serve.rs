@@ -132,9 +132,13 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 /// `/metrics` and nothing else, for as long as the gateway runs.
 async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Arc<Callers>) {
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!("cannot accept a connection for metrics: {error}");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
         let (gateway, callers) = (Arc::clone(&gateway), Arc::clone(&callers));
         let asked = Asked::default();

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a child may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -157,13 +158,14 @@ impl Drop for Children {
                 continue;
             }
             // The standard library only knows how to kill. A child that has ended meanwhile is fine.
-            let pid = running.child.id().to_string();
-            let _ = Command::new("kill").args(["-TERM", &pid]).status();
+            let pid = i32::try_from(running.child.id()).ok().and_then(Pid::from_raw);
+            let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
             let start = Instant::now();
             while matches!(running.child.try_wait(), Ok(None)) {
                 if start.elapsed() > PATIENCE {
                     let _ = running.child.kill();
                     let _ = running.child.wait();
+                    break;
                 }
                 thread::sleep(Duration::from_millis(20));
             }

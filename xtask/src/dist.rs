@@ -37,7 +37,7 @@ pub(crate) fn all() -> Result<()> {
         Ok(())
     })?;
     step("writing dist/oci", || image(&fs::read(build::path(&build::FILTER))?, &dist.join("oci")))?;
-    let sbom = sbom(&metadata()?)?;
+    let sbom = sbom(&workspace::metadata(LOCKED)?)?;
     fs::write(dist.join("sbom.cdx.json"), format!("{sbom:#}\n"))?;
     let sums = sums(&dist)?;
     fs::write(dist.join("SHA256SUMS"), &sums)?;
@@ -157,10 +157,8 @@ fn archive(name: &str, bytes: &[u8]) -> Vec<u8> {
     header
 }
 
-fn metadata() -> Result<Value> {
-    let output = workspace::cargo(["metadata", "--format-version=1", "--locked"]).output()?;
-    serde_json::from_slice(&output.stdout).context("cargo metadata")
-}
+/// The versions that are tested.
+const LOCKED: &[&str] = &["--locked"];
 
 /// What the shipped packages are made of: their dependencies, without those of tests and builds.
 fn shipped(metadata: &Value) -> Result<Vec<&Value>> {
@@ -254,7 +252,7 @@ mod tests {
 
     #[test]
     fn licences_and_sources_of_what_is_shipped_are_allowed() {
-        let (metadata, deny) = (metadata().unwrap(), deny());
+        let (metadata, deny) = (workspace::metadata(LOCKED).unwrap(), deny());
         let (licences, sources) = (list(&deny, "allow"), list(&deny, "allow-registry"));
         assert!(licences.len() > 5 && sources.len() == 1, "{licences:?} {sources:?}");
         let packages = shipped(&metadata).unwrap();
@@ -274,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_bill_names_what_is_shipped_and_not_what_tests_use() {
-        let sbom = sbom(&metadata().unwrap()).unwrap();
+        let sbom = sbom(&workspace::metadata(LOCKED).unwrap()).unwrap();
         let names: Vec<&str> = sbom["components"]
             .as_array()
             .unwrap()

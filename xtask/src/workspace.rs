@@ -110,10 +110,19 @@ pub(crate) fn emptied(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
+/// What `cargo metadata` says.
+pub(crate) fn metadata(arguments: &[&str]) -> Result<Value> {
+    let mut cargo = cargo(["metadata", "--format-version=1"]);
+    let output = cargo.args(arguments).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        bail!("cargo metadata: {}", output.status);
+    }
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
+
 /// The workspace's packages: their names and the files that define them.
 pub(crate) fn packages() -> Result<Vec<(String, PathBuf)>> {
-    let output = cargo(["metadata", "--no-deps", "--format-version=1"]).output()?;
-    let read: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let read = metadata(&["--no-deps"])?;
     let packages = read.get("packages").and_then(Value::as_array).into_iter().flatten();
     let text = |package: &Value, key| Some(package.get(key)?.as_str()?.to_owned());
     let named = |package| Some((text(package, "name")?, text(package, "manifest_path")?.into()));

@@ -46,8 +46,8 @@ impl Envoy {
         let log = plan.folder.join("envoy.log");
         let mut command = Command::new(&self.binary);
         command.arg("--config-path").arg(&rendered);
-        // Several runs on one machine must not share Envoy's hot restart area. One worker is one VM:
-        // enough for a trial, and quick to start.
+        // Several runs on one machine must not share Envoy's hot restart area. Each worker has a VM of its
+        // own: two are enough to show what they share, and start quickly.
         command.args(["--disable-hot-restart", "--concurrency", "2"]);
         command.args(["--log-level", "warning", "--component-log-level", "wasm:info,config:info"]);
         children.start("Envoy", &mut command, &log)?;
