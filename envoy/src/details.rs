@@ -93,7 +93,6 @@ fn not_connected(transport: &str) -> Failure {
     }
 }
 
-/// The other hosts say the same of the same.
 fn unreachable(reason: &str) -> Failure {
     Failure::Unreachable(reason.to_owned())
 }
