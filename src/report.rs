@@ -53,8 +53,6 @@ pub struct Report {
     pub requested_at: Millis,
     /// When the upstream's head came.
     pub head_at: Option<Millis>,
-    /// When the first byte for the client was ready.
-    pub first_byte_at: Option<Millis>,
     /// When the upstream's first content came, with or without anything for the client.
     pub content_at: Option<Millis>,
     /// When the exchange ended.

@@ -31,9 +31,7 @@ impl Live {
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
-        let mut out = Vec::new();
-        let head = self.exchange.handle_failure(failure, now(), &mut out);
-        let reply = self.exchange.whole_reply(head, out);
+        let reply = self.exchange.reply_to(failure, now());
         http::response(&reply.head, &reply.body)
     }
 }

@@ -509,9 +509,8 @@ impl Stream {
     }
 
     fn fail(&mut self, failure: Failure, now: Millis, actions: Vec<Action>) -> Decision {
-        let mut out = Vec::new();
-        let head = self.exchange.handle_failure(failure, now, &mut out);
-        self.reply_with(head, out, actions)
+        let reply = self.exchange.reply_to(failure, now);
+        self.reply(reply, actions)
     }
 
     fn reply_with(&mut self, head: Option<Head>, body: Vec<u8>, actions: Vec<Action>) -> Decision {

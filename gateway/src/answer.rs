@@ -95,7 +95,7 @@ impl Answering {
                 return Answered::Again(Box::new((self.live, request, self.held)));
             }
             if self.live.exchange.is_ended() {
-                let reply = self.live.exchange.whole_reply(None, Vec::new());
+                let reply = self.live.exchange.reply_without_head();
                 return Answered::Response(live::response(reply.head, Body::whole(reply.body)));
             }
         };

@@ -63,9 +63,7 @@ impl Live {
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> hyper::Response<Body> {
-        let mut out = Vec::new();
-        let head = self.exchange.handle_failure(failure, self.clock.now(), &mut out);
-        let reply = self.exchange.whole_reply(head, out);
+        let reply = self.exchange.reply_to(failure, self.clock.now());
         response(reply.head, Body::whole(reply.body))
     }
 }

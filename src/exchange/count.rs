@@ -74,7 +74,6 @@ impl Exchange {
         let body = body_of(tokens);
         self.count_bytes(body.len());
         out.extend_from_slice(&body);
-        self.report.first_byte_at.get_or_insert(now);
         self.report.ended_at = Some(now);
         head
     }

@@ -160,17 +160,27 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
-    /// The answer that a call made at once, as a whole. Should the exchange have ended without a head, it is
-    /// an error: waiting for more would hang the client.
+    /// The answer that a call made at once, as a whole.
     #[must_use]
     pub fn whole_reply(&self, head: Option<Head>, body: Vec<u8>) -> Reply {
         match head {
             Some(head) => Reply { head, body },
-            None => {
-                let error = Error::misbehaved("Upstream sent an empty response");
-                Reply::of(&error, self.report.request_id.clone())
-            }
+            None => self.reply_without_head(),
         }
+    }
+
+    /// The answer where the exchange has ended and given no head: waiting for more would hang the client.
+    #[must_use]
+    pub fn reply_without_head(&self) -> Reply {
+        let error = Error::misbehaved("Upstream sent an empty response");
+        Reply::of(&error, self.report.request_id.clone())
+    }
+
+    /// The whole answer to a failure, where the client has no head yet.
+    pub fn reply_to(&mut self, failure: Failure, now: Millis) -> Reply {
+        let mut body = Vec::new();
+        let head = self.handle_failure(failure, now, &mut body);
+        self.whole_reply(head, body)
     }
 
     /// The configuration of this exchange.
@@ -382,7 +392,6 @@ impl Exchange {
         };
         self.count_bytes(out.len().saturating_sub(before));
         self.watchdog.sent(now);
-        self.report.first_byte_at.get_or_insert(now);
         head
     }
 

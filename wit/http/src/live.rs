@@ -44,9 +44,7 @@ impl Live {
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure, out: ResponseOutparam) {
-        let mut body = Vec::new();
-        let head = self.exchange.handle_failure(failure, self.clock.now(), &mut body);
-        let reply = self.exchange.whole_reply(head, body);
+        let reply = self.exchange.reply_to(failure, self.clock.now());
         answer::whole(out, &reply.head, &reply.body);
     }
 

@@ -202,7 +202,7 @@ impl Answering {
     fn finish(self, exchange: &Exchange) {
         match self {
             Self::Held(out) => {
-                let reply = exchange.whole_reply(None, Vec::new());
+                let reply = exchange.reply_without_head();
                 answer::whole(out, &reply.head, &reply.body);
             }
             Self::Started(answer) => answer.finish(),
