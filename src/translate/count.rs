@@ -13,38 +13,40 @@ const PER_IMAGE: u64 = 1600;
 /// A page of a PDF is about 2,000 tokens and 100 kB of base64.
 const BASE64_BYTES_PER_TOKEN: u64 = 50;
 
-#[derive(Default)]
-struct Count {
-    /// Texts are looked at, letter by letter.
-    careful: bool,
-    /// Bytes of text.
-    bytes: u64,
-    /// Thousandths of tokens in text.
-    thousandths: u64,
+struct Count<'t> {
+    texts: Texts<'t>,
+    /// The tokens of what is no text.
     tokens: u64,
-    /// For a tokenizer: all text, which is then not counted here.
-    text: Option<String>,
+}
+
+/// How texts are counted, and what was found.
+enum Texts<'t> {
+    /// By their length, in bytes.
+    Bytes(u64),
+    /// Letter by letter, in thousandths of tokens.
+    Letters(u64),
+    /// By a tokenizer, later: all of it is kept.
+    Kept(&'t mut String),
 }
 
 /// Estimates the input tokens of a request, quickly.
 #[must_use]
 pub(super) fn estimate(request: &Request<'_>) -> u64 {
-    Count::default().request(request)
+    Count::of(request, Texts::Bytes(0)).sum()
 }
 
 /// Estimates the input tokens of a request for a client that asks for nothing else.
 #[must_use]
 pub(super) fn estimate_carefully(request: &Request<'_>) -> u64 {
-    Count { careful: true, ..Count::default() }.request(request)
+    Count::of(request, Texts::Letters(0)).sum()
 }
 
 /// All text of a request, for a tokenizer, and the tokens that the text does not show.
 #[must_use]
 pub(super) fn text(request: &Request<'_>) -> (String, u64) {
-    let text = Some(String::new());
-    let mut count = Count { careful: true, text, ..Count::default() };
-    count.add_request(request);
-    (count.text.unwrap_or_default(), count.tokens)
+    let mut text = String::new();
+    let tokens = Count::of(request, Texts::Kept(&mut text)).sum();
+    (text, tokens)
 }
 
 /// How much of what there is in a request; ids are counted elsewhere.
@@ -70,55 +72,59 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
     }
 }
 
-impl Count {
-    fn request(mut self, request: &Request<'_>) -> u64 {
-        self.add_request(request);
-        let text_tokens = usage::tokens_of(self.bytes);
-        self.tokens.saturating_add(text_tokens).saturating_add(self.thousandths.div_ceil(1000))
-    }
-
-    fn add_request(&mut self, request: &Request<'_>) {
+impl<'t> Count<'t> {
+    fn of(request: &Request<'_>, texts: Texts<'t>) -> Self {
+        let mut count = Self { texts, tokens: 0 };
         for text in &request.system {
-            self.text(text.text);
+            count.text(text.text);
         }
         for message in &request.messages {
-            self.tokens = self.tokens.saturating_add(PER_MESSAGE);
-            self.blocks(&message.content);
+            count.tokens = count.tokens.saturating_add(PER_MESSAGE);
+            count.blocks(&message.content);
         }
         for tool in &request.tools {
-            self.tokens = self.tokens.saturating_add(PER_TOOL);
-            self.tool(tool);
+            count.tokens = count.tokens.saturating_add(PER_TOOL);
+            count.tool(tool);
         }
+        count
     }
 
-    fn add(&mut self, bytes: usize) {
-        self.bytes = self.bytes.saturating_add(bytes as u64);
-    }
-
-    fn add_carefully(&mut self, text: &str) {
-        if let Some(all) = &mut self.text {
-            all.push_str(text);
-            all.push('\n');
-            return;
-        }
-        self.thousandths = self.thousandths.saturating_add(tokens::thousandths(text));
+    fn sum(&self) -> u64 {
+        let text_tokens = match self.texts {
+            Texts::Bytes(bytes) => usage::tokens_of(bytes),
+            Texts::Letters(thousandths) => thousandths.div_ceil(1000),
+            Texts::Kept(_) => 0,
+        };
+        self.tokens.saturating_add(text_tokens)
     }
 
     fn text(&mut self, text: Str<'_>) {
-        if self.careful {
-            self.add_carefully(&text.decode());
-        } else {
-            self.add(text.decoded_len());
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.decoded_len() as u64),
+            _ => self.plain(&text.decode()),
         }
     }
 
     fn json(&mut self, json: Raw<'_>) {
-        if self.careful {
-            let mut compact = Vec::new();
-            json.compact(&mut compact);
-            self.add_carefully(&String::from_utf8_lossy(&compact));
-        } else {
-            self.add(json.compact_len());
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(json.compact_len() as u64),
+            _ => {
+                let mut compact = Vec::new();
+                json.compact(&mut compact);
+                self.plain(&String::from_utf8_lossy(&compact));
+            }
+        }
+    }
+
+    /// A text that is not escaped.
+    fn plain(&mut self, text: &str) {
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
+            Texts::Letters(known) => *known = known.saturating_add(tokens::thousandths(text)),
+            Texts::Kept(all) => {
+                all.push_str(text);
+                all.push('\n');
+            }
         }
     }
 
@@ -150,11 +156,7 @@ impl Count {
                 Block::ServerToolResult { content, .. } => {
                     let mut words = Vec::new();
                     server_history::push_result(&mut words, content);
-                    if self.careful {
-                        self.add_carefully(&String::from_utf8_lossy(&words));
-                    } else {
-                        self.add(words.len());
-                    }
+                    self.plain(&String::from_utf8_lossy(&words));
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),
                 // Reasoning of earlier turns is not billed as input.
@@ -190,12 +192,7 @@ impl Count {
             self.json(function);
             return;
         }
-        let name = tool.name.as_deref().unwrap_or_default();
-        if self.careful {
-            self.add_carefully(name);
-        } else {
-            self.add(name.len());
-        }
+        self.plain(tool.name.as_deref().unwrap_or_default());
         self.text(tool.description.unwrap_or_default());
         self.json(tool.input_schema.unwrap_or_default());
     }
