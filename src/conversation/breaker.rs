@@ -20,7 +20,7 @@ use std::fmt;
 use super::failure::is_failure;
 use super::same::{of_call, of_result, same_call, same_result};
 use super::turns::after_person;
-use super::{Turn, calls};
+use super::{Turn, answer_to, calls, said_before};
 use crate::anthropic::{ToolResult, ToolUse};
 use crate::names::{NameSet, Names};
 
@@ -144,9 +144,9 @@ fn count<'a>(
     let (Start::Person(from) | Start::New(from)) = start;
     for (turn, answered) in turns.iter().enumerate().skip(from) {
         let Turn::Assistant(blocks) = answered else { continue };
-        let Some((answering, results)) = results_after(turns, turn) else { continue };
+        let Some((answering, user)) = answer_to(turns, turn) else { continue };
         pairs.clear();
-        pair(calls(blocks), results, is_complete, &mut pairs);
+        pair(calls(blocks), &user.results, is_complete, &mut pairs);
         for pair in &mut pairs {
             let key = || format!("{:016x}{:016x}", of_call(pair.call), of_result(pair.result));
             pair.succeeded_as = (!pair.failed).then(key);
@@ -220,9 +220,9 @@ fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>)
         if searches == 0 {
             break;
         }
-        let Some((_, results)) = results_after(turns, at) else { continue };
+        let Some((_, user)) = answer_to(turns, at) else { continue };
         pairs.clear();
-        pair(calls(blocks), results, is_complete, &mut pairs);
+        pair(calls(blocks), &user.results, is_complete, &mut pairs);
         for pair in pairs.iter().filter(|pair| !pair.failed).take(searches) {
             searches = searches.saturating_sub(1);
             if !was_known(turns.get(person..at).unwrap_or_default(), pair) {
@@ -240,12 +240,9 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
         if !user.results.iter().any(|known| same_result(known, pair.result)) {
             continue;
         }
-        let before = earlier.iter().take(at);
-        let asked = before.rev().find(|turn| !matches!(turn, Turn::System(_)));
-        let Some(Turn::Assistant(blocks)) = asked else { continue };
         // In step, as in `pair`: a client may send any number of both.
         let mut results = user.results.iter().peekable();
-        for call in calls(blocks) {
+        for call in calls(said_before(earlier, at)) {
             let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
             if same_result(known, pair.result) && same_call(call, pair.call) {
                 return true;
@@ -257,18 +254,6 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
 
 fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
     (call.name.decode(), call.toolset.map(|toolset| toolset.decode()))
-}
-
-/// The results in the user's turn that follows.
-fn results_after<'t, 'a>(
-    turns: &'t [Turn<'a>],
-    at: usize,
-) -> Option<(usize, &'t [ToolResult<'a>])> {
-    let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
-    match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
-        Some((next, Turn::User(user))) => Some((next, &user.results)),
-        _ => None,
-    }
 }
 
 /// Finds the results of calls. They stand in the order of the calls (`pairs::order`), so that one

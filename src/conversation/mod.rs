@@ -134,9 +134,26 @@ impl<'a> Turns<'a> {
 
 /// Whether the user was to answer calls here.
 fn is_after_calls(before: &[Turn<'_>], turn: &Turn<'_>) -> bool {
-    let asked = before.iter().rfind(|turn| !matches!(turn, Turn::System(_)));
-    matches!(turn, Turn::User(_))
-        && matches!(asked, Some(Turn::Assistant(blocks)) if calls(blocks).next().is_some())
+    matches!(turn, Turn::User(_)) && calls(said_before(before, before.len())).next().is_some()
+}
+
+/// The user's turn after the assistant's turn `at`, and its place. System messages may stand between them.
+fn answer_to<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> Option<(usize, &'t User<'a>)> {
+    let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
+    match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
+        Some((next, Turn::User(user))) => Some((next, user)),
+        _ => None,
+    }
+}
+
+/// The blocks of the assistant's turn before the user's turn `at`, if there is one. System messages may
+/// stand between them.
+fn said_before<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> &'t [Block<'a>] {
+    let before = turns.get(..at).unwrap_or_default();
+    match before.iter().rfind(|turn| !matches!(turn, Turn::System(_))) {
+        Some(Turn::Assistant(blocks)) => blocks,
+        _ => &[],
+    }
 }
 
 /// Drops texts that are empty, and blank ones beside others. Says whether anything is left. A blank one

@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use super::{Item, Turn, User, calls};
+use super::{Item, Turn, User, answer_to, calls};
 use crate::anthropic::{Block, Message, Role, Text, ToolResult};
 use crate::error::Error;
 use crate::json::Str;
@@ -77,7 +77,7 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
     for (at, turn) in turns.iter().enumerate() {
         let mut results = Vec::new();
         if let Turn::Assistant(blocks) = turn {
-            let answering = answering_turn(&turns, at);
+            let answering = answer_to(&turns, at).map(|(next, _)| next);
             for call in calls(blocks) {
                 let found = found.get_mut(&call.id.decode());
                 let result = found.and_then(|found| found.take(at, answering, warnings));
@@ -146,15 +146,6 @@ fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings)
         _ => true,
     });
     repeated
-}
-
-/// The user's turn that answers the assistant's turn `at`, system messages between them aside.
-fn answering_turn(turns: &[Turn<'_>], at: usize) -> Option<usize> {
-    let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
-    match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
-        Some((next, Turn::User(_))) => Some(next),
-        _ => None,
-    }
 }
 
 fn missing(id: Str<'_>) -> ToolResult<'_> {
