@@ -33,14 +33,23 @@ const CALLS_COMPARED_MAX: usize = 16;
 /// The results with one id.
 #[derive(Default)]
 struct Found<'a> {
-    /// The turn in which each one was, rising, its place there, and the result until it is used.
-    results: Vec<(usize, usize, Option<ToolResult<'a>>)>,
+    /// In the order of the conversation.
+    results: Vec<Given<'a>>,
     /// All before this one are used.
     used: usize,
     /// The turns that call with this id, rising.
     callers: Vec<usize>,
     /// Those of them that do so twice.
     repeated: Vec<usize>,
+}
+
+/// A result, and where the client gave it.
+struct Given<'a> {
+    turn: usize,
+    /// Among the results of its turn.
+    place: usize,
+    /// Until it is used.
+    result: Option<ToolResult<'a>>,
 }
 
 /// Makes every call have its one result. See the module's documentation.
@@ -58,7 +67,7 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
                 for (place, result) in std::mem::take(&mut user.results).into_iter().enumerate() {
                     orphans.push(None);
                     found.update(result.id.decode(), |known| {
-                        known.results.push((at, place, Some(result)));
+                        known.results.push(Given { turn: at, place, result: Some(result) });
                     });
                 }
             }
@@ -89,8 +98,8 @@ pub fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn
         }
         answers.push(results);
     }
-    for (at, place, result) in found.take_values().flat_map(|found| found.results) {
-        let slot = orphans.get_mut(at).and_then(|orphans| orphans.get_mut(place));
+    for Given { turn, place, result } in found.take_values().flat_map(|found| found.results) {
+        let slot = orphans.get_mut(turn).and_then(|orphans| orphans.get_mut(place));
         if let (Some(result), Some(slot)) = (result, slot) {
             warnings.add("tool_result_orphan");
             *slot = Some(Item::Orphan(result));
@@ -164,13 +173,13 @@ impl<'a> Found<'a> {
         // A later call with the same id has the first claim on what follows it.
         let next_call = self.callers.partition_point(|caller| *caller <= at);
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
-        let after = self.results.partition_point(|(turn, ..)| *turn <= at);
+        let after = self.results.partition_point(|given| given.turn <= at);
         // Of two calls with one id the first was kept: the first result is its own.
         let first_counts = self.repeated.contains(&at);
         let mut taken = None;
-        for (turn, _, result) in self.results.iter_mut().skip(after) {
-            if Some(*turn) == answering {
-                let Some(result) = result.take() else { continue };
+        for given in self.results.iter_mut().skip(after) {
+            if Some(given.turn) == answering {
+                let Some(result) = given.result.take() else { continue };
                 if taken.is_some() {
                     warnings.add("tool_result_duplicate");
                 }
@@ -179,10 +188,10 @@ impl<'a> Found<'a> {
                 }
                 continue;
             }
-            if taken.is_some() || *turn >= next_call {
+            if taken.is_some() || given.turn >= next_call {
                 break;
             }
-            taken = result.take();
+            taken = given.result.take();
             if taken.is_some() {
                 warnings.add("tool_result_moved");
                 break;
@@ -191,15 +200,15 @@ impl<'a> Found<'a> {
         if taken.is_some() {
             return taken;
         }
-        while self.results.get(self.used).is_some_and(|(.., result)| result.is_none()) {
+        while self.results.get(self.used).is_some_and(|given| given.result.is_none()) {
             self.used = self.used.saturating_add(1);
         }
-        let (turn, _, result) = self.results.get_mut(self.used)?;
-        if *turn >= at {
+        let given = self.results.get_mut(self.used)?;
+        if given.turn >= at {
             return None;
         }
         warnings.add("tool_result_moved");
-        result.take()
+        given.result.take()
     }
 }
 

@@ -25,8 +25,7 @@ const ID_BYTES_MIN: usize = 6;
 /// What the guards decided.
 #[derive(Debug, Default)]
 pub(super) struct Guarded {
-    /// Turn, result in it, and the text that it gets, as a JSON string.
-    pub(super) notes: Vec<(usize, usize, String)>,
+    pub(super) notes: Vec<Told>,
     pub(super) withheld: Withheld,
     /// The client's names of the tools that are withheld, unless all are.
     pub(super) names: Vec<String>,
@@ -34,6 +33,17 @@ pub(super) struct Guarded {
     pub(super) unoffered: bool,
     /// The answer, which needs no upstream.
     pub(super) end: Option<String>,
+}
+
+/// What the model is told in a result.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// The turn of the result.
+    pub(super) turn: usize,
+    /// Its place among the results of the turn.
+    pub(super) result: usize,
+    /// A JSON string.
+    pub(super) text: String,
 }
 
 impl Guarded {
@@ -137,7 +147,7 @@ impl Guarded {
             quote(&mut text, &breaker::told(&note.stuck, required));
             // What was quoted is a text.
             let text = String::from_utf8(text).unwrap_or_default();
-            self.notes.push((note.turn, note.result, text));
+            self.notes.push(Told { turn: note.turn, result: note.result, text });
         }
         for stuck in &verdict.stuck {
             warnings.acted("breaker");
@@ -201,11 +211,11 @@ fn deterministic(what: &str) -> Error {
 }
 
 /// Adds the words of warning to the results.
-pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [(usize, usize, String)]) {
-    for (turn, result, text) in notes {
-        let Some(Turn::User(user)) = turns.get_mut(*turn) else { continue };
-        let Some(result) = user.results.get_mut(*result) else { continue };
-        let Ok(text) = Reader::new(text, 1).string() else { continue };
+pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Told]) {
+    for note in notes {
+        let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
+        let Some(result) = user.results.get_mut(note.result) else { continue };
+        let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
         // Behind another Creole, or with a client that keeps what was sent, it is said already.
         let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
         if result.content.iter().any(says) {

@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use super::{edited, offset};
+use super::{Edit, edited, offset};
 use crate::anthropic::tool::{Target, ToolChange};
 use crate::anthropic::{Block, Request};
 use crate::asked::Withheld;
@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::json::{self, Error as JsonError, Kind, Reader, Str};
 use crate::names::{NameSet, Names};
 use crate::profile::Profile;
-use crate::translate::guards::Guarded;
+use crate::translate::guards::{Guarded, Told};
 use crate::translate::thinking::Marks;
 use crate::translate::tools::{self, ToolSet};
 use crate::translate::turns::History;
@@ -101,15 +101,17 @@ impl Verdict {
             ToolSet::new(request.tools, history.changes, &none, None, true, profile, &mut unsaid);
         let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
         let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
-        let id = |turn: usize, result: usize| match history.turns.get(turn) {
-            Some(Turn::User(user)) => Some(user.results.get(result)?.id.decode().into_owned()),
+        let with_id = |note: Told| match history.turns.get(note.turn) {
+            Some(Turn::User(user)) => {
+                let id = user.results.get(note.result)?.id.decode().into_owned();
+                Some((id, note.text))
+            }
             _ => None,
         };
-        let noted = guarded.notes.into_iter();
         let is_referred = |name: &String| referred.contains(name.as_str());
         Ok(Self {
             stays: guarded.unoffered || guarded.names.iter().any(is_referred),
-            notes: noted.filter_map(|(turn, at, text)| Some((id(turn, at)?, text))).collect(),
+            notes: guarded.notes.into_iter().filter_map(with_id).collect(),
             names: guarded.names,
             // It wants the definitions of all tools that were called.
             withheld: match guarded.withheld {
@@ -138,7 +140,7 @@ impl Verdict {
         String::from_utf8(edited(&body, edits)).unwrap_or_default()
     }
 
-    fn edits(&self, body: &str, depth_max: u32) -> Result<Vec<(usize, usize, String)>, JsonError> {
+    fn edits(&self, body: &str, depth_max: u32) -> Result<Vec<Edit>, JsonError> {
         let mut edits = Vec::new();
         let (mut tools, mut choice) = (None, None);
         let mut reader = Reader::new(body, depth_max);
@@ -159,7 +161,7 @@ impl Verdict {
             // A request with calls must have tools.
             none = kept.is_empty();
             if !none {
-                edits.push(replaced(body, tools, format!("[{}]", kept.join(","))));
+                edits.push(Edit::replace(body, tools, format!("[{}]", kept.join(","))));
             }
         }
         let withheld = |choice: &str| {
@@ -167,15 +169,15 @@ impl Verdict {
                 .is_some_and(|name| self.names.iter().any(|known| name == **known))
         };
         match choice {
-            Some(choice) if none => edits.push(replaced(body, choice, NONE.to_owned())),
+            Some(choice) if none => edits.push(Edit::replace(body, choice, NONE.to_owned())),
             Some(choice) if withheld(choice) => {
                 let one = json::member(choice, "disable_parallel_tool_use") == Some("true");
                 let auto = if one { AUTO_ONE } else { AUTO };
-                edits.push(replaced(body, choice, auto.to_owned()));
+                edits.push(Edit::replace(body, choice, auto.to_owned()));
             }
             None if none => {
                 let end = body.trim_end().len().saturating_sub(1);
-                edits.push((end, end, format!(",\"tool_choice\":{NONE}")));
+                edits.push(Edit::insert(end, format!(",\"tool_choice\":{NONE}")));
             }
             _ => {}
         }
@@ -203,7 +205,7 @@ impl Verdict {
         body: &str,
         messages: &str,
         depth_max: u32,
-        edits: &mut Vec<(usize, usize, String)>,
+        edits: &mut Vec<Edit>,
     ) -> Result<(), JsonError> {
         // Ids can repeat. Then the last result with one gets the last note about it: two notes in one
         // place would break the body.
@@ -240,27 +242,22 @@ impl Verdict {
 }
 
 /// A result with one more text.
-fn with_text(body: &str, result: &str, text: &str) -> (usize, usize, String) {
+fn with_text(body: &str, result: &str, text: &str) -> Edit {
     let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
     let Some(content) = json::member(result, "content") else {
         let start = offset(body, result).saturating_add(1);
-        return (start, start, format!("\"content\":[{text}],"));
+        return Edit::insert(start, format!("\"content\":[{text}],"));
     };
     let inside = content.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     if let Some(inside) = inside {
         let end = offset(body, inside).saturating_add(inside.len());
         let comma = if inside.trim_ascii().is_empty() { "" } else { "," };
-        return (end, end, format!("{comma}{text}"));
+        return Edit::insert(end, format!("{comma}{text}"));
     }
     let said = content.starts_with('"') && content != "\"\"";
     let said =
         if said { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
-    replaced(body, content, format!("[{said}{text}]"))
-}
-
-fn replaced(body: &str, part: &str, text: String) -> (usize, usize, String) {
-    let start = offset(body, part);
-    (start, start.saturating_add(part.len()), text)
+    Edit::replace(body, content, format!("[{said}{text}]"))
 }
 
 /// A member that is a string.

@@ -62,10 +62,10 @@ pub(super) fn translate<'c>(
     };
 
     let guards = config.guards(upstream);
-    let mut edits: Vec<(usize, usize, String)> = Vec::new();
+    let mut edits: Vec<Edit> = Vec::new();
     if *outgoing != *model {
         let Member { start, end, .. } = envelope.model;
-        edits.push((start, end, json::quoted(&outgoing)));
+        edits.push(Edit { start, end, text: json::quoted(&outgoing) });
     }
     let pairing = match guards.pairing {
         // The calls of its results may be in the server's part.
@@ -82,7 +82,7 @@ pub(super) fn translate<'c>(
         }
         let written = history.repair(pairing, warnings)?;
         if let Some(messages) = written {
-            edits.push((start, end, messages));
+            edits.push(Edit { start, end, text: messages });
         }
     }
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
@@ -208,12 +208,30 @@ impl<'a> Envelope<'a> {
     }
 }
 
-fn edited(body: &str, mut edits: Vec<(usize, usize, String)>) -> Vec<u8> {
+/// A part of a text, and what is written in its place.
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+impl Edit {
+    fn insert(at: usize, text: String) -> Self {
+        Self { start: at, end: at, text }
+    }
+
+    fn replace(body: &str, part: &str, text: String) -> Self {
+        let start = offset(body, part);
+        Self { start, end: start.saturating_add(part.len()), text }
+    }
+}
+
+fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
     // They come nearly in order, so this is one pass, and the standard library's sorting is 2 kB.
     for end in 1..edits.len() {
         for at in (0..end).rev() {
             let Some([left, right, ..]) = edits.get_mut(at..) else { break };
-            if left.0 <= right.0 {
+            if left.start <= right.start {
                 break;
             }
             std::mem::swap(left, right);
@@ -221,7 +239,7 @@ fn edited(body: &str, mut edits: Vec<(usize, usize, String)>) -> Vec<u8> {
     }
     let mut out = Vec::with_capacity(body.len().saturating_add(64));
     let mut from = 0;
-    for (start, end, text) in edits {
+    for Edit { start, end, text } in edits {
         out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());
         out.extend_from_slice(text.as_bytes());
         from = end;
