@@ -15,7 +15,7 @@
 
 use std::cmp::Ordering;
 
-use crate::json::{self, Kind, Number, Reader, Str};
+use crate::json::{self, Kind, Number, Reader, Str, Writer};
 use crate::names::Names;
 
 /// What it costs to apply a schema at all, in bytes.
@@ -60,6 +60,35 @@ pub fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
 #[must_use]
 pub fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
     json::member(json::member(schema, "properties")?, name)
+}
+
+/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
+/// property; nothing where there is nothing to leave out.
+pub fn without_id(
+    input: &str,
+    schema: Option<&str>,
+    is_echo: &dyn Fn(Str<'_>) -> bool,
+) -> Option<String> {
+    if schema.is_some_and(|schema| property(schema, "id").is_some()) {
+        return None;
+    }
+    let mut found = false;
+    let mut out = Vec::with_capacity(input.len());
+    let mut json = Writer::new(&mut out);
+    let mut reader = Reader::of(input);
+    reader.begin_object().ok()?;
+    json.begin_object();
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        if key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo) {
+            found = true;
+            continue;
+        }
+        json.str(key).out().push(b':');
+        json.raw(value);
+    }
+    json.end_object();
+    found.then(|| String::from_utf8(out).ok()).flatten()
 }
 
 /// Whether `input` has all fields that `schema` requires, at its top. One that is `null`, where its schema

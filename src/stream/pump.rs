@@ -17,7 +17,7 @@ use super::tool_input::Input;
 use crate::asked::Withheld;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
-use crate::json::{self, Reader};
+use crate::json;
 use crate::names::NameSet;
 use crate::profile::EmptyContent;
 use crate::tool_schema;
@@ -456,28 +456,11 @@ fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &crate::ids::Ids) -> &
 }
 
 /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
-/// and models imitate it. `None` where there is nothing to repair.
+/// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
+/// where there is nothing to repair.
 fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -> Option<String> {
-    if schema.is_some_and(|schema| tool_schema::property(schema, "id").is_some()) {
-        return None;
-    }
-    let mut repaired = b"{".to_vec();
-    let mut found = false;
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        if key.raw() == "id" {
-            let id = value.trim_matches('"');
-            if ids_used.contains(id) || id.starts_with("toolu_") {
-                found = true;
-                continue;
-            }
-        }
-        let mut json = json::Writer::new(&mut repaired);
-        json.str(key).out().push(b':');
-        json.raw(value);
-    }
-    repaired.push(b'}');
-    if found { String::from_utf8(repaired).ok() } else { None }
+    tool_schema::without_id(object, schema, &|value| {
+        let id = value.decode();
+        ids_used.contains(&id) || id.starts_with("toolu_")
+    })
 }

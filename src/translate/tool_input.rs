@@ -3,7 +3,7 @@
 //! n8n writes the id of a call into the input that it sends back: `{"query": "x", "id":
 //! "toolu_…"}`. A model that imitates its history would begin to send ids of its own.
 
-use crate::json::{Kind, Reader, Str, Writer};
+use crate::json::{Kind, Reader, Str};
 use crate::tool_schema;
 use crate::words;
 
@@ -17,33 +17,13 @@ pub(super) fn unwrapped(input: &str) -> Option<String> {
     is_object.then(|| object.to_owned())
 }
 
-/// The input without a member `id` that is the id of the call, where the tool's schema has no such
-/// property; nothing where there is nothing to leave out.
+/// The input without a member `id` that is the id of the call; nothing where there is nothing to leave out.
+/// Of a tool that is not offered nobody knows whether it has such a property: its input stays.
 pub(super) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
-    if !words::has(input, "\"id\"") || tool_schema::property(schema?, "id").is_some() {
+    if !words::has(input, "\"id\"") {
         return None;
     }
-    let mut found = false;
-    let mut out = Vec::with_capacity(input.len());
-    let mut json = Writer::new(&mut out);
-    let mut reader = Reader::of(input);
-    reader.begin_object().ok()?;
-    json.begin_object();
-    while let Some(key) = reader.next_key().ok()? {
-        if key == "id" && reader.kind().ok()? == Kind::String {
-            let value = reader.string().ok()?;
-            if value == id {
-                found = true;
-            } else {
-                json.key("id").str(value);
-            }
-            continue;
-        }
-        json.str(key).out().push(b':');
-        json.raw(reader.skip().ok()?);
-    }
-    json.end_object();
-    found.then(|| String::from_utf8(out).ok()).flatten()
+    tool_schema::without_id(input, Some(schema?), &|value| value == id)
 }
 
 #[cfg(test)]
