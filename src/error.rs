@@ -101,11 +101,11 @@ impl Fault {
 ///
 /// It is one pointer, because nearly all functions can return one and nearly none does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Said>);
+pub struct Error(Box<Details>);
 
 /// What an [`Error`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct Details {
     /// Whose problem it is.
     pub fault: Fault,
     /// The `error.type`.
@@ -135,7 +135,7 @@ impl Error {
     #[inline(never)]
     fn with_message(fault: Fault, kind: Kind, message: String) -> Self {
         let status = kind.status();
-        Self(Box::new(Said {
+        Self(Box::new(Details {
             fault,
             kind,
             status,
@@ -209,15 +209,15 @@ impl Error {
 }
 
 impl Deref for Error {
-    type Target = Said;
+    type Target = Details;
 
-    fn deref(&self) -> &Said {
+    fn deref(&self) -> &Details {
         &self.0
     }
 }
 
 impl DerefMut for Error {
-    fn deref_mut(&mut self) -> &mut Said {
+    fn deref_mut(&mut self) -> &mut Details {
         &mut self.0
     }
 }

@@ -22,7 +22,7 @@ use crate::names::NameSet;
 use crate::profile::EmptyContent;
 use crate::tool_schema;
 use crate::translate::response::Stop;
-use crate::translate::stop_reason::{self, Ending};
+use crate::translate::stop_reason::{self, Facts};
 use crate::translate::tool_id;
 use crate::translate::usage::Counts;
 
@@ -400,7 +400,7 @@ impl Machine {
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
             (None, None) => None,
         };
-        let reason = stop_reason::of(Ending {
+        let reason = stop_reason::of(Facts {
             finish_reason: self.outcome.finish_reason.as_deref(),
             refused: !self.outcome.refusal.trim().is_empty(),
             has_tool_use: self.report.tool_calls > 0,

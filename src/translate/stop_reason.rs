@@ -19,7 +19,7 @@ use crate::error::{Error, Fault, Kind};
 
 /// What is known at the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ending<'a> {
+pub struct Facts<'a> {
     /// The last `finish_reason`.
     pub finish_reason: Option<&'a str>,
     /// The model refused in words.
@@ -160,18 +160,18 @@ pub fn is_told_in_text(finish_reason: &str) -> bool {
 ///
 /// # Errors
 /// The model failed without saying anything.
-pub fn of(ending: Ending<'_>) -> Result<&'static str, Error> {
-    let word = ending.finish_reason.unwrap_or_default();
+pub fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
+    let word = facts.finish_reason.unwrap_or_default();
     let finish = Finish::of(word);
     Ok(match finish {
-        _ if ending.refused => "refusal",
+        _ if facts.refused => "refusal",
         Finish::Refusal => "refusal",
         Finish::Length => "max_tokens",
         Finish::Window => "model_context_window_exceeded",
         Finish::Failure => return Err(stopped(word)),
-        _ if ending.has_tool_use => "tool_use",
-        _ if ending.at_stop_sequence => "stop_sequence",
-        Finish::Unknown if !ending.has_block => return Err(stopped(word)),
+        _ if facts.has_tool_use => "tool_use",
+        _ if facts.at_stop_sequence => "stop_sequence",
+        Finish::Unknown if !facts.has_block => return Err(stopped(word)),
         Finish::Normal | Finish::Unknown => "end_turn",
     })
 }
@@ -187,37 +187,37 @@ mod tests {
 
     #[test]
     fn the_first_row_that_fits_decides() {
-        let ending = Ending { has_block: true, ..Ending::default() };
-        let call = Ending { has_tool_use: true, ..ending };
-        let refused = Ending { refused: true, ..call };
-        let at_stop = Ending { at_stop_sequence: true, ..ending };
-        for (word, ending, expected) in [
-            (Some("stop"), ending, "end_turn"),
-            (None, ending, "end_turn"),
-            (Some("tool_calls"), ending, "end_turn"),
+        let facts = Facts { has_block: true, ..Facts::default() };
+        let call = Facts { has_tool_use: true, ..facts };
+        let refused = Facts { refused: true, ..call };
+        let at_stop = Facts { at_stop_sequence: true, ..facts };
+        for (word, facts, expected) in [
+            (Some("stop"), facts, "end_turn"),
+            (None, facts, "end_turn"),
+            (Some("tool_calls"), facts, "end_turn"),
             (Some("function_call"), call, "tool_use"),
             (Some("stop"), call, "tool_use"),
             (Some("eos"), call, "tool_use"),
             (Some("length"), call, "max_tokens"),
-            (Some("MAX_TOKENS"), ending, "max_tokens"),
+            (Some("MAX_TOKENS"), facts, "max_tokens"),
             (Some("model_length"), call, "model_context_window_exceeded"),
             (Some("content_filter"), call, "refusal"),
-            (Some("sensitive"), ending, "refusal"),
-            (Some("content_filter: RECITATION"), ending, "refusal"),
-            (Some("content_filter: PROHIBITED_CONTENT"), Ending::default(), "refusal"),
-            (Some("MAX_TOKENS: 8192"), ending, "max_tokens"),
+            (Some("sensitive"), facts, "refusal"),
+            (Some("content_filter: RECITATION"), facts, "refusal"),
+            (Some("content_filter: PROHIBITED_CONTENT"), Facts::default(), "refusal"),
+            (Some("MAX_TOKENS: 8192"), facts, "max_tokens"),
             (Some("length"), refused, "refusal"),
             (Some("stop"), at_stop, "stop_sequence"),
             (Some("length"), at_stop, "max_tokens"),
-            (Some("stop"), Ending { has_tool_use: true, ..at_stop }, "tool_use"),
-            (Some("FINISH_REASON_MAX_TOKENS"), ending, "max_tokens"),
-            (Some("FINISH_REASON_SAFETY"), ending, "refusal"),
-            (Some("ERROR_TOXIC"), ending, "refusal"),
-            (Some("MALFORMED_FUNCTION_CALL"), ending, "end_turn"),
+            (Some("stop"), Facts { has_tool_use: true, ..at_stop }, "tool_use"),
+            (Some("FINISH_REASON_MAX_TOKENS"), facts, "max_tokens"),
+            (Some("FINISH_REASON_SAFETY"), facts, "refusal"),
+            (Some("ERROR_TOXIC"), facts, "refusal"),
+            (Some("MALFORMED_FUNCTION_CALL"), facts, "end_turn"),
             (Some("whatever"), call, "tool_use"),
         ] {
-            let ending = Ending { finish_reason: word, ..ending };
-            assert_eq!(of(ending), Ok(expected), "{ending:?}");
+            let facts = Facts { finish_reason: word, ..facts };
+            assert_eq!(of(facts), Ok(expected), "{facts:?}");
         }
     }
 
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
         assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);
         assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
-        let silent = Ending { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Ending::default() };
+        let silent = Facts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Facts::default() };
         assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
     }
 }

@@ -7,7 +7,7 @@ use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
 use crate::stream::machine::Machine;
-use crate::translate::stop_reason::{self, Ending};
+use crate::translate::stop_reason::{self, Facts};
 use crate::translate::usage::Counts;
 
 /// The words of the Messages API.
@@ -219,7 +219,7 @@ pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Res
     if fits && !word.is_empty() {
         return Ok(word.to_owned());
     }
-    let ending =
-        Ending { finish_reason: said, has_tool_use: has_call, has_block, ..Ending::default() };
-    stop_reason::of(ending).map(str::to_owned)
+    let facts =
+        Facts { finish_reason: said, has_tool_use: has_call, has_block, ..Facts::default() };
+    stop_reason::of(facts).map(str::to_owned)
 }
