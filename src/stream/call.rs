@@ -415,7 +415,7 @@ impl Machine {
             if let Some(Block::Thinking(thinking)) = before {
                 return thinking.calls.push((index, signature));
             }
-            let shown = self.rules.thinking == asked::Thinking::Shown;
+            let shown = self.asked.thinking == asked::Thinking::Shown;
             let mut thinking = Thinking::new(field, shown);
             thinking.calls.push((index, signature));
             return self.queue.insert(at, Block::Thinking(Box::new(thinking)));

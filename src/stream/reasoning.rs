@@ -85,7 +85,7 @@ impl Machine {
     }
 
     pub(super) fn shows_thinking(&self) -> bool {
-        self.rules.thinking != asked::Thinking::Hidden
+        self.asked.thinking != asked::Thinking::Hidden
     }
 
     /// The block that reasoning belongs to now.
@@ -94,7 +94,7 @@ impl Machine {
             return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
         if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
-            let shown = self.rules.thinking == asked::Thinking::Shown;
+            let shown = self.asked.thinking == asked::Thinking::Shown;
             self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
         }
         match self.queue.back_mut() {

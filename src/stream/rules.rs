@@ -1,7 +1,7 @@
 //! What of the configuration concerns answers.
 
-use crate::asked::{self, Asked};
-use crate::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
+use crate::asked::Asked;
+use crate::config::{InvalidToolCall, Settings, ToolStream};
 
 /// See the module's documentation.
 #[derive(Clone, Debug)]
@@ -11,7 +11,6 @@ pub(super) struct Rules {
     pub(super) invalid: InvalidToolCall,
     /// Inputs are checked against the schemas of their tools.
     pub(super) checks_schema: bool,
-    pub(super) thinking: asked::Thinking,
     pub(super) depth_max: u32,
     pub(super) waiting_bytes_max: usize,
     pub(super) response_bytes_max: usize,
@@ -19,14 +18,6 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn of(settings: &Settings, asked: &Asked) -> Self {
-        let thinking = match settings.reasoning {
-            Reasoning::OnRequest => asked.thinking,
-            Reasoning::Never => asked::Thinking::Hidden,
-            Reasoning::Always => match asked.thinking {
-                asked::Thinking::Hidden => asked::Thinking::Shown,
-                chosen => chosen,
-            },
-        };
         // A call can be withheld only while nothing of it has been sent.
         let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
         Self {
@@ -34,7 +25,6 @@ impl Rules {
             invalid: settings.invalid_tool_call,
             checks_schema: settings.invalid_tool_call != InvalidToolCall::Pass
                 || settings.tool_stream == ToolStream::Buffered,
-            thinking,
             depth_max: settings.depth_max,
             waiting_bytes_max: settings.waiting_bytes_max,
             response_bytes_max: settings.response_bytes_max,

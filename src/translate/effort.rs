@@ -1,6 +1,6 @@
 //! How hard the model thinks, and whether.
 
-use crate::anthropic::{Request, ThinkingMode};
+use crate::anthropic::{Request, Thinking, ThinkingMode};
 use crate::asked;
 use crate::config;
 use crate::error::Error;
@@ -105,12 +105,12 @@ fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
 }
 
 /// What the client is shown of the reasoning.
-pub(super) fn shown(request: &Request<'_>, reasoning: config::Reasoning) -> asked::Thinking {
+pub(super) fn shown(thinking: Option<Thinking>, reasoning: config::Reasoning) -> asked::Thinking {
     let wanted = matches!(
-        request.thinking.map(|thinking| thinking.mode),
+        thinking.map(|thinking| thinking.mode),
         Some(ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
     );
-    let omitted = request.thinking.is_some_and(|thinking| thinking.omitted);
+    let omitted = thinking.is_some_and(|thinking| thinking.omitted);
     match reasoning {
         config::Reasoning::Never => asked::Thinking::Hidden,
         config::Reasoning::OnRequest if !wanted => asked::Thinking::Hidden,

@@ -196,7 +196,7 @@ fn asked(request: &Request<'_>, tools: &ToolSet<'_>, profile: &Profile, config: 
         stream: request.stream,
         tools: tools.asked(keeps_schemas(config, profile)),
         stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
-        thinking: effort::shown(request, config.settings.reasoning),
+        thinking: effort::shown(request.thinking, config.settings.reasoning),
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         one_tool_call: tools.one_tool_call(),
         profile: Profile {

@@ -111,6 +111,21 @@ fn an_answer_in_the_other_protocol_is_translated() {
 }
 
 #[test]
+fn reasoning_is_always_shown_in_the_other_protocol_even_if_the_request_cannot_be_read() {
+    let config = config_with(None, r#","reasoning":"always""#);
+    let request = r#"{"model":"claude","messages":"not a list"}"#;
+    let request = drive::request(&config, "/v1/messages", &[], request.as_bytes());
+    let (exchange, _) = request.unwrap_or_else(|_| panic!("it is refused"));
+    let message = json!({"role": "assistant", "reasoning_content": "hm", "content": "Hi"});
+    let choice = json!({"index": 0, "finish_reason": "stop", "message": message});
+    let body = json!({"object": "chat.completion", "choices": [choice]}).to_string();
+    let headers = drive::headers(&[("content-type", "application/json")]);
+    let answer = drive::respond(exchange, 200, &headers, [body.as_bytes()], End::Complete);
+    let whole: Value = serde_json::from_slice(&answer.body).unwrap();
+    assert_eq!(whole["content"][0]["thinking"], "hm");
+}
+
+#[test]
 fn a_message_that_does_not_say_that_it_is_one_is_one() {
     let mut bare = message();
     bare.as_object_mut().unwrap().remove("type");

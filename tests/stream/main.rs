@@ -15,7 +15,7 @@ mod shapes;
 mod whole;
 
 use creole::asked::{Asked, Thinking, Tool, Withheld};
-use creole::config::{InvalidToolCall, Reasoning, Settings, ToolStream};
+use creole::config::{InvalidToolCall, Settings, ToolStream};
 use creole::error::Error;
 use creole::ids::Ids;
 use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};

@@ -143,7 +143,8 @@ fn route<'a, 'c: 'a>(config: &'c Config, model: &'a str) -> Option<(&'c Upstream
 fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     let Some(request) = request else {
         let input_tokens = super::usage::tokens_of(body.len() as u64);
-        return Asked { input_tokens, ..Asked::default() };
+        let thinking = effort::shown(None, config.settings.reasoning);
+        return Asked { thinking, input_tokens, ..Asked::default() };
     };
     let mut tools = Tools::default();
     for tool in &request.tools {
@@ -155,7 +156,7 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     Asked {
         tools,
         stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
-        thinking: effort::shown(request, config.settings.reasoning),
+        thinking: effort::shown(request.thinking, config.settings.reasoning),
         input_tokens: count::estimate(request),
         ..Asked::default()
     }
