@@ -180,10 +180,11 @@ impl Machine {
             None => String::new(),
         });
         self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
-        if !signature.fits() {
+        let (signature, fits) = signature.encode();
+        if !fits {
             self.warnings.add("signature_too_long");
         }
-        self.sink.close_thinking(&signature.encode(), out);
+        self.sink.close_thinking(&signature, out);
         true
     }
 

@@ -122,36 +122,31 @@ pub fn is_own(text: &str) -> bool {
 }
 
 impl Signature {
-    /// The text for the client. Records that would make it longer than 256 KiB are left out
-    /// ([`Signature::fits`] tells); the ones without which an upstream refuses the next turn come
-    /// first.
+    /// The text for the client, and whether it holds everything that matters. Records that would make it
+    /// longer than 256 KiB are left out; the ones without which an upstream refuses the next turn come first.
     #[must_use]
-    pub fn encode(&self) -> String {
-        let mut data = Vec::with_capacity(self.length());
-        data.extend_from_slice(&MARK);
+    pub fn encode(&self) -> (String, bool) {
+        let mut data = MARK.to_vec();
         data.push(self.field.code());
         data.extend_from_slice(&self.hash.to_be_bytes());
-        for (tag, parts) in self.records() {
-            let length = length_of(&parts);
-            let total = data.len().saturating_add(5).saturating_add(length);
-            let Ok(length) = u32::try_from(length) else { continue };
-            if base64_length(total) > LENGTH_MAX {
-                continue;
-            }
-            data.push(tag);
-            data.extend_from_slice(&length.to_be_bytes());
-            data.extend(parts.iter().flat_map(|part| part.bytes()));
+        let mut fits = true;
+        if !self.upstream.is_empty() {
+            fits &= add_record(&mut data, TAG_UPSTREAM, ["", "", &self.upstream]);
         }
-        base64(&data)
-    }
-
-    /// Whether [`Signature::encode`] has room for everything; inputs are only there to spare.
-    #[must_use]
-    pub fn fits(&self) -> bool {
-        let inputs = self.call_inputs.iter().fold(0, |sum: usize, (id, input)| {
-            sum.saturating_add(6).saturating_add(id.len()).saturating_add(input.len())
-        });
-        base64_length(self.length().saturating_sub(inputs)) <= LENGTH_MAX
+        for (id, value) in &self.call_signatures {
+            fits &= add_record(&mut data, TAG_CALL, [id, "\0", value]);
+        }
+        if let Some(items) = &self.opaque {
+            fits &= add_record(&mut data, TAG_OPAQUE, ["", "", items]);
+        }
+        if let Some(text) = &self.full_text {
+            fits &= add_record(&mut data, TAG_FULL_TEXT, ["", "", text]);
+        }
+        for (id, input) in &self.call_inputs {
+            // These are only there to spare.
+            add_record(&mut data, TAG_INPUT, [id, "\0", input]);
+        }
+        (base64(&data), fits)
     }
 
     /// Reads a signature. Nothing, if it is not one of ours.
@@ -216,29 +211,21 @@ impl Signature {
     pub fn matches(&self, shown: &str) -> bool {
         fnv1a64(shown.as_bytes()) == self.hash || (shown.is_empty() && self.full_text.is_some())
     }
-
-    fn records<'a>(&'a self) -> impl Iterator<Item = (u8, [&'a str; 3])> {
-        let of_calls = |tag, calls: &'a [(String, String)]| {
-            calls.iter().map(move |(id, value)| (tag, [id.as_str(), "\0", value.as_str()]))
-        };
-        let calls = of_calls(TAG_CALL, &self.call_signatures);
-        let inputs = of_calls(TAG_INPUT, &self.call_inputs);
-        let opaque = self.opaque.iter().map(|json| (TAG_OPAQUE, ["", "", json.as_str()]));
-        let full = self.full_text.iter().map(|text| (TAG_FULL_TEXT, ["", "", text.as_str()]));
-        let mark = (!self.upstream.is_empty()).then_some((TAG_UPSTREAM, ["", "", &*self.upstream]));
-        mark.into_iter().chain(calls).chain(opaque).chain(full).chain(inputs)
-    }
-
-    /// The bytes of everything, before base64.
-    fn length(&self) -> usize {
-        self.records().fold(13, |sum: usize, (_, parts)| {
-            sum.saturating_add(5).saturating_add(length_of(&parts))
-        })
-    }
 }
 
-fn length_of(parts: &[&str]) -> usize {
-    parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()))
+/// Adds a record whose data comes in parts, if there is room for it. Says whether there was.
+fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
+    let length = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+    let total = data.len().saturating_add(5).saturating_add(length);
+    match u32::try_from(length) {
+        Ok(length) if base64_length(total) <= LENGTH_MAX => {
+            data.push(tag);
+            data.extend_from_slice(&length.to_be_bytes());
+            parts.iter().for_each(|part| data.extend_from_slice(part.as_bytes()));
+            true
+        }
+        _ => false,
+    }
 }
 
 /// FNV-1a with 64 bits, of a text that comes in pieces.
@@ -354,14 +341,15 @@ mod tests {
             upstream: "0a".to_owned(),
             call_inputs: vec![("toolu_a".to_owned(), "{}".to_owned())],
         }
-        .encode();
+        .encode()
+        .0;
         assert_eq!(
             unbase64(&text).unwrap(),
             b"TXS\x01\x05\x01\x02\x03\x04\x05\x06\x07\x08\
               \x04\0\0\0\x020a\x03\0\0\0\x08call_a\0S\x02\0\0\0\x02[]\x01\0\0\0\x02\xc3\xa9\
               \x05\0\0\0\x0atoolu_a\0{}"
         );
-        assert_eq!(signature("").encode(), "VFhTAQHL8pzkhCIjJQ==");
+        assert_eq!(signature("").encode().0, "VFhTAQHL8pzkhCIjJQ==");
     }
 
     #[test]
@@ -386,7 +374,7 @@ mod tests {
 
     #[test]
     fn a_foreign_signature_is_not_read() {
-        let own = signature("x").encode();
+        let own = signature("x").encode().0;
         for foreign in [
             "",
             "=",
@@ -431,8 +419,8 @@ mod tests {
         own.call_signatures.push(("call_a".to_owned(), "SIG".to_owned()));
         own.opaque = Some("x".repeat(300 << 10));
         own.full_text = Some("short".to_owned());
-        assert!(!own.fits());
-        let text = own.encode();
+        let (text, fits) = own.encode();
+        assert!(!fits);
         assert!(text.len() <= LENGTH_MAX);
         let read = Signature::decode(&text).unwrap();
         assert_eq!(read.opaque, None);
@@ -441,11 +429,13 @@ mod tests {
         // 13 + 5 bytes are the frame: 196,608 bytes are 262,144 digits.
         own = signature("");
         own.full_text = Some("x".repeat(196_608 - 18));
-        assert!(own.fits());
-        assert_eq!(Signature::decode(&own.encode()).unwrap(), own);
+        let (text, fits) = own.encode();
+        assert!(fits);
+        assert_eq!(Signature::decode(&text).unwrap(), own);
         own.full_text = Some("x".repeat(196_608 - 17));
-        assert!(!own.fits());
-        assert_eq!(Signature::decode(&own.encode()).unwrap().full_text, None);
+        let (text, fits) = own.encode();
+        assert!(!fits);
+        assert_eq!(Signature::decode(&text).unwrap().full_text, None);
     }
 
     proptest! {
@@ -468,8 +458,9 @@ mod tests {
                 upstream,
                 call_inputs: inputs,
             };
-            prop_assert!(written.fits());
-            let read = Signature::decode(&written.encode()).unwrap();
+            let (text, fits) = written.encode();
+            prop_assert!(fits);
+            let read = Signature::decode(&text).unwrap();
             prop_assert_eq!(&read, &written);
             prop_assert!(read.matches(&shown));
         }
@@ -486,7 +477,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_reader_fail_badly(text in "VFhT[A-Za-z0-9+/=]{0,60}") {
             if let Some(read) = Signature::decode(&text) {
-                prop_assert_eq!(Signature::decode(&read.encode()), Some(read));
+                prop_assert_eq!(Signature::decode(&read.encode().0), Some(read));
             }
         }
     }

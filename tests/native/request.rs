@@ -218,7 +218,8 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
         upstream: String::new(),
         call_inputs: Vec::new(),
     }
-    .encode();
+    .encode()
+    .0;
     let thinking =
         |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
     let say = |text: &str| json!({"type": "text", "text": text});

@@ -120,7 +120,7 @@ fn a_schema_for_the_answer_takes_the_form_that_the_upstream_knows() {
 
 /// A thinking block as Creole gave it to the client, and the message in which it comes back.
 fn returned(signature: &Signature, shown: &str, profile: &str, overrides: Value) -> Value {
-    let block = json!({"type": "thinking", "thinking": shown, "signature": signature.encode()});
+    let block = json!({"type": "thinking", "thinking": shown, "signature": signature.encode().0});
     let history = json!([
         user("q"),
         assistant(json!([block, call("toolu_1")])),
@@ -167,7 +167,7 @@ fn a_call_that_lost_its_input_gets_it_back_from_the_thinking_beside_it() {
         let message = &body["messages"][1];
         message["tool_calls"][0]["function"]["arguments"].as_str().unwrap().to_owned()
     };
-    let own = thinking.encode();
+    let own = thinking.encode().0;
     assert_eq!(arguments(&own, "toolu_1", json!({})), "{\"q\":\"x\"}");
     assert_eq!(arguments(&own, "toolu_2", json!({})), "{\"q\":\"y\"}");
     // What the client says counts, and nothing is made up.
@@ -206,14 +206,14 @@ fn reasoning_goes_to_no_other_upstream() {
         (8, true, false)
     );
     let unmarked = signature(Field::ReasoningContent, "hm");
-    let marked = Signature { upstream: mark, ..unmarked.clone() }.encode();
+    let marked = Signature { upstream: mark, ..unmarked.clone() }.encode().0;
     let answer = json!({"role": "assistant", "content": "a"});
     assert_eq!(sent("to-b", &marked).0, answer);
     let mut with_reasoning = answer;
     with_reasoning["reasoning_content"] = json!("hm");
     assert_eq!(sent("to-a2", &marked).0, with_reasoning);
     // Signed before there was a second upstream.
-    assert_eq!(sent("to-b", &unmarked.encode()).0, with_reasoning);
+    assert_eq!(sent("to-b", &unmarked.encode().0).0, with_reasoning);
     // With one upstream there is nothing to tell apart.
     assert_eq!(try_with(&Config::default(), &whole(json!({}))).0.unwrap().1.upstream_mark, "");
 }
@@ -279,10 +279,10 @@ fn what_the_client_was_not_shown_is_in_the_signature() {
 fn reasoning_that_the_client_changed_is_dropped() {
     let own = signature(Field::ReasoningContent, "a");
     assert_eq!(returned(&own, "b", "deepseek", json!({}))["reasoning_content"], "");
-    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
+    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode().0});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
     assert_eq!(warned(json!({"messages": history})), "thinking_modified");
-    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode()});
+    let block = json!({"type": "thinking", "thinking": "b", "signature": own.encode().0});
     let history = json!([user("q"), assistant(json!([block, text("x")])), user("r")]);
     assert_eq!(
         refused_strictly(json!({"messages": history})),
@@ -340,7 +340,7 @@ fn reasoning_from_the_text_goes_back_into_the_text() {
     let message = returned(&own, "a \"b\"", "default", json!({}));
     assert_eq!(message["content"], "<think>a \"b\"</think>\n\n");
     assert_eq!(message.get("reasoning_content"), None);
-    let block = json!({"type": "thinking", "thinking": "a \"b\"", "signature": own.encode()});
+    let block = json!({"type": "thinking", "thinking": "a \"b\"", "signature": own.encode().0});
     let said = |block: &Value| {
         let answer = assistant(json!([block, text("Hi")]));
         messages(json!([user("q"), answer, user("r")]))[1].take()
@@ -350,7 +350,7 @@ fn reasoning_from_the_text_goes_back_into_the_text() {
     let required = returned(&own, "a \"b\"", "deepseek", json!({}));
     assert_eq!(required["reasoning_content"], "a \"b\"");
     // What no server takes back is no message.
-    let marked = signature(Field::Marked, "m").encode();
+    let marked = signature(Field::Marked, "m").encode().0;
     let block = json!({"type": "thinking", "thinking": "m", "signature": marked});
     assert_eq!(said(&block), json!({"role": "assistant", "content": "Hi"}));
     let nothing_else = json!([user("q"), assistant(json!([block])), user("r")]);
