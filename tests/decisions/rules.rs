@@ -243,7 +243,7 @@ pub fn mapped(case: &Case<'_>) -> Verdict {
     if note == "tool left out when direct is not listed" {
         return allowed_callers(case);
     }
-    if note == "section A.6" {
+    if note == "tool left out until it is referred to" {
         return defer_loading(case);
     }
     if case.facts.to == "prompt_cache_breakpoint" {
