@@ -8,6 +8,7 @@ mod blocks;
 mod calls;
 mod endings;
 mod errors;
+mod fragments;
 mod framing;
 mod invariants;
 mod markup;

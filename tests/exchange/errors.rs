@@ -1,0 +1,167 @@
+//! Errors: failures of a host, refusals of an upstream, and answers that are none.
+
+use super::*;
+
+#[test]
+fn an_encoding_that_was_not_asked_for_is_an_invalid_answer() {
+    let (exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
+    let answer = drive::respond(
+        exchange,
+        200,
+        &headers(&[("content-encoding", "gzip")]),
+        [&b"\x1f\x8b\x08"[..]],
+        End::Complete,
+    );
+    assert_eq!(answer.head.status, 502);
+    assert_eq!(error_of(&answer.body)["type"], "api_error");
+}
+
+#[test]
+fn failures_without_an_answer_have_their_own_status() {
+    let cases = [
+        (Failure::RequestTooLarge, 413, "request_too_large"),
+        (Failure::Overloaded, 529, "overloaded_error"),
+        (Failure::Unreachable("connection refused".into()), 502, "api_error"),
+        (Failure::NoHealthyUpstream, 529, "overloaded_error"),
+        (Failure::Timeout, 504, "timeout_error"),
+        (Failure::NoRoute, 404, "not_found_error"),
+        (Failure::Misconfigured, 500, "api_error"),
+        (Failure::Forbidden("Host: no"), 403, "permission_error"),
+    ];
+    for (failure, status, kind) in cases {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        let head = exchange.handle_failure(failure.clone(), NOW, &mut body).unwrap();
+        assert_eq!(head.status, status, "{failure:?}");
+        assert_eq!(error_of(&body)["type"], kind);
+        assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));
+        assert!(exchange.is_ended());
+    }
+}
+
+#[test]
+fn a_rejected_key_of_the_gateway_is_not_retried_and_the_log_alone_says_why() {
+    let config = drive::config(r#"{"upstreams": {"a": {"key": {"secret": "KEY"}}}}"#);
+    for status in [401, 403] {
+        let (mut exchange, _) = started(&config, Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        // What an upstream says of retries is of the client's no more than its text.
+        let head = headers(&[("content-type", "application/json"), ("x-should-retry", "true")]);
+        exchange.handle_response_head(status, &head, NOW);
+        let said =
+            br#"{"error":{"message":"Project p-1 has no access to model m with secret-of-KEY"}}"#;
+        exchange.handle_response_body(said, NOW, &mut body);
+        let head = exchange.handle_response_end(End::Complete, NOW, &mut body).unwrap();
+        assert_eq!((head.status, header(&head, "x-should-retry")), (500, Some("false")));
+        assert!(!String::from_utf8_lossy(&body).contains("p-1"));
+        let known = creole::log::Request::default();
+        let line = creole::log::line(&known, &exchange.report(), Log::Error, NOW).unwrap();
+        let line: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(line["upstream_message"], "Project p-1 has no access to model m with ***");
+    }
+}
+
+#[test]
+fn what_only_the_operator_can_mend_is_not_retried() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();
+    assert_eq!(header(&head, "x-should-retry"), Some("false"));
+}
+
+#[test]
+fn a_prompt_that_was_filtered_has_no_counts() {
+    let filtered = br#"{"error":{"message":"filtered","code":"content_filter"}}"#;
+    for stream in [false, true] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        let answer = drive::respond(exchange, 400, &[], [&filtered[..]], End::Complete);
+        assert_eq!(answer.head.status, 200);
+        let text = String::from_utf8(answer.body).unwrap();
+        assert!(text.contains("\"refusal\"") && text.contains("\"input_tokens\":0"), "{text}");
+        // Nobody counted anything: an estimate is none of the upstream's tokens.
+        let counts = &answer.report.answer;
+        assert_eq!((counts.input_tokens, counts.output_tokens), (0, 0));
+    }
+}
+
+#[test]
+fn a_host_that_must_send_the_head_early_still_tells_of_errors() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_response_head(200, &[], NOW);
+    assert_eq!(exchange.take_head().unwrap().status, 200);
+    let mut body = Vec::new();
+    let late = exchange.handle_response_body(
+        b"data: {\"error\":{\"message\":\"no\",\"code\":429}}\n\n",
+        NOW,
+        &mut body,
+    );
+    let end = exchange.handle_response_end(End::Complete, NOW, &mut body);
+    assert_eq!((late, end), (None, None));
+    let rules = Rules { head_sent_early: true, ..Rules::default() };
+    let events = grammar::check_stream(&body, rules).unwrap();
+    assert_eq!(events.last().unwrap().data["error"]["type"], "rate_limit_error");
+}
+
+#[test]
+fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
+    let own = r#"{"upstreams":{"default":{"url":"http://u","key":{"secret":"K"}}}}"#;
+    for (config, key) in [(own, "secret-of-K"), ("{}", "correct horse battery staple")] {
+        let said = format!("user {key} is over quota, {key}!");
+        let body = json!({"error": {"message": said}}).to_string();
+        let event = format!("data: {body}\n\n");
+        for (status, body) in
+            [(400, &body), (404, &body), (429, &body), (500, &body), (200, &event)]
+        {
+            let mut exchange = Exchange::new(drive::config(config), SEED, Pings::Sent);
+            let client = headers(&[("x-api-key", "correct horse battery staple")]);
+            exchange.handle_request_head("POST", "/v1/messages", &client);
+            exchange.handle_request(&ask(true), NOW).unwrap();
+            let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(text.contains("user *** is over quota, ***!"), "{status}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_answer_at_all_is_called_invalid() {
+    for body in [
+        &b"upstream connect error"[..],
+        b"Internal Server Error\n",
+        b"\x1f\x8b\x08\0\n\xff",
+        b"\"no\"",
+    ] {
+        for end in [End::Complete, End::Aborted] {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+            let answer = drive::respond(exchange, 200, &[], body.chunks(5), end);
+            let said = error_of(&answer.body);
+            let cut = body[0] == b'"' && end == End::Aborted;
+            let expected = if cut { "" } else { "Upstream sent an invalid response" };
+            assert_eq!(answer.head.status, 502);
+            assert!(said["message"].as_str().unwrap().starts_with(expected), "{body:?}: {said}");
+        }
+    }
+    let twice =
+        json!(r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#).to_string();
+    for end in [End::Complete, End::Aborted] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
+        let answer = drive::respond(exchange, 200, &[], twice.as_bytes().chunks(7), end);
+        assert_eq!(answer.head.status, 200, "{end:?}");
+    }
+}
+
+#[test]
+fn white_space_without_end_is_an_answer_that_is_too_large() {
+    let config = drive::config(r#"{"response_bytes_max": 1024}"#);
+    for begin in ["", "\u{feff}"] {
+        let (mut exchange, _) = started(&config, Pings::Sent, &ask(true));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        let mut head = exchange.handle_response_body(begin.as_bytes(), NOW, &mut body);
+        for _ in 0..600 {
+            let next = exchange.handle_response_body(b"\n ", NOW, &mut body);
+            head = head.or(next);
+        }
+        assert_eq!(head.map(|head| head.status), Some(502));
+        assert!(error_of(&body)["message"].as_str().unwrap().ends_with("too large"));
+    }
+}

@@ -1,0 +1,278 @@
+//! Upstreams that fall silent: pings, and how long each kind of answer is waited for.
+
+use super::*;
+
+#[test]
+fn silence_brings_pings_and_at_last_an_error() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+    let head = exchange.handle_response_body(piece, NOW, &mut body);
+    assert_eq!(head.unwrap().status, 200);
+    let mut now = NOW;
+    let mut pings = 0;
+    while !exchange.is_ended() {
+        let due = exchange.poll_timeout().unwrap();
+        assert!(due > now, "time stands still at {now}");
+        now = due;
+        let before = body.len();
+        assert_eq!(exchange.handle_timeout(now, &mut body), None);
+        pings += usize::from(body[before..].starts_with(b"event: ping"));
+        assert!(now < NOW + 300_000, "no end of silence");
+    }
+    assert!(pings >= 10, "{pings} pings");
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().data["error"]["type"], "timeout_error");
+    assert_eq!(exchange.report().warnings.guards(), ["stall"]);
+}
+
+#[test]
+fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_response_body(&stopped("Hi"), NOW, &mut body);
+    // Without the counts it may be one that calls a tool after that word.
+    assert!(exchange.poll_timeout().unwrap() > NOW + 10_000);
+    let counts =
+        b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
+    exchange.handle_response_body(counts, NOW, &mut body);
+    let due = exchange.poll_timeout().unwrap();
+    assert!(due <= NOW + 10_000);
+    // Signs of life are no reason to wait.
+    exchange.handle_response_body(b": still here\n\n", NOW + 9_000, &mut body);
+    while !exchange.is_ended() {
+        let now = exchange.poll_timeout().unwrap();
+        assert!(now <= NOW + 10_000, "{}", now - NOW);
+        exchange.handle_timeout(now, &mut body);
+    }
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "message_stop");
+    assert_eq!(exchange.report().outcome, creole::report::Outcome::Answered);
+    assert!(exchange.report().warnings.guards().is_empty());
+}
+
+#[test]
+fn a_word_of_the_end_ends_no_answer_that_goes_on_later() {
+    let call = json!({"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call_a",
+        "function": {"name": "w", "arguments": "{}"}}]}, "finish_reason": "tool_calls"});
+    let call = format!("data: {}\n\ndata: [DONE]\n\n", json!({"choices": [call]})).into_bytes();
+    let reasoning = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"reasoning\":\"hm\"},\"finish_reason\":\"stop\"}]}\n\n";
+    // Before the first word, after reasoning, after a text, and after each word of a text.
+    let counts =
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"\"}}],\"usage\":{\"prompt_tokens\":1}}\n\n";
+    let starts = [
+        [counts.to_vec(), stopped("")].concat(),
+        [stopped("I "), counts.to_vec(), stopped("")].concat(),
+        stopped(""),
+        reasoning.to_vec(),
+        stopped("I will look."),
+        [stopped("I "), stopped("look")].concat(),
+    ];
+    for start in starts {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(&start, NOW, &mut body);
+        let mut now = NOW;
+        while now < NOW + 50_000 {
+            exchange.handle_timeout(now, &mut body);
+            now = exchange.poll_timeout().unwrap().min(NOW + 50_000);
+        }
+        exchange.handle_response_body(&call, now, &mut body);
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        let calls = events.iter().filter(|event| event.data["content_block"]["type"] == "tool_use");
+        assert_eq!(calls.count(), 1, "{}", String::from_utf8_lossy(&start));
+        assert_eq!(events.last().unwrap().name, "message_stop");
+    }
+}
+
+#[test]
+fn an_answer_that_could_end_there_is_no_stall_either() {
+    let reasoning = json!({"index": 0, "delta": {"reasoning": "hm"}, "finish_reason": "length"});
+    let reasoning = format!("data: {}\n\n", json!({"choices": [reasoning]})).into_bytes();
+    let late =
+        [stopped("Hi"), b"data: {\"choices\":[{\"delta\":{\"content\":\" \"}}]}\n\n".to_vec()];
+    for (upstream, reason) in
+        [(reasoning, "max_tokens"), (stopped(""), "end_turn"), (late.concat(), "end_turn")]
+    {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(&upstream, NOW, &mut body);
+        while !exchange.is_ended() {
+            let now = exchange.poll_timeout().unwrap();
+            exchange.handle_timeout(now, &mut body);
+        }
+        let events = grammar::check_stream(&body, Rules::default()).unwrap();
+        let delta = &events[events.len() - 2].data["delta"];
+        assert_eq!(delta["stop_reason"], reason, "{}", String::from_utf8_lossy(&upstream));
+    }
+}
+
+#[test]
+fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+    let due = exchange.poll_timeout().unwrap();
+    assert_eq!(due, NOW + 15_000);
+    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    let begun = String::from_utf8(body.clone()).unwrap();
+    assert_eq!(head.status, 200);
+    assert!(begun.contains("message_start") && begun.contains("event: ping"), "{begun}");
+    assert_eq!(exchange.handle_response_body(&stopped("Hi"), due, &mut body), None);
+    exchange.handle_response_end(End::Complete, due, &mut body);
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "message_stop");
+    // A host that writes only when the upstream does begins with the next sign of life.
+    for pings in [Pings::AfterHead, Pings::No] {
+        let (mut exchange, _) = started(&drive::config("{}"), pings, &ask(true));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+        assert!(exchange.poll_timeout().unwrap() > due);
+        assert_eq!(exchange.handle_timeout(due, &mut body), None);
+        assert_eq!(exchange.handle_response_body(b": 1\n\n", due + 14_999, &mut body), None);
+        let head = exchange.handle_response_body(b": 2\n\n", due + 15_000, &mut body).unwrap();
+        assert_eq!(head.status, 200);
+        assert!(body.starts_with(b"event: message_start"));
+        let pinged = exchange.poll_timeout() == Some(due + 30_000);
+        assert_eq!(pinged, pings == Pings::AfterHead);
+    }
+    // One that wants one message gets no event, and a whole answer is not promised before it is known.
+    for (stream, piece) in [(false, &b": in the queue\n\n"[..]), (true, b"{\"choices\":")] {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        exchange.handle_response_head(200, &[], NOW);
+        let mut body = Vec::new();
+        exchange.handle_response_body(piece, NOW, &mut body);
+        assert_eq!(exchange.handle_timeout(NOW + 15_000, &mut body), None);
+        assert_eq!(body, b"");
+    }
+}
+
+#[test]
+fn an_upstream_that_never_answers_is_a_504() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(false));
+    let mut body = Vec::new();
+    let due = exchange.poll_timeout().unwrap();
+    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    assert_eq!((head.status, error_of(&body)["type"].clone()), (504, json!("timeout_error")));
+}
+
+/// What an exchange gives whose upstream falls silent after `pieces`, which come every two seconds, and when.
+fn silent_after(status: u16, pieces: &[&str], config: &str) -> (Head, String, u64) {
+    let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
+    let (mut out, mut now) = (Vec::new(), NOW);
+    exchange.handle_response_head(status, &headers(&[("retry-after", "7")]), now);
+    for piece in pieces {
+        now += 2000;
+        assert_eq!(exchange.handle_response_body(piece.as_bytes(), now, &mut out), None);
+    }
+    loop {
+        let due = exchange.poll_timeout().unwrap();
+        assert!(due >= now && due < NOW + 1_000_000, "time stands still at {now}");
+        now = due;
+        if let Some(head) = exchange.handle_timeout(now, &mut out) {
+            return (head, String::from_utf8(out).unwrap(), now - NOW);
+        }
+    }
+}
+
+#[test]
+fn a_whole_answer_whose_connection_stays_open_ends_after_ten_seconds() {
+    let start = r#"{"choices":[{"message":{"content":"Hi {}"#;
+    let end = r#""},"finish_reason":"stop"}]}"#;
+    let (head, body, after) = silent_after(200, &[start, end, "\n"], "{}");
+    assert_eq!((head.status, after), (200, 16_000), "{body}");
+    assert!(body.contains("Hi {}") && body.contains("end_turn"), "{body}");
+    // What ends with a bracket need not be all.
+    let short = r#"{"stall_timeout_ms": 30000}"#;
+    for cut in [start, r#"{"choices":[{"delta":{"content":"Hi"}}]}"#] {
+        let (head, body, after) = silent_after(200, &[cut], short);
+        assert_eq!((head.status, after), (504, 32_000), "{body}");
+    }
+    let (head, body, after) =
+        silent_after(200, &[&start[..40], end], r#"{"stall_timeout_ms": 5000}"#);
+    assert_eq!((head.status, after), (200, 9000), "{body}");
+}
+
+#[test]
+fn a_refusal_whose_connection_stays_open_is_told_after_ten_seconds() {
+    let slow = r#"{"error":{"message":"slow down"}}"#;
+    for (pieces, said, seconds) in [
+        (&[slow] as &[&str], "slow down", 10),
+        // However much of it still comes.
+        (&[&slow[..9], &slow[9..], " ", " "], "slow down", 10),
+        (&[], "HTTP 429 from upstream", 10),
+        (&[slow], "slow down", 3),
+    ] {
+        let config = if seconds == 3 { r#"{"no_progress_timeout_ms": 3000}"# } else { "{}" };
+        let (head, body, after) = silent_after(429, pieces, config);
+        assert_eq!((head.status, after), (429, seconds * 1000), "{body}");
+        assert_eq!(header(&head, "retry-after"), Some("7"));
+        assert!(body.contains(said), "{body}");
+    }
+}
+
+#[test]
+fn a_refusal_whose_body_does_not_end_is_told_and_not_read_on() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_response_head(500, &[], NOW);
+    let (mut out, mut read) = (Vec::new(), 0);
+    let mut piece = b"no memory ".repeat(100);
+    let head = loop {
+        let head = exchange.handle_response_body(&piece, NOW, &mut out);
+        read += piece.len();
+        if let Some(head) = head {
+            break head;
+        }
+        assert!(read < 300_000, "{read} bytes are not enough");
+        piece.resize(1000, b' ');
+    };
+    assert!(exchange.is_ended() && read > 200_000, "{read}");
+    assert_eq!(head.status, 500);
+    assert!(error_of(&out)["message"].as_str().unwrap().contains("no memory"));
+    assert_eq!(exchange.handle_response_end(End::Aborted, NOW, &mut out), None);
+}
+
+#[test]
+fn a_count_that_does_not_end_is_estimated() {
+    let text = r#"{"response_bytes_max": 2000, "count_tokens": "upstream",
+                   "upstreams": {"a": {"profile_overrides": {"tokenizer": "messages"}}}}"#;
+    for (piece, millis) in [("[1,2,3,", 1000), ("[1,2,3,4,5,6,7,8,9,", 0)] {
+        let sent =
+            drive::request(&drive::config(text), "/v1/messages/count_tokens", &[], &ask(false));
+        let (mut exchange, _) = sent.unwrap();
+        exchange.handle_response_head(200, &[], NOW);
+        let (mut out, mut now, mut read) = (Vec::new(), NOW, 0);
+        let head = loop {
+            now += millis;
+            read += piece.len();
+            let head = exchange.handle_response_body(piece.as_bytes(), now, &mut out);
+            if let Some(head) = head.or_else(|| exchange.handle_timeout(now, &mut out)) {
+                break head;
+            }
+            assert!(read < 3000, "{read} bytes are not enough");
+        };
+        assert_eq!((head.status, now - NOW), (200, millis * 10));
+        assert_eq!(header(&head, "x-creole-warnings"), Some("count_estimated"));
+        assert!(out.starts_with(b"{\"input_tokens\":"));
+    }
+}
+
+#[test]
+fn a_whole_answer_may_take_as_long_as_clients_wait_for_it() {
+    for (settings, stream, wait_ms) in [
+        ("{}", false, 590_000),
+        ("{}", true, 240_000),
+        // What an operator chose is what they get.
+        (r#"{"stall_timeout_ms": 60000}"#, false, 60_000),
+        (r#"{"first_byte_timeout_ms": 70000}"#, false, 70_000),
+    ] {
+        let (exchange, _) = started(&drive::config(settings), Pings::Sent, &ask(stream));
+        assert_eq!(exchange.poll_timeout(), Some(NOW + wait_ms), "{settings}, stream: {stream}");
+    }
+}
