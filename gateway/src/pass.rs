@@ -51,7 +51,7 @@ pub(crate) async fn pass(
             Response::from_parts(head, body)
         }
         Err(error) => {
-            tracing::debug!("{name}: {error:?}");
+            reach::tell(&name, &error);
             live.fail(Failure::Unreachable(reach::reason(&error).to_owned()))
         }
     }

@@ -1,4 +1,7 @@
-//! The way to the upstreams: one pooled client for HTTP/1 and HTTP/2, with or without TLS.
+//! The way to the upstreams: one pooled client, with or without TLS.
+//!
+//! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its stream would hold up
+//! all others once the connection's window is full, and streams above the server's limit would wait for one to end.
 
 use std::error::Error;
 use std::io;
@@ -32,9 +35,6 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// More are closed when they are done: a burst of streams must not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
-/// Finds a dead HTTP/2 connection, which may carry many streams.
-const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
-
 /// # Errors
 /// TLS cannot be set up; the text is for the operator.
 pub(crate) fn client() -> Result<Client, String> {
@@ -45,15 +45,12 @@ pub(crate) fn client() -> Result<Client, String> {
     let https = HttpsConnectorBuilder::new()
         .with_tls_config(tls()?)
         .https_or_http()
-        .enable_all_versions()
+        .enable_http1()
         .wrap_connector(http);
     Ok(legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-        .timer(TokioTimer::new())
-        .http2_keep_alive_interval(HTTP2_PING_INTERVAL)
-        .http2_adaptive_window(true)
         .build(https))
 }
 
@@ -81,6 +78,10 @@ fn tls() -> Result<ClientConfig, String> {
     let native = rustls_native_certs::load_native_certs();
     for error in native.errors {
         tracing::warn!("root certificates: {error}");
+    }
+    let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].map(std::env::var_os);
+    if native.certs.is_empty() && chosen.iter().any(Option::is_some) {
+        tracing::warn!("root certificates: SSL_CERT_FILE and SSL_CERT_DIR have none in PEM");
     }
     roots.add_parsable_certificates(native.certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -112,6 +113,7 @@ pub(crate) fn reason(error: &legacy::Error) -> &'static str {
             io::ErrorKind::TimedOut => return "the connection timed out",
             io::ErrorKind::HostUnreachable => return "its host is unreachable",
             io::ErrorKind::NetworkUnreachable => return "its network is unreachable",
+            _ if is_out_of_files(error) => return "this host has no more file descriptors",
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
             _ => {}
         }
@@ -121,6 +123,23 @@ pub(crate) fn reason(error: &legacy::Error) -> &'static str {
         }
     }
     if closed { "it closed the connection before it answered" } else { "no connection" }
+}
+
+/// By `EMFILE` and `ENFILE`, for which the standard library has no names.
+fn is_out_of_files(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+/// Tells the operator why, with all that is known.
+pub(crate) fn tell(upstream: &str, error: &legacy::Error) {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    tracing::warn!("upstream {upstream} could not be reached: {}: {text}", reason(error));
 }
 
 fn tls_reason(error: &rustls::Error) -> &'static str {

@@ -165,8 +165,7 @@ impl Gateway {
             Ok(response) => response,
             Err(error) => {
                 let reason = reach::reason(&error);
-                tracing::warn!("upstream {upstream} could not be reached: {reason}");
-                tracing::debug!("{error:?}");
+                reach::tell(&upstream, &error);
                 return Answered::Response(live.fail(Failure::Unreachable(reason.to_owned())));
             }
         };
