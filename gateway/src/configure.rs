@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use creole::Config;
+use creole::config::is_variable;
 
 use crate::Failed;
 use crate::cli::{Chosen, Serve};
@@ -27,8 +28,15 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     }
     if let Some(name) = &options.key_env {
         let key = std::env::var(name).unwrap_or_default();
-        if key.is_empty() {
+        if key.is_empty() && is_variable(name) {
             return usage(format!("--key-env: the environment variable {name} is not set"));
+        }
+        if key.is_empty() {
+            // It may be the key itself.
+            return usage(
+                "--key-env: expected the name of an environment variable, but found none of that \
+                 name; a key itself is never written here",
+            );
         }
         let upstream = config.only_upstream("--key-env").map_err(Failed::Usage)?;
         upstream.set_key(key, "--key-env").map_err(Failed::Usage)?;
@@ -59,10 +67,12 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
     let notes = std::cell::RefCell::new(Vec::new());
     let checked = document(Some(file), |name| {
         let value = std::env::var(name).unwrap_or_default();
-        if value.is_empty() {
+        if value.is_empty() && is_variable(name) {
             notes.borrow_mut().push(format!("the environment variable {name} is not set"));
+            return Some("unused".to_owned());
         }
-        Some("unused".to_owned())
+        // Nothing where the name may be the key itself: the document's error does not repeat it.
+        Some(value).filter(|value| !value.is_empty())
     });
     match checked {
         Ok(config) => {

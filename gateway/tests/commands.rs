@@ -114,6 +114,23 @@ fn check_config_says_ok_or_where_the_error_is() {
 }
 
 #[test]
+fn a_key_in_place_of_a_name_is_not_repeated() {
+    let key = "sk-proj-abcdefSECRET123";
+    let file = rig::file(&format!(r#"{{"upstreams": {{"a": {{"key": {{"secret": "{key}"}}}}}}}}"#));
+    let checked = creole(&["check-config", &file], "");
+    assert_eq!(checked.status.code(), Some(1));
+    assert!(
+        text(&checked.stderr).contains("upstreams.a.key.secret: expected the name of a secret")
+    );
+    let served = creole(&["serve", "--upstream", "http://127.0.0.1:9", "--key-env", key], "");
+    assert_eq!(served.status.code(), Some(2));
+    for output in [checked, served] {
+        let said = [text(&output.stdout), text(&output.stderr)].concat();
+        assert!(!said.contains("SECRET123"), "{said}");
+    }
+}
+
+#[test]
 fn a_request_that_cannot_be_translated_is_printed_as_the_client_would_see_it() {
     let output = creole(&["translate", "request"], "{");
     assert_eq!(output.status.code(), Some(1));

@@ -326,7 +326,8 @@ impl UpstreamDocument<'_> {
 }
 
 /// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
-fn is_variable(name: &str) -> bool {
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 

@@ -15,7 +15,7 @@ use crate::names::Names;
 use crate::profile::Profile;
 pub use crate::setting::{Field, Shape};
 use crate::setting::{keys, words};
-pub use document::ConfigError;
+pub use document::{ConfigError, is_variable};
 pub use short::Address;
 
 /// Everything that an operator decides.
