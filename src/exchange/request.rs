@@ -1,7 +1,8 @@
 //! The request's way through an exchange.
 
 use super::{
-    Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, request_too_large,
+    Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed_path,
+    request_too_large,
 };
 use crate::Millis;
 use crate::asked::Asked;
@@ -30,6 +31,12 @@ impl Exchange {
         match self.route(method, path, headers) {
             Ok(RequestHead::PassThrough) => {
                 self.state = State::PassThrough;
+                // For a host that cannot reach it; what passes is in no report.
+                if let (Some(_), Some(first)) =
+                    (passed_path(path), self.config.upstreams.values().next())
+                {
+                    self.report.upstream.clone_from(&first.name);
+                }
                 RequestHead::PassThrough
             }
             Ok(RequestHead::Translate) => {

@@ -51,6 +51,21 @@ fn what_is_not_ours_passes_through_both_ways() {
 }
 
 #[test]
+fn a_path_that_cannot_pass_names_the_upstream_that_it_did_not_reach() {
+    for (path, upstream) in [("/v1/files?limit=2", "first"), ("/elsewhere", "")] {
+        let config =
+            r#"{"upstreams": {"first": {"url": "http://a"}, "second": {"url": "http://b"}}}"#;
+        let config = Arc::new(Config::from_json(config, |_| None).unwrap());
+        let mut exchange = Exchange::new(config, SEED, Pings::Sent);
+        assert_eq!(exchange.handle_request_head("GET", path, &[]), RequestHead::PassThrough);
+        let reply =
+            exchange.reply_to(Failure::Unreachable("the connection was refused".into()), NOW);
+        assert_eq!(reply.head.status, 502);
+        assert_eq!(exchange.report().upstream, upstream, "{path}");
+    }
+}
+
+#[test]
 fn bodies_that_cannot_be_read_are_refused_with_their_reason() {
     let deep = format!("{}1{}", "[".repeat(170), "]".repeat(170));
     let cases: Vec<(Vec<u8>, &str)> = vec![
