@@ -17,13 +17,19 @@ use creole::json::Writer as Json;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 /// Events with this target are lines of the core: their message is a JSON object.
 pub(crate) const EXCHANGE: &str = "exchange";
+
+/// What events of the gateway's own modules have for a target.
+const OWN: &str = env!("CARGO_CRATE_NAME");
 
 /// More lines than these do not wait for standard error.
 const WAITING_MAX: usize = 1024;
@@ -47,6 +53,12 @@ pub(crate) fn start(log: Log) -> io::Result<Queue> {
         // What it would say goes to standard error itself, and panics where that is gone.
         .log_internal_errors(false)
         .event_format(Lines)
+        .finish()
+        // What libraries tell at `debug` stands in fields that no line has.
+        .with(
+            Targets::new()
+                .with_targets([(EXCHANGE, LevelFilter::TRACE), (OWN, LevelFilter::TRACE)]),
+        )
         .init();
     Ok(queue)
 }
