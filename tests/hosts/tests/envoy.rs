@@ -54,6 +54,7 @@ fn main() -> ExitCode {
             ("a_client_of_http_1_0_is_served", http10),
             ("an_upstream_that_dies_in_the_middle_breaks_the_stream", dies_in_the_middle),
             ("an_upstream_that_dies_before_its_body_is_an_anthropic_error", dies_before_its_body),
+            ("an_answer_of_envoys_own_has_the_type_of_its_status", refused_by_envoy),
             ("http2_clients_get_what_http1_clients_get", http2_downstream),
             ("http2_upstreams_with_and_without_trailers_are_translated", http2_upstream),
             ("trailers_of_a_request_do_not_stop_it", request_trailers),
@@ -174,6 +175,14 @@ fn dies_before_its_body(envoys: &Envoys) {
     let got = envoys.plain().send(&trial("0004", messages("0004", false, "hi"), answer));
     assert!(matches!(got.status, 500..=599), "{got:?}");
     got.assert_error(got.status, "api_error", "");
+}
+
+fn refused_by_envoy(envoys: &Envoys) {
+    let mut request = messages("0005", false, "hi");
+    // More than Envoy reads of a head, which no filter sees then.
+    request.headers.push(("x-long".to_owned(), "x".repeat(70 << 10)));
+    let got = envoys.plain().send(&trial("0005", request, Answer::json("")));
+    got.assert_error(431, "invalid_request_error", "");
 }
 
 fn http2_downstream(envoys: &Envoys) {
