@@ -44,6 +44,8 @@ pub struct Asked {
     pub edge_key: bool,
     /// The final assistant text, where the profile says that the upstream repeats it.
     pub prefill: String,
+    /// The upstream got images.
+    pub has_images: bool,
     /// What shape the request had.
     pub shape: Shape,
     /// What the upstream's answers need.

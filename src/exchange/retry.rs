@@ -1,5 +1,6 @@
-//! A second try, where an upstream refuses how calls and results are paired although they were
-//! repaired. Each vendor has rules of its own, and one such conversation would be refused for ever.
+//! A second try, where an upstream refuses what stays in the conversation, which would then be refused for ever:
+//! how calls and results are paired although they were repaired, as each vendor has rules of its own, or images
+//! that its model cannot see.
 
 use super::request::without_mark;
 use super::{Exchange, HeadState, State, UpstreamRequest};
@@ -13,6 +14,7 @@ use crate::warning::Warnings;
 
 /// What is counted.
 const REFUSED: &str = "pairing_refused";
+const IMAGES_REFUSED: &str = "images_refused";
 
 impl Exchange {
     /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
@@ -25,13 +27,13 @@ impl Exchange {
         !self.retried
             && self.count.is_none()
             && matches!(self.head, HeadState::Held(_))
-            && self.is_repaired(asked)
+            && (self.is_repaired(asked) || self.has_images(asked))
     }
 
     /// For hosts that can ask the upstream again: the response is complete, and
     /// [`Exchange::handle_response_end`] was not called. If the upstream refused how calls and
-    /// results are paired, this gives the request to send instead, once, without the calls that
-    /// offend it; then a new head follows. Otherwise go on with [`Exchange::handle_response_end`].
+    /// results are paired, or images, this gives the request to send instead, once, without what
+    /// offends it; then a new head follows. Otherwise go on with [`Exchange::handle_response_end`].
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
@@ -41,20 +43,24 @@ impl Exchange {
         let State::Refused { asked, status, body: refusal } = &self.state else { return None };
         let refusal = error::from_upstream(*status, refusal, asked);
         let Refusal::Error(refusal) = refusal else { return None };
-        if !is_pairing(&refusal) {
-            return None;
-        }
         let mut warnings = Warnings::new(self.config.settings.strict);
-        let translated = translate::request_without_calls(
-            std::str::from_utf8(without_mark(body)).ok()?,
-            &self.config,
-            &self.client.headers,
-            &refusal.message,
-            &mut warnings,
-        );
+        let body = std::str::from_utf8(without_mark(body)).ok()?;
+        let (config, headers) = (&self.config, &self.client.headers);
+        let (translated, code) = if self.is_repaired(asked) && is_pairing(&refusal) {
+            let message = &refusal.message;
+            let translated =
+                translate::request_without_calls(body, config, headers, message, &mut warnings);
+            warnings.acted("pairing");
+            (translated, REFUSED)
+        } else if self.has_images(asked) && is_images(&refusal) {
+            let translated =
+                translate::request_without_images(body, config, headers, &mut warnings);
+            (translated, IMAGES_REFUSED)
+        } else {
+            return None;
+        };
         let Ok(Translated::Send { upstream, body, asked, .. }) = translated else { return None };
-        warnings.add(REFUSED);
-        warnings.acted("pairing");
+        warnings.add(code);
         self.retried = true;
         // What is known of the first answer is nothing that the second one can be told by.
         self.report.head_at = None;
@@ -79,6 +85,11 @@ impl Exchange {
         Some(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
     }
 
+    /// Whether images were sent that can be left out.
+    fn has_images(&self, asked: &Asked) -> bool {
+        self.speaks_chat() && asked.has_images
+    }
+
     /// Whether there are calls, all of which have their one result.
     fn is_repaired(&self, asked: &Asked) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
@@ -87,6 +98,11 @@ impl Exchange {
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
         repairs && self.speaks_chat() && !asked.ids_used.is_empty()
     }
+}
+
+/// What a server lacks is some other server's 404 or 500.
+fn is_images(error: &Error) -> bool {
+    matches!(error.status, 400..=499 | 500 | 501) && error::is_images(&error.message)
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.

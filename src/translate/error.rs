@@ -9,6 +9,7 @@
 //! ```
 
 mod context;
+mod images;
 mod mask;
 mod pairing;
 mod said;
@@ -16,6 +17,7 @@ mod said;
 use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
+pub use images::is_images;
 pub use pairing::is_pairing;
 use said::Said;
 

@@ -101,6 +101,19 @@ pub fn request_without_calls(
     request::translate(body, config, headers, Aim::AnswerAfter(refusal), warnings)
 }
 
+/// The same for a body whose images the upstream's model cannot see: they are left out.
+///
+/// # Errors
+/// The request cannot be served.
+pub fn request_without_images(
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    request::translate(body, config, headers, Aim::AnswerBlind, warnings)
+}
+
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use crate::conversation::{Turn, calls, pairs, rules};
 use crate::error::{Error, Fault, Kind};
 use crate::json::{self, Reader, Writer};
 use crate::profile::{
-    InferenceGeo, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
+    ImageParts, InferenceGeo, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
 };
 use crate::warning::Warnings;
 use crate::words;
@@ -19,7 +19,7 @@ use super::headers::{Header, Headers};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::ToolSet;
-use super::turns::History;
+use super::turns::{self, History};
 use super::{Translated, count, fields, lost_inputs, native, surrogates, thinking, tool_id, usage};
 
 /// The version of the API that has no sampling parameters.
@@ -32,6 +32,8 @@ pub(super) enum Aim<'a> {
     Answer,
     /// To be answered although this was said of its calls and results.
     AnswerAfter(&'a str),
+    /// To be answered by a model that has no eyes.
+    AnswerBlind,
     /// To be counted: no limit of the output is needed.
     Count,
 }
@@ -83,9 +85,17 @@ fn translate_read(
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
     let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
-    let profile = &upstream.profile;
+    let blind;
+    let profile = match aim {
+        Aim::AnswerBlind => {
+            blind = Profile { image_parts: ImageParts::None, ..upstream.profile.clone() };
+            &blind
+        }
+        _ => &upstream.profile,
+    };
     let input_tokens = count::estimate(&request);
     let mut shape = count::shape(&request);
+    let has_images = profile.image_parts != ImageParts::None && turns::has_images(&request);
 
     let guards = config.guards(upstream);
     let marks = thinking::Marks::new(config, upstream, outgoing_model);
@@ -118,6 +128,7 @@ fn translate_read(
         input_tokens,
         edge_key: upstream.key.is_own(),
         prefill,
+        has_images,
         shape,
         ..asked(&request, &tools, profile, config)
     });

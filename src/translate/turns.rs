@@ -4,7 +4,7 @@
 use super::server_history;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
-use crate::anthropic::{Block, DocumentSource, Message, Role, Text};
+use crate::anthropic::{Block, DocumentSource, Message, Request, Role, Text};
 use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
@@ -130,6 +130,11 @@ impl Refused {
 /// A `type` as it can be shown: it can be anything.
 fn shown(tag: Str<'_>) -> String {
     tag.decode().chars().take(64).collect()
+}
+
+/// Whether a user's message has an image in it.
+pub(super) fn has_images(request: &Request<'_>) -> bool {
+    request.messages.iter().any(|message| message.content.iter().any(has_image))
 }
 
 /// Whether a block is an image, or has one in it.

@@ -147,3 +147,51 @@ fn images_of_results_survive_the_second_request() {
     let sent = turn.sent["messages"].to_string();
     assert!(sent.contains("[Tool call look {} gave: see]") && sent.contains("image_url"), "{sent}");
 }
+
+/// An agent looked at a screenshot, and a model that is blind answers.
+fn seen(refusal: (u16, &str), retries: bool) -> Turn {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
+    let messages = [
+        user("Look at it"),
+        call("toolu_alpha1", "look", json!({"q": "x"})),
+        answered(json!({"type": "tool_result", "tool_use_id": "toolu_alpha1", "content": [image]})),
+    ];
+    let upstream = |body: &Value| {
+        let (status, message) = refusal;
+        if body.to_string().contains("image_url") {
+            (status, json!({"error": {"message": message}}))
+        } else {
+            (200, says("fine"))
+        }
+    };
+    ask(&config(json!({})), &request(&messages, &[tool("look", &[])]), &upstream, retries)
+}
+
+#[test]
+fn a_model_without_eyes_is_asked_once_more_without_images() {
+    for refusal in [
+        (400, "this model does not support image input"),
+        (400, "messages[2]: unknown variant `image_url`, expected `text`"),
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+        (404, "No endpoints found that support image input"),
+    ] {
+        let turn = seen(refusal, true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2), "{refusal:?}");
+        let warnings = turn.header("x-creole-warnings");
+        assert!(warnings.contains("images_refused") && warnings.contains("image"), "{warnings}");
+        assert!(!turn.sent.to_string().contains("iVBOR"), "{}", turn.sent);
+        assert_eq!(turn.header("x-creole-guard"), "");
+    }
+}
+
+#[test]
+fn what_is_said_of_one_image_is_passed_on() {
+    let turn = seen((400, "Unsupported image format: image/png"), true);
+    assert_eq!((turn.head.status, turn.asked), (400, 1));
+}
+
+#[test]
+fn a_host_that_cannot_ask_again_passes_the_refusal_of_images_on() {
+    let turn = seen((400, "this model does not support image input"), false);
+    assert_eq!((turn.head.status, turn.asked), (400, 1));
+}

@@ -1,0 +1,72 @@
+//! Errors that say that a model has no eyes.
+
+use crate::words;
+
+/// What is sent, in lower case and without quotes.
+const SUBJECTS: [&str; 4] = ["image", "vision", "multimodal", "multi-modal"];
+
+/// What is said of it.
+const REFUSALS: [&str; 14] = [
+    "not support",
+    "unsupported",
+    "only supported by",
+    "only supports text",
+    "text-only",
+    "text only",
+    "expected text",
+    "unknown variant image_url",
+    "at most 0 image",
+    "is not a multimodal",
+    "is not a multi-modal",
+    "is not multimodal",
+    "no endpoints found that support",
+    "mmproj",
+];
+
+/// Words about one image, another of which would be taken.
+const OF_ONE: [&str; 8] =
+    ["format", "mime", "media type", "media_type", "too large", "too many", "resolution", "pixel"];
+
+/// Whether an upstream's error message says that its model takes no images.
+#[must_use]
+pub fn is_images(message: &str) -> bool {
+    let mut text = message.to_ascii_lowercase();
+    text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
+    let says = |any: &[&str]| words::has_any(&text, any);
+    says(&SUBJECTS) && says(&REFUSALS) && !says(&OF_ONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wordings_of_servers_without_eyes_are_known() {
+        for message in [
+            "this model does not support image input",
+            "Failed to deserialize the JSON body into the target type: messages[2]: unknown variant `image_url`, expected `text` at line 1 column 900",
+            "image input is not supported - hint: if this is unexpected, you may need to provide the mmproj",
+            "At most 0 image(s) may be provided in one prompt.",
+            "No endpoints found that support image input",
+            "Invalid content type. image_url is only supported by certain models.",
+            "/models/qwen3 is not a multimodal model",
+            "Unsupported content type 'image_url': this is a text-only model",
+        ] {
+            assert!(is_images(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_one_image_is_not_said_of_all() {
+        for message in [
+            "Unsupported image format: image/tiff",
+            "The image is too large: 9000 pixels",
+            "Too many images: this model does not support more than 5",
+            "unsupported media type of image: image/heic",
+            "This model does not support tools",
+            "Invalid image data",
+        ] {
+            assert!(!is_images(message), "{message}");
+        }
+    }
+}
