@@ -385,8 +385,11 @@ impl Machine {
                 self.warnings.add("late_tool_fragment");
             }
         }
-        if !self.has_said && self.held_by_guard {
-            // The model must not call, and says nothing else: the client needs an end.
+        let stops_midway =
+            self.report.tool_calls == 0 && matches!(self.asked.withheld, Withheld::These(_));
+        if self.held_by_guard && (!self.has_said || stops_midway) {
+            // The model must not call, and says nothing else, or no more than what it would do: the client needs
+            // an end, and a person a reason.
             self.open_text(out);
             let forbidden = self.asked.withheld == Withheld::Forbidden;
             self.sink.text(if forbidden { FORBIDDEN } else { WITHHELD }, out);

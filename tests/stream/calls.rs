@@ -207,7 +207,11 @@ fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
     });
     for name in ["get_time", "functions.get_time", "getTime", "get_time:0", "read", "mytool"] {
         let outcome = c.stream(&done(&[text("Hi"), call(0, "call_a", name, "{}")]));
-        assert_eq!(show(&outcome), "text \"Hi\"; end_turn !withheld_tool_called", "{name}");
+        // A person would take the last words of the model for a promise.
+        let told = "text \"[The model called a tool that is withheld, because it went on without getting \
+                    anywhere. Say what to do next.]\"";
+        let expected = format!("text \"Hi\", {told}; end_turn !withheld_tool_called");
+        assert_eq!(show(&outcome), expected, "{name}");
     }
     for name in ["Read", "w"] {
         let expected = format!("tool_use a {name} {{}}; tool_use");
