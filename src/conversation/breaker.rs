@@ -8,6 +8,9 @@
 //! any other success, a person's words ──▶ all counts are 0
 //! ```
 //!
+//! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck; a tool
+//! with such failures is told so as early, and withheld later ([`Stuck::news`]).
+//!
 //! A turn counts once, however many of its calls fail: the model has learnt nothing between calls
 //! that it made at once. A success that only repeats what is known since a person's words resets nothing, or
 //! two calls in turns could go on for ever as a pair. Everything is read from the request, so each replica comes
@@ -44,6 +47,9 @@ pub struct Stuck<'a> {
     pub why: Why,
     /// How often in a row.
     pub count: u32,
+    /// How many of these failed in another way than all before them, although the input had all that the tool
+    /// requires.
+    pub news: u32,
 }
 
 impl fmt::Display for Stuck<'_> {
@@ -98,6 +104,15 @@ impl Count {
     }
 }
 
+/// The failures of one tool.
+#[derive(Default)]
+struct Failures {
+    all: Count,
+    news: Count,
+    /// What the results said.
+    known: NameSet<'static>,
+}
+
 /// A call with its result.
 struct Pair<'t, 'a> {
     call: &'t ToolUse<'a>,
@@ -137,7 +152,7 @@ fn count<'a>(
     is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
     let mut verdict = Verdict::default();
-    let mut failing: Names<'_, (Tool<'a>, Count)> = Names::default();
+    let mut failing: Names<'_, (Tool<'a>, Failures)> = Names::default();
     let mut done: Names<'_, Option<(&ToolUse<'a>, Count)>> = Names::default();
     let mut known = NameSet::default();
     let mut pairs = Vec::new();
@@ -163,7 +178,7 @@ fn count<'a>(
             verdict.notes.clear();
         }
         for pair in &pairs {
-            let mut count = 0;
+            let (mut count, mut news) = (0, 0);
             let (tool, why) = match &pair.succeeded_as {
                 None => {
                     let tool = name(pair.call);
@@ -171,10 +186,16 @@ fn count<'a>(
                         (name, None) => name.clone().into_owned(),
                         (name, Some(toolset)) => format!("{name}\0{toolset}"),
                     };
-                    failing.update(key, |known| {
-                        known.1.add(turn);
-                        count = known.1.count;
-                        known.0 = tool.clone();
+                    let said = format!("{:016x}", of_result(pair.result));
+                    let complete = is_complete(pair.call);
+                    failing.update(key, |(name, failures)| {
+                        let is_later = failures.all.count > 0 && failures.all.turn != turn;
+                        if failures.known.add(said) && is_later && complete {
+                            failures.news.add(turn);
+                        }
+                        failures.all.add(turn);
+                        (count, news) = (failures.all.count, failures.news.count);
+                        *name = tool.clone();
                     });
                     (tool, Why::Failing)
                 }
@@ -193,19 +214,19 @@ fn count<'a>(
             };
             if count >= failures_max {
                 let (name, toolset) = tool;
-                let stuck = Stuck { name, toolset, why, count };
+                let stuck = Stuck { name, toolset, why, count, news };
                 verdict.notes.push(Note { turn: answering, result: pair.at, stuck });
             }
         }
     }
-    let failing = failing.take_values().map(|(tool, count)| (tool, Why::Failing, count.count));
-    let done = done.take_values().flatten();
-    let done = done.map(|(call, count)| (name(call), Why::Repeating, count.count));
-    for ((name, toolset), why, count) in failing.chain(done) {
-        if count >= failures_max {
-            verdict.stuck.push(Stuck { name, toolset, why, count });
-        }
-    }
+    let failing = failing.take_values().map(|((name, toolset), Failures { all, news, .. })| {
+        Stuck { name, toolset, why: Why::Failing, count: all.count, news: news.count }
+    });
+    let done = done.take_values().flatten().map(|(call, count)| {
+        let (name, toolset) = name(call);
+        Stuck { name, toolset, why: Why::Repeating, count: count.count, news: 0 }
+    });
+    verdict.stuck = failing.chain(done).filter(|stuck| stuck.count >= failures_max).collect();
     verdict
 }
 

@@ -87,6 +87,27 @@ fn failures_are_known_without_is_error() {
 }
 
 #[test]
+fn a_tool_whose_failures_say_something_new_is_withheld_later() {
+    let fails = |count, input: Value, says: fn(usize) -> String| {
+        let messages =
+            rounds(count, |at, id| (call(id, "shell", input.clone()), failed(id, &says(at))));
+        sent(&messages, &shell(), json!({}))
+    };
+    let whole = json!({"command": "gh pr checks", "why": "to know"});
+    let waits = |at: usize| format!("Exit code 8: pending {at}/20");
+    // It is told as early.
+    assert_eq!(fails(3, whole.clone(), waits).header("x-creole-guard"), "breaker");
+    assert_eq!(fails(11, whole.clone(), waits).tools(), ["shell", "look"]);
+    assert_eq!(fails(12, whole.clone(), waits).tools(), ["look"]);
+    // What is new must not only be in the words about an input that lacks something.
+    assert_eq!(fails(6, json!({}), waits).tools(), ["look"]);
+    // Each new one gives one more try.
+    let some = |at: usize| format!("Exit code {}", at.min(2));
+    assert_eq!(fails(7, whole.clone(), some).tools(), ["shell", "look"]);
+    assert_eq!(fails(8, whole, some).tools(), ["look"]);
+}
+
+#[test]
 fn a_tool_that_works_is_not_taken_for_one_that_fails() {
     let expert = json!({"name": "ask_expert", "input_schema": {"type": "object",
         "properties": {"input": {"type": "string"}, "session": {"type": "string"}},
