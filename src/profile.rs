@@ -288,7 +288,8 @@ words! {
     }
     /// See [`Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items` or a pattern has `\p{…}`: OpenAI refuses both.
+        /// Copied byte for byte, unless an array has no `items`, or a pattern has what some engines refuse: `\p{…}`,
+        /// `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

@@ -14,7 +14,7 @@ use crate::words;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
-/// an array without `items`, and a pattern that [names a property](names_property), at any depth.
+/// an array without `items`, and a pattern that [not every engine takes](is_unportable), at any depth.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     let whole = dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema);
     write(json, schema, dialect, whole, true);
@@ -63,7 +63,7 @@ fn is_complete(schema: &str) -> bool {
 }
 
 /// Whether no schema in it is refused for an array or for a pattern. Most need no walk to say so: they have
-/// no array, or `items` directly behind each, and hardly one has two backslashes beside each other.
+/// no array, or `items` directly behind each, and few have a pattern.
 fn is_taken(schema: &str) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
@@ -72,13 +72,22 @@ fn is_taken(schema: &str) -> bool {
     };
     // Few words end so.
     let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
-    let patterns = !words::has(schema, "\\\\") || !words::has_any(schema, &["\\\\p", "\\\\P"]);
-    arrays && patterns || all_taken(&mut Reader::of(schema)).unwrap_or(false)
+    let is_plain = |at: usize| {
+        let rest = schema.get(at..).unwrap_or_default();
+        // Another word that begins so is `patternProperties`.
+        let Some(rest) = rest.strip_prefix(PATTERN) else { return false };
+        // Where no text follows, it is a property's name.
+        let text = rest.trim_start().strip_prefix(':').unwrap_or_default();
+        !Reader::of(text).string().is_ok_and(is_unportable)
+    };
+    let patterns = || words::places(schema, "\"pattern").all(is_plain);
+    arrays && patterns() || all_taken(&mut Reader::of(schema)).unwrap_or(false)
 }
 
 const ARRAY: &str = "\"array\"";
+const PATTERN: &str = "\"pattern\"";
 
-/// Whether each array in a schema has `items`, and no pattern names a property.
+/// Whether each array in a schema has `items`, and every engine takes every pattern.
 fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
     let mut taken = true;
     match reader.kind()? {
@@ -106,12 +115,12 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
             (Holds::Named, Kind::Object) => {
                 reader.begin_object()?;
                 while let Some(name) = reader.next_key()? {
-                    taken &= keyword != PATTERN_PROPERTIES || !names_property(name);
+                    taken &= keyword != PATTERN_PROPERTIES || !is_unportable(name);
                     taken &= all_taken(reader)?;
                 }
             }
             (_, Kind::String) if keyword == "pattern" => {
-                taken &= !names_property(reader.string()?);
+                taken &= !is_unportable(reader.string()?);
             }
             _ => {
                 let data = reader.skip()?;
@@ -126,14 +135,26 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
 
 const PATTERN_PROPERTIES: &str = "patternProperties";
 
-/// Whether a pattern has `\p{…}`, as those of zod and of Claude Code do. OpenAI compiles patterns with
-/// Python's `re`, which does not know it, and refuses the whole request; so do DeepSeek and Zhipu. The client
-/// looks at inputs itself.
-fn names_property(pattern: Str<'_>) -> bool {
+/// Whether an engine refuses a pattern that clients' engines take, and an upstream with it the whole request; the
+/// client looks at inputs itself. OpenAI's knows no `\p{…}` and does not look around, as those of zod do;
+/// DeepSeek's takes an open bracket inside of another for a second one, and knows no `\0`, which Claude Code's
+/// have. `(?<name>…)` is written in another way in Python.
+fn is_unportable(pattern: Str<'_>) -> bool {
     let pattern = pattern.decode();
-    let mut letters = pattern.bytes();
+    let mut letters = pattern.as_bytes().iter();
+    let mut in_brackets = false;
     while let Some(letter) = letters.next() {
-        if letter == b'\\' && matches!(letters.next(), Some(b'p' | b'P')) {
+        let refused = match letter {
+            b'\\' => matches!(letters.next(), Some(b'p' | b'P' | b'0')),
+            b'[' => std::mem::replace(&mut in_brackets, true),
+            b']' => {
+                in_brackets = false;
+                false
+            }
+            b'(' if !in_brackets => matches!(letters.as_slice(), [b'?', b'=' | b'!' | b'<', ..]),
+            _ => false,
+        };
+        if refused {
             return true;
         }
     }
@@ -377,7 +398,7 @@ impl Walk {
                 reader.begin_object()?;
                 json.begin_object();
                 while let Some(name) = reader.next_key()? {
-                    if keyword == PATTERN_PROPERTIES && names_property(name) {
+                    if keyword == PATTERN_PROPERTIES && is_unportable(name) {
                         reader.skip()?;
                         continue;
                     }
@@ -388,7 +409,7 @@ impl Walk {
                 Ok(())
             }
             (_, Kind::String)
-                if keyword == "pattern" && names_property(reader.clone().string()?) =>
+                if keyword == "pattern" && is_unportable(reader.clone().string()?) =>
             {
                 reader.skip()?;
                 Ok(())
@@ -440,7 +461,7 @@ const FORMATS: [&str; 9] =
 
 /// Whether a schema can be sent with `strict: true`: every object has `additionalProperties: false`
 /// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
-/// value of `format` or `pattern` is used that OpenAI's strict mode refuses.
+/// value of `format` is used that OpenAI's strict mode refuses.
 #[must_use]
 pub fn meets_strict_subset(schema: &str) -> bool {
     strict(&mut Reader::of(schema), true).is_some()
@@ -506,12 +527,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                 let format = reader.string().ok()?.decode();
                 FORMATS.contains(&format.as_ref()).then_some(())?;
             }
-            // Its expressions look neither ahead nor behind.
-            "pattern" => {
-                let looks = words::has_any(reader.skip().ok()?, &["(?=", "(?!", "(?<"]);
-                (!looks).then_some(())?;
-            }
-            "$schema" | "$id" | "description" | "title" | "minimum" | "maximum"
+            "$schema" | "$id" | "description" | "title" | "pattern" | "minimum" | "maximum"
             | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems" | "maxItems" => {
                 reader.skip().ok()?;
             }
