@@ -27,8 +27,8 @@ keys! {
         thinking_switch: ThinkingSwitch = ThinkingSwitch::None;
         /// Send `thinking_budget_tokens` for `budget_tokens` (llama.cpp).
         thinking_budget: bool = false;
-        /// Whether reasoning in the history goes back to the upstream. DeepSeek refuses a history whose
-        /// tool calls lack it; OpenAI has no field for it.
+        /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a history that
+        /// lacks it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
         /// What happens to thinking blocks of another endpoint, or of an upstream with another `url`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
@@ -167,8 +167,11 @@ words! {
         Auto = "auto",
         /// Never sent back.
         Never = "never",
-        /// As `auto`, and every assistant message with tool calls has the field, if need be empty.
+        /// As `auto`, and every assistant message with tool calls has the field, if need be empty; once the
+        /// request has tools, every assistant message.
         RequiredOnToolCalls = "required_on_tool_calls",
+        /// The same with a space in place of an empty text, which is refused (Kimi, DeepSeek V4 Pro).
+        Required = "required",
     }
     /// See [`Profile::foreign_thinking`].
     ForeignThinking {

@@ -50,7 +50,7 @@ impl<'a> Messages<'_, 'a> {
         let reasoning = Reasoning::of(blocks);
         json.begin_object().key("role").text("assistant");
         self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
-        reasoning.write(self.profile(), !calls.is_empty(), json);
+        reasoning.write(self.profile(), !calls.is_empty() || !self.tools.is_empty(), json);
         if !calls.is_empty() {
             self.ids.begin_message();
             json.key("tool_calls").begin_array();

@@ -136,8 +136,8 @@ impl<'a> Reasoning<'a> {
         self.call_signatures.get(id).map(String::as_str)
     }
 
-    /// Writes its members of an assistant message.
-    pub(super) fn write(&self, profile: &Profile, has_calls: bool, json: &mut Writer<'_>) {
+    /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.
+    pub(super) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(Field::ReasoningContent);
         if field != Field::Parts {
             self.write_items("thinking_blocks", is_block, json);
@@ -154,9 +154,16 @@ impl<'a> Reasoning<'a> {
             Field::ReasoningDetails => Field::Reasoning.name(),
             field => field.name(),
         };
-        if !self.texts.is_empty() || has_calls && is_required(profile) {
-            json.key(name).string(|out| self.push_text(out));
+        if self.texts.is_empty() && !(tools && is_required(profile)) {
+            return;
         }
+        json.key(name).string(|out| {
+            let start = out.len();
+            self.push_text(out);
+            if out.len() == start && profile.reasoning_history == ReasoningHistory::Required {
+                out.push(b' ');
+            }
+        });
     }
 
     /// Pushes the start of a text that it stands in.
@@ -228,5 +235,6 @@ fn is_block(item: &str) -> bool {
 
 /// Whether the upstream refuses tool calls without `reasoning_content`.
 fn is_required(profile: &Profile) -> bool {
-    profile.reasoning_history == ReasoningHistory::RequiredOnToolCalls
+    use ReasoningHistory::{Required, RequiredOnToolCalls};
+    matches!(profile.reasoning_history, RequiredOnToolCalls | Required)
 }

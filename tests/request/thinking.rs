@@ -95,6 +95,36 @@ fn foreign_thinking_does_not_go_to_another_model() {
 }
 
 #[test]
+fn once_there_are_tools_every_message_has_the_field_that_is_required() {
+    let history = json!([
+        user("q"),
+        assistant("a"),
+        user("q"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", "ok")])),
+    ]);
+    let reasoning = |overrides: Value, tools: Value| {
+        let request = json!({"messages": history, "tools": tools});
+        let body = sent_to("deepseek", overrides, request);
+        [1, 3].map(|at| body["messages"][at].get("reasoning_content").cloned())
+    };
+    let tools = json!([{"name": "w", "input_schema": {"type": "object"}}]);
+    let empty = Some(json!(""));
+    assert_eq!(reasoning(json!({}), tools.clone()), [empty.clone(), empty.clone()]);
+    assert_eq!(reasoning(json!({}), json!([])), [None, empty]);
+    // For Kimi and DeepSeek V4 Pro, an empty text is none.
+    let required = json!({"reasoning_history": "required"});
+    let space = Some(json!(" "));
+    assert_eq!(reasoning(required.clone(), tools), [space.clone(), space.clone()]);
+    assert_eq!(reasoning(required.clone(), json!([])), [None, space]);
+    let mut hidden = signature(Field::ReasoningContent, "");
+    hidden.full_text = Some(String::new());
+    assert_eq!(returned(&hidden, "", "deepseek", required.clone())["reasoning_content"], " ");
+    let other = signature(Field::Reasoning, "a");
+    assert_eq!(returned(&other, "a", "deepseek", required)["reasoning_content"], "a");
+}
+
+#[test]
 fn a_schema_for_the_answer_takes_the_form_that_the_upstream_knows() {
     let schema =
         json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
