@@ -16,8 +16,43 @@ pub struct ToolCall<'a> {
     pub arguments: Arguments<'a>,
     /// The input is text for a custom tool and not JSON.
     pub custom: bool,
-    /// `extra_content.google.thought_signature`, without which Gemini refuses the call's result.
-    pub signature: Option<Str<'a>>,
+    /// Its `thought_signature`, without which Gemini refuses the call's result.
+    pub signature: Option<Signature<'a>>,
+}
+
+/// Google's signature of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature<'a> {
+    /// Where it came, and must go back.
+    pub place: Place,
+    /// The signature.
+    pub text: Str<'a>,
+}
+
+/// Where gateways put the signature of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In `extra_content.google`, as Google does.
+    Google,
+    /// In `extra_content.vertex` (Vertex AI behind a gateway).
+    Vertex,
+    /// In `function` (Portkey).
+    Function,
+    /// Beside `function`.
+    Call,
+}
+
+impl Place {
+    /// How others write it down; Google's own has no name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Google => "",
+            Self::Vertex => "vertex",
+            Self::Function => "function",
+            Self::Call => "call",
+        }
+    }
 }
 
 /// The input of a call.
@@ -50,7 +85,8 @@ impl<'a> ToolCall<'a> {
             match key.raw() {
                 "index" => call.index = number(reader)?,
                 "id" => call.id = named(reader)?,
-                "extra_content" => call.signature = read_google(reader)?.0,
+                "extra_content" => call.signature = read_extra(reader)?.0.or(call.signature),
+                "thought_signature" => call.sign(Place::Call, reader)?,
                 "function" | "custom" => {
                     let custom = key.raw() == "custom";
                     if reader.object_or_skip()? {
@@ -69,6 +105,7 @@ impl<'a> ToolCall<'a> {
     fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
         match key.raw() {
             "name" => self.name = named(reader)?.or(self.name),
+            "thought_signature" => self.sign(Place::Function, reader)?,
             "input" if custom => {
                 self.custom = true;
                 if let Some(input) = text(reader)? {
@@ -96,6 +133,12 @@ impl<'a> ToolCall<'a> {
         }
         Ok(())
     }
+
+    fn sign(&mut self, place: Place, reader: &mut Reader<'a>) -> Result<(), Error> {
+        let signature = filled(reader)?.map(|text| Signature { place, text });
+        self.signature = signature.or(self.signature);
+        Ok(())
+    }
 }
 
 /// Reads an id or a name. Some servers write the word `null` where there is none.
@@ -103,21 +146,31 @@ fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(filled(reader)?.filter(|text| text.raw() != "null"))
 }
 
-/// Reads what stands in `google`: the signature of a call, and whether the content is reasoning.
-pub(crate) fn read_google<'a>(reader: &mut Reader<'a>) -> Result<(Option<Str<'a>>, bool), Error> {
+/// Reads what stands in `extra_content`: the signature of a call, and whether the content is reasoning.
+pub(crate) fn read_extra<'a>(
+    reader: &mut Reader<'a>,
+) -> Result<(Option<Signature<'a>>, bool), Error> {
     let (mut signature, mut is_thought) = (None, false);
     if !reader.object_or_skip()? {
         return Ok((None, false));
     }
     while let Some(key) = reader.next_key()? {
-        if key.raw() != "google" || reader.kind()? != Kind::Object {
-            reader.skip()?;
+        let place = match key.raw() {
+            "google" => Place::Google,
+            "vertex" => Place::Vertex,
+            _ => {
+                reader.skip()?;
+                continue;
+            }
+        };
+        if !reader.object_or_skip()? {
             continue;
         }
-        reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                "thought_signature" => signature = filled(reader)?,
+                "thought_signature" => {
+                    signature = filled(reader)?.map(|text| Signature { place, text }).or(signature);
+                }
                 "thought" => is_thought = reader.skip()? == "true",
                 _ => drop(reader.skip()?),
             }

@@ -1,6 +1,6 @@
 //! A chunk of a stream, or a whole answer.
 
-use crate::call::read_google;
+use crate::call::read_extra;
 use crate::content::{read_content, read_thinking};
 use crate::{Detail, Few, Part, ToolCall, Usage, filled, number, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
@@ -334,7 +334,7 @@ impl<'a> Delta<'a> {
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
                 // LiteLLM repeats in them what stands in `reasoning_content`.
                 "thinking_blocks" => blocks = Some(reader.skip()?),
-                "extra_content" => delta.is_thought = read_google(reader)?.1,
+                "extra_content" => delta.is_thought = read_extra(reader)?.1,
                 "finish_reason" => delta.finish_reason = finish(reader)?,
                 "error" => delta.error = something(reader)?,
                 "content" => {

@@ -17,7 +17,7 @@ mod few;
 mod pattern;
 mod usage;
 
-pub use call::{Arguments, ToolCall};
+pub use call::{Arguments, Place, Signature, ToolCall};
 pub use chunk::{Choice, Chunk, Delta};
 pub use content::Part;
 pub use detail::Detail;

@@ -258,7 +258,12 @@ impl Machine {
             Arguments::Json(raw) => self.count(raw),
         }
         if let Some(signature) = entry.signature {
-            self.carry_signature(index, signature.decode().into_owned());
+            let text = signature.text.decode();
+            let signature = match signature.place.name() {
+                "" => text.into_owned(),
+                place => [place, "\0", &*text].concat(),
+            };
+            self.carry_signature(index, signature);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
 use crate::profile::{EmptyAssistantContent, Prefill};
+use crate::words;
 
 impl<'a> Messages<'_, 'a> {
     /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
@@ -168,6 +169,7 @@ impl<'a> Messages<'_, 'a> {
         let client_id = call.id.decode();
         let id = self.ids.id(client_id.clone(), &outgoing);
         let signature = reasoning.signature_of(id).or_else(|| reasoning.signature_of(&client_id));
+        let signature = signature.map(|it| words::split_once(it, "\0").unwrap_or(("google", it)));
         json.begin_object().key("id").text(id).key("type").text("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");
@@ -183,10 +185,20 @@ impl<'a> Messages<'_, 'a> {
             let inside = tool_input::unwrapped(&call.input);
             json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
+        if let Some(("function", signature)) = signature {
+            json.key("thought_signature").text(signature);
+        }
         json.end_object();
-        if let Some(signature) = signature {
-            json.key("extra_content").begin_object().key("google").begin_object();
-            json.key("thought_signature").text(signature).end_object().end_object();
+        match signature {
+            None | Some(("function", _)) => {}
+            Some(("call", signature)) => {
+                json.key("thought_signature").text(signature);
+            }
+            Some((place, signature)) => {
+                json.key("extra_content").begin_object();
+                json.key(if place == "vertex" { "vertex" } else { "google" }).begin_object();
+                json.key("thought_signature").text(signature).end_object().end_object();
+            }
         }
         json.end_object();
         Ok(())

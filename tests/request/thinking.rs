@@ -306,6 +306,23 @@ fn what_the_client_was_not_shown_is_in_the_signature() {
 }
 
 #[test]
+fn a_calls_signature_goes_back_to_the_place_where_it_came() {
+    for (carried, place) in [
+        ("S", "/extra_content/google/thought_signature"),
+        ("vertex\0S", "/extra_content/vertex/thought_signature"),
+        ("function\0S", "/function/thought_signature"),
+        ("call\0S", "/thought_signature"),
+    ] {
+        let mut own = signature(Field::ReasoningContent, "a");
+        own.call_signatures = vec![("call_1".to_owned(), carried.to_owned())];
+        let message = returned(&own, "a", "default", json!({}));
+        let call = &message["tool_calls"][0];
+        assert_eq!(call.pointer(place), Some(&json!("S")), "{call}");
+        assert_eq!(call.to_string().matches("thought_signature").count(), 1, "{call}");
+    }
+}
+
+#[test]
 fn reasoning_that_the_client_changed_is_dropped() {
     let own = signature(Field::ReasoningContent, "a");
     assert_eq!(returned(&own, "b", "deepseek", json!({}))["reasoning_content"], "");

@@ -160,6 +160,22 @@ fn a_signature_of_a_call_is_not_carried_where_nothing_goes_back() {
 }
 
 #[test]
+fn a_calls_signature_is_carried_with_its_place() {
+    for (pointer, value, carried) in [
+        ("", json!({"extra_content": {"google": {"thought_signature": "S"}}}), "S"),
+        ("", json!({"extra_content": {"vertex": {"thought_signature": "S"}}}), "vertex\0S"),
+        ("", json!({"thought_signature": "S", "extra_content": {"x": 1}}), "call\0S"),
+        ("/function", json!({"thought_signature": "S"}), "function\0S"),
+    ] {
+        let mut chunk = call(0, "call_a", "w", "{}");
+        let entry = chunk["tool_calls"][0].pointer_mut(pointer).unwrap().as_object_mut().unwrap();
+        entry.extend(value.as_object().unwrap().clone());
+        let outcome = case().gives(&done(&[chunk]), "thinking \"\", tool_use a w {}; tool_use");
+        assert_eq!(signature(&outcome).call_signatures, [("call_a".into(), carried.into())]);
+    }
+}
+
+#[test]
 fn what_only_the_upstream_understands_is_carried_in_a_signature() {
     let detail = json!({"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1"});
     let sse = done(&[json!({"reasoning_details": [detail]}), call(0, "call_a", "w", "{}")]);
