@@ -158,7 +158,8 @@ words! {
         ThinkingType = "thinking_type",
         /// `chat_template_kwargs: {"enable_thinking": bool}` (vLLM, SGLang, llama.cpp)
         ChatTemplateKwargs = "chat_template_kwargs",
-        /// `enable_thinking: bool` (Qwen's own service)
+        /// `enable_thinking: bool` (Qwen's own service). Off too where it refuses to think: with a forced tool or
+        /// a schema for the answer, and without a stream unless the client asks for it.
         EnableThinking = "enable_thinking",
     }
     /// See [`Profile::reasoning_history`].

@@ -33,6 +33,10 @@ impl Effective {
         let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
         let must_be_off = match profile.thinking_switch {
             ThinkingSwitch::ThinkingType => forced,
+            // Models of Qwen that also think by default refuse an answer that is JSON, and one without a stream.
+            ThinkingSwitch::EnableThinking => {
+                forced || request.output_schema.is_some() || !request.stream && mode.is_none()
+            }
             ThinkingSwitch::ChatTemplateKwargs => prefilled,
             _ => false,
         };

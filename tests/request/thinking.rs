@@ -57,6 +57,32 @@ fn effort_and_switch_follow_the_profile() {
 }
 
 #[test]
+fn qwen_does_not_think_where_its_service_refuses_it() {
+    let switch = |request: Value| {
+        let overrides = json!({"thinking_switch": "enable_thinking"});
+        sent_to("default", overrides, request).get("enable_thinking").cloned()
+    };
+    let tools = json!([{"name": "w", "input_schema": {"type": "object"}}]);
+    let format = json!({"format": {"type": "json_schema", "schema": {"type": "object"}}});
+    let adaptive = json!({"type": "adaptive"});
+    let (on, off) = (Some(json!(true)), Some(json!(false)));
+    assert_eq!(switch(json!({"stream": true})), None);
+    assert_eq!(switch(json!({"stream": true, "tools": tools})), None);
+    // A forced tool.
+    for choice in [json!({"type": "any"}), json!({"type": "tool", "name": "w"})] {
+        let request =
+            json!({"stream": true, "tools": tools, "tool_choice": choice, "thinking": adaptive});
+        assert_eq!(switch(request), off, "{choice}");
+    }
+    // An answer that is JSON.
+    assert_eq!(switch(json!({"stream": true, "output_config": format})), off);
+    assert_eq!(switch(json!({"stream": true, "output_config": format, "thinking": adaptive})), off);
+    // A whole answer; newer models can think for one.
+    assert_eq!(switch(json!({})), off);
+    assert_eq!(switch(json!({"thinking": adaptive})), on);
+}
+
+#[test]
 fn thinking_is_shown_when_it_was_asked_for() {
     let shown = |mode: &str, thinking: Value| {
         let config = config("default", json!({}), json!({"reasoning": mode}));
