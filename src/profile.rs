@@ -299,6 +299,8 @@ words! {
         Mistral = "mistral",
         /// The subset of Gemini's endpoint.
         Gemini = "gemini",
+        /// Without `pattern`, and without lengths and counts of 2000 and more, for which it builds no grammar.
+        LlamaCpp = "llama.cpp",
     }
     /// See [`Profile::tokenizer`].
     Tokenizer {
@@ -460,6 +462,7 @@ impl Profile {
                 max_tool_name: 0,
                 tool_content_parts: ToolContentParts::Images,
                 tool_choice_named: ToolChoiceNamed::OnlyTool,
+                tool_schema: ToolSchema::LlamaCpp,
                 ..default
             },
             "ollama" => Self {

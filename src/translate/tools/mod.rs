@@ -11,6 +11,7 @@
 mod choice;
 mod function;
 mod gemini;
+mod grammar;
 mod names;
 mod offer;
 mod schema;

@@ -1,12 +1,13 @@
 //! JSON Schemas of tools, in the dialect that an upstream takes.
 //!
-//! A schema is copied byte for byte wherever that is possible. Two dialects are subsets: they are
+//! A schema is copied byte for byte wherever that is possible. The other dialects are subsets: they are
 //! written by a walk that knows which keywords hold schemas, so that a property that is merely
 //! *called* `title` or `$schema` is never taken for the keyword.
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
 use super::gemini::finish_gemini;
+use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -360,10 +361,17 @@ impl Walk {
             if replaced && reader.null()? {
                 continue;
             }
-            match self.dialect {
-                ToolSchema::Full => self.member(reader, json, key, &keyword)?,
-                ToolSchema::Mistral => self.mistral(reader, json, key, &keyword)?,
-                ToolSchema::Gemini => self.gemini(reader, json, key, &keyword, &facts)?,
+            let refused = match self.dialect {
+                ToolSchema::Mistral => mistral_refuses(&keyword, reader.clone())?,
+                ToolSchema::LlamaCpp => llama_cpp_refuses(&keyword, reader.clone())?,
+                _ => false,
+            };
+            if refused {
+                reader.skip()?;
+            } else if gemini {
+                self.gemini(reader, json, key, &keyword, &facts)?;
+            } else {
+                self.member(reader, json, key, &keyword)?;
             }
         }
         if gemini {
@@ -416,26 +424,6 @@ impl Walk {
             }
             _ => copy_member(reader, json, key),
         }
-    }
-
-    /// Mistral builds a grammar of the schema, in which these keywords are errors.
-    fn mistral(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-        key: Str<'_>,
-        keyword: &str,
-    ) -> Result<(), json::Error> {
-        let left_out = match keyword {
-            "$id" | "$schema" | "strict" => true,
-            "additionalProperties" => reader.kind()? == Kind::Bool && !reader.clone().bool()?,
-            _ => false,
-        };
-        if left_out {
-            reader.skip()?;
-            return Ok(());
-        }
-        self.member(reader, json, key, keyword)
     }
 }
 

@@ -33,7 +33,9 @@ fn what_a_function_needs_is_added() {
             r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}},"properties":{}}"##,
         ),
     ] {
-        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini] {
+        for dialect in
+            [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini, ToolSchema::LlamaCpp]
+        {
             let value: Value = serde_json::from_str(&written(schema, dialect)).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap(), "{schema}");
         }
@@ -194,6 +196,23 @@ fn mistral_gets_no_keyword_that_breaks_its_grammar() {
         ),
     ] {
         assert_eq!(written(schema, ToolSchema::Mistral), expected);
+    }
+}
+
+#[test]
+fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
+    for (property, expected) in [
+        // Claude Code's `Workflow`.
+        (r#"{"type":"string","maxLength":524288}"#, r#"{"type":"string"}"#),
+        (r#"{"type":"string","minLength":1,"maxLength":1999}"#, ""),
+        (r#"{"minLength":2000,"maxLength":2.5e3,"minItems":1e9,"maxItems":2000}"#, "{}"),
+        (r#"{"type":"string","pattern":"^\\S+$"}"#, r#"{"type":"string"}"#),
+        (r#"{"type":"array","items":{"pattern":"[a-z]+"}}"#, r#"{"type":"array","items":{}}"#),
+        (r#"{"properties":{"pattern":{"type":"string"},"maxLength":{"const":9999}}}"#, ""),
+    ] {
+        let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
+        let expected = if expected.is_empty() { property } else { expected };
+        assert_eq!(written(&whole(property), ToolSchema::LlamaCpp), whole(expected));
     }
 }
 
@@ -460,7 +479,9 @@ proptest! {
         properties in prop::collection::btree_map(name(), schema(), 0..4)
     ) {
         let schema = json!({"properties": properties, "$schema": "s"});
-        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini] {
+        for dialect in
+            [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini, ToolSchema::LlamaCpp]
+        {
             let filtered: Value = serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap();
             let (mut before, mut after) = (Vec::new(), Vec::new());
             property_names(&schema, "", &mut before);

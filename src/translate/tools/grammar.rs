@@ -1,0 +1,29 @@
+//! Keywords that are errors for servers which make a grammar of a schema. They are left out: the client looks
+//! at inputs itself.
+
+use crate::json::{self, Kind, Reader};
+
+/// How often llama.cpp lets a rule repeat, by its own bound.
+const REPETITIONS_MAX: u32 = 2000;
+
+pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
+    Ok(match keyword {
+        "$id" | "$schema" | "strict" => true,
+        "additionalProperties" => value.kind()? == Kind::Bool && !value.bool()?,
+        _ => false,
+    })
+}
+
+/// llama.cpp makes one grammar of all tools, so one keyword ends every request. Of patterns it takes few: they
+/// must have `^` and `$`, and neither `\d` nor groups that look around. Claude Code's `Workflow` has a text of
+/// at most 524,288 letters.
+pub(super) fn llama_cpp_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
+    Ok(match (keyword, value.kind()?) {
+        ("pattern", Kind::String) => true,
+        ("minLength" | "maxLength" | "minItems" | "maxItems", Kind::Number) => {
+            let times = value.skip()?.parse::<u32>();
+            times.map_or(true, |times| times >= REPETITIONS_MAX)
+        }
+        _ => false,
+    })
+}
