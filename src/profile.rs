@@ -299,6 +299,8 @@ words! {
         Mistral = "mistral",
         /// The subset of Gemini's endpoint.
         Gemini = "gemini",
+        /// The flavour that Kimi insists on ("moonshot flavored json schema").
+        Kimi = "kimi",
         /// Without `pattern`, and without lengths and counts of 2000 and more, for which it builds no grammar.
         LlamaCpp = "llama.cpp",
     }

@@ -146,7 +146,7 @@ fn gemini_types(
 }
 
 /// The names that are properties.
-fn required(
+pub(super) fn required(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
     facts: &Facts<'_>,

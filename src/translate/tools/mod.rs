@@ -12,6 +12,7 @@ mod choice;
 mod function;
 mod gemini;
 mod grammar;
+mod kimi;
 mod names;
 mod offer;
 mod schema;

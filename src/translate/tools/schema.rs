@@ -8,6 +8,7 @@
 
 use super::gemini::finish_gemini;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
+use super::kimi;
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -212,6 +213,8 @@ pub(super) struct Facts<'a> {
     array: bool,
     items: bool,
     prefix_items: bool,
+    /// There is a `$ref`, and Kimi knows to what.
+    pub(super) refers: bool,
     pub(super) any_of: bool,
     pub(super) one_of: bool,
     /// There is an `enum` or a `const`, of strings.
@@ -270,6 +273,10 @@ impl<'a> Facts<'a> {
                     facts.constant = true;
                     facts.enumerated = value == Kind::String;
                     facts.values = (!facts.enumerated).then_some(constant);
+                    continue;
+                }
+                ("$ref", Kind::String) => {
+                    facts.refers = kimi::is_known(reader.string()?);
                     continue;
                 }
                 ("description", Kind::String) => facts.described = true,
@@ -331,6 +338,7 @@ impl Walk {
         root: bool,
     ) -> Result<(), json::Error> {
         let gemini = self.dialect == ToolSchema::Gemini;
+        let kimi = self.dialect == ToolSchema::Kimi;
         match reader.kind()? {
             Kind::Object => {}
             Kind::Array => {
@@ -344,7 +352,7 @@ impl Walk {
             }
             _ => {
                 let value = reader.skip()?;
-                json.raw(if gemini { "{}" } else { value });
+                json.raw(if gemini || kimi { "{}" } else { value });
                 return Ok(());
             }
         }
@@ -370,6 +378,8 @@ impl Walk {
                 reader.skip()?;
             } else if gemini {
                 self.gemini(reader, json, key, &keyword, &facts)?;
+            } else if kimi {
+                self.kimi(reader, json, key, &keyword, &facts, root)?;
             } else {
                 self.member(reader, json, key, &keyword)?;
             }
@@ -427,7 +437,7 @@ impl Walk {
     }
 }
 
-fn copy_member(
+pub(super) fn copy_member(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
     key: Str<'_>,

@@ -217,6 +217,52 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
 }
 
 #[test]
+fn kimi_gets_its_own_flavour() {
+    for (schema, expected) in [
+        (json!(true), json!({})),
+        (json!({"enum": ["a", "b"]}), json!({"type": "string", "enum": ["a", "b"]})),
+        (json!({"enum": [1, 2.5, null]}), json!({"type": "number", "enum": [1, 2.5]})),
+        (json!({"type": "string", "enum": ["a", null]}), json!({"type": "string", "enum": ["a"]})),
+        (json!({"enum": [1, "auto"], "description": "d"}), json!({"description": "d"})),
+        (json!({"enum": [null]}), json!({})),
+        (
+            json!({"type": "string", "anyOf": [{"enum": ["a"]}, {"type": "null"}], "description": "d", "default": "a"}),
+            json!({"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}], "description": "d"}),
+        ),
+        (
+            json!({"type": "object", "anyOf": [{"properties": {"a": {}}, "required": ["a", "b"]}]}),
+            json!({"anyOf": [{"properties": {"a": {}}, "type": "object", "required": ["a"]}]}),
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}),
+            json!({"type": "object", "properties": {"a": {}}}),
+        ),
+        (
+            json!({"$ref": "#/definitions/a%20\"", "type": "string", "description": "d"}),
+            json!({"$ref": "#/$defs/a%20\"", "description": "d"}),
+        ),
+        (json!({"$ref": "#", "type": "object"}), json!({"$ref": "#"})),
+        (json!({"$ref": "#/properties/x/items", "type": "string"}), json!({"type": "string"})),
+        (
+            json!({"type": "array", "items": [{"type": "string"}, true]}),
+            json!({"type": "array", "prefixItems": [{"type": "string"}, {}]}),
+        ),
+        (json!({"type": "array", "items": true}), json!({"type": "array", "items": {}})),
+        (
+            json!({"type": "object", "properties": {"enum": false, "$ref": {"const": 1}}, "additionalProperties": false}),
+            json!({"type": "object", "properties": {"enum": {}, "$ref": {"const": 1}}, "additionalProperties": false}),
+        ),
+    ] {
+        let whole = json!({"type": "object", "properties": {"p": schema}, "required": ["p", "q"],
+            "anyOf": [{"required": ["p"]}], "$ref": "#/$defs/d", "definitions": {"d": true}});
+        let value: Value =
+            serde_json::from_str(&written(&whole.to_string(), ToolSchema::Kimi)).unwrap();
+        let expected = json!({"type": "object", "properties": {"p": expected}, "required": ["p"], "$defs": {"d": {}}});
+        assert_eq!(value, expected, "{whole}");
+    }
+}
+
+#[test]
 fn gemini_gets_its_subset() {
     // Q19 and its neighbours, each as the schema of one property.
     for (schema, expected) in [
@@ -479,9 +525,13 @@ proptest! {
         properties in prop::collection::btree_map(name(), schema(), 0..4)
     ) {
         let schema = json!({"properties": properties, "$schema": "s"});
-        for dialect in
-            [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini, ToolSchema::LlamaCpp]
-        {
+        for dialect in [
+            ToolSchema::Full,
+            ToolSchema::Mistral,
+            ToolSchema::Gemini,
+            ToolSchema::Kimi,
+            ToolSchema::LlamaCpp,
+        ] {
             let filtered: Value = serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap();
             let (mut before, mut after) = (Vec::new(), Vec::new());
             property_names(&schema, "", &mut before);

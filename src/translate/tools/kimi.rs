@@ -1,0 +1,123 @@
+//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour, as
+//! MoonshotAI/walle checks it.
+//!
+//! | the client's | Kimi's |
+//! |---|---|
+//! | `true`, `false` | `{}` |
+//! | `$ref` or `anyOf` in the root, `anyOf` beside `properties` | left out: there must be no `type` beside them |
+//! | anything but a description beside another `anyOf` or `$ref` | left out |
+//! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
+//! | `enum` without a type | with that of its values, which must be one; `null` is left out |
+//! | `items` for each place | `prefixItems` |
+//! | a requirement of what is no property | left out |
+//!
+//! The client looks at inputs itself.
+
+use super::gemini::required;
+use super::schema::{Facts, Walk, copy_member};
+use crate::json::{self, Kind, Reader, Str, Writer};
+
+const DEFS: &str = "\"$defs\"";
+
+impl Walk {
+    pub(super) fn kimi(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+        facts: &Facts<'_>,
+        root: bool,
+    ) -> Result<(), json::Error> {
+        let refers = facts.refers && !root;
+        let chooses = facts.any_of && !facts.properties && !root;
+        match (keyword, reader.kind()?) {
+            ("$defs" | "definitions", Kind::Object) => {
+                let key = Reader::of(DEFS).string()?;
+                self.member(reader, json, key, "$defs")?;
+            }
+            ("description" | "title", _) => copy_member(reader, json, key)?,
+            ("$ref", Kind::String) if refers => {
+                let reference = reader.string()?;
+                json.key("$ref").string(|out| match definition(reference) {
+                    Some(name) => {
+                        json::escape(out, "#/$defs/");
+                        out.extend_from_slice(name.as_bytes());
+                    }
+                    None => out.push(b'#'),
+                });
+            }
+            ("$ref" | "$id", _) => drop(reader.skip()?),
+            _ if refers => drop(reader.skip()?),
+            ("anyOf", Kind::Array) if chooses => self.member(reader, json, key, keyword)?,
+            ("anyOf", _) => drop(reader.skip()?),
+            _ if chooses => drop(reader.skip()?),
+            ("enum", Kind::Array) => enumeration(reader, json, facts.typed)?,
+            ("required", Kind::Array) => required(reader, json, facts)?,
+            ("items", Kind::Array) => {
+                json.key("prefixItems");
+                self.schema(reader, json, false)?;
+            }
+            ("additionalProperties", Kind::Bool) => copy_member(reader, json, key)?,
+            _ => self.member(reader, json, key, keyword)?,
+        }
+        if keyword == "properties" && !facts.typed && !root && !refers {
+            json.key("type").text("object");
+        }
+        Ok(())
+    }
+}
+
+/// Whether Kimi knows what a `$ref` refers to: the whole, or a definition.
+pub(super) fn is_known(reference: Str<'_>) -> bool {
+    reference == "#" || definition(reference).is_some()
+}
+
+/// The name of a definition.
+fn definition(reference: Str<'_>) -> Option<&str> {
+    let place = reference.raw().strip_prefix("#/")?;
+    place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))
+}
+
+/// The values of one type.
+fn enumeration(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    typed: bool,
+) -> Result<(), json::Error> {
+    let name = match sole_kind(reader.clone())? {
+        Some(Kind::String) => "string",
+        Some(Kind::Number) => "number",
+        Some(Kind::Bool) => "boolean",
+        _ => {
+            reader.skip()?;
+            return Ok(());
+        }
+    };
+    if !typed {
+        json.key("type").text(name);
+    }
+    json.key("enum").begin_array();
+    reader.begin_array()?;
+    while reader.next_element()? {
+        if !reader.null()? {
+            json.raw(reader.skip()?);
+        }
+    }
+    json.end_array();
+    Ok(())
+}
+
+/// The kind of all values that are not `null`, if it is one.
+fn sole_kind(mut values: Reader<'_>) -> Result<Option<Kind>, json::Error> {
+    let mut sole = None;
+    values.begin_array()?;
+    while values.next_element()? {
+        let kind = values.kind()?;
+        values.skip()?;
+        if kind != Kind::Null && sole.replace(kind).is_some_and(|before| before != kind) {
+            return Ok(None);
+        }
+    }
+    Ok(sole)
+}
