@@ -297,7 +297,8 @@ words! {
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",
-        /// The subset of Gemini's endpoint.
+        /// The subset of Gemini's endpoint. Calls in the history that it did not sign say so
+        /// (`skip_thought_signature_validator`).
         Gemini = "gemini",
         /// The flavour that Kimi insists on ("moonshot flavored json schema").
         Kimi = "kimi",

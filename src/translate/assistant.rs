@@ -9,8 +9,12 @@ use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
-use crate::profile::{EmptyAssistantContent, Prefill};
+use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::words;
+
+/// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
+/// neither, as after a change of models.
+const UNSIGNED: &str = "skip_thought_signature_validator";
 
 impl<'a> Messages<'_, 'a> {
     /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
@@ -55,8 +59,8 @@ impl<'a> Messages<'_, 'a> {
         if !calls.is_empty() {
             self.ids.begin_message();
             json.key("tool_calls").begin_array();
-            for call in calls {
-                self.tool_call(call, &reasoning, json)?;
+            for (at, call) in calls.iter().enumerate() {
+                self.tool_call(call, at == 0, &reasoning, json)?;
             }
             json.end_array();
         } else if self.is_last && self.profile().prefill == Prefill::Prefix {
@@ -160,9 +164,11 @@ impl<'a> Messages<'_, 'a> {
     fn tool_call(
         &mut self,
         call: &ToolUse<'a>,
+        is_first: bool,
         reasoning: &Reasoning<'a>,
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
+        let of_gemini = self.profile().tool_schema == ToolSchema::Gemini;
         let name = call.name.decode();
         let toolset = call.toolset.map(|toolset| toolset.decode());
         let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
@@ -170,6 +176,8 @@ impl<'a> Messages<'_, 'a> {
         let id = self.ids.id(client_id.clone(), &outgoing);
         let signature = reasoning.signature_of(id).or_else(|| reasoning.signature_of(&client_id));
         let signature = signature.map(|it| words::split_once(it, "\0").unwrap_or(("google", it)));
+        let signature =
+            signature.or_else(|| (is_first && of_gemini).then_some(("google", UNSIGNED)));
         json.begin_object().key("id").text(id).key("type").text("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");

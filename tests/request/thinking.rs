@@ -349,6 +349,26 @@ fn a_calls_signature_goes_back_to_the_place_where_it_came() {
 }
 
 #[test]
+fn a_call_that_gemini_did_not_sign_says_so() {
+    let gemini = json!({"tool_schema": "gemini"});
+    let extra = |signature: &str| json!({"google": {"thought_signature": signature}});
+    let history = json!([
+        user("q"),
+        assistant(json!([call("toolu_1"), call("toolu_2")])),
+        user(json!([result("toolu_1", "ok"), result("toolu_2", "ok")])),
+    ]);
+    let body = sent_to("default", gemini.clone(), json!({"messages": history}));
+    let calls = &body["messages"][1]["tool_calls"];
+    assert_eq!(calls[0]["extra_content"], extra("skip_thought_signature_validator"));
+    // Gemini signs the first of several.
+    assert_eq!(calls[1].get("extra_content"), None);
+    let mut own = signature(Field::ReasoningContent, "a");
+    own.call_signatures = vec![("call_1".to_owned(), "S".to_owned())];
+    let message = returned(&own, "a", "default", gemini);
+    assert_eq!(message["tool_calls"][0]["extra_content"], extra("S"));
+}
+
+#[test]
 fn reasoning_that_the_client_changed_is_dropped() {
     let own = signature(Field::ReasoningContent, "a");
     assert_eq!(returned(&own, "b", "deepseek", json!({}))["reasoning_content"], "");
