@@ -332,7 +332,13 @@ impl<'a> Source<'a, '_> {
             }
             Ok(true)
         })?;
+        let lenient = !self.warnings.strict();
         let mode = match tag.decode().as_ref() {
+            // As clients say it that were written for DeepSeek, Kimi or Zhipu.
+            "enabled" | "auto" if lenient && budget.is_none() => {
+                self.warnings.add("thinking_without_budget");
+                ThinkingMode::Adaptive
+            }
             "adaptive" => ThinkingMode::Adaptive,
             "enabled" => ThinkingMode::Enabled(required(budget, "budget_tokens")?),
             "disabled" => ThinkingMode::Disabled,
@@ -426,7 +432,6 @@ mod tests {
                 ),
                 "messages[0].content[0].content[0].source.data: expected a string, but found a number",
             ),
-            (r#"{"thinking":{"type":"enabled"}}"#, "thinking.budget_tokens: Field required"),
             (
                 r#"{"thinking":{"type":"on"}}"#,
                 "thinking: Input tag 'on' found using 'type' does not match any of the expected tags: 'adaptive', 'between_tools', 'disabled', 'enabled'",
@@ -448,6 +453,26 @@ mod tests {
         let [Block::ToolResult(result)] = &content[..] else { panic!() };
         assert!(result.is_error && result.id == "t");
         assert!(matches!(&result.content[..], [Block::Text(text)] if text.text == "a"));
+    }
+
+    #[test]
+    fn thinking_as_other_servers_of_messages_take_it_is_adaptive() {
+        for (thinking, strictly) in [
+            (r#"{"type":"enabled"}"#, "thinking.budget_tokens: Field required"),
+            (
+                r#"{"type":"auto"}"#,
+                "thinking: Input tag 'auto' found using 'type' does not match any of the expected tags: 'adaptive', 'between_tools', 'disabled', 'enabled'",
+            ),
+        ] {
+            let body =
+                format!(r#"{{"model":"m","max_tokens":1,"messages":[],"thinking":{thinking}}}"#);
+            let mut warnings = Warnings::new(false);
+            let request = Request::read(&body, 128, &mut warnings).unwrap();
+            assert!(matches!(request.thinking.unwrap().mode, ThinkingMode::Adaptive));
+            assert_eq!(warnings.header().unwrap(), "thinking_without_budget");
+            let strict = Request::read(&body, 128, &mut Warnings::new(true)).unwrap_err();
+            assert_eq!(strict.message, strictly);
+        }
     }
 
     #[test]
