@@ -240,6 +240,19 @@ fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
     let body =
         |total| quoted("{'a':'") + &in_events(total, 96, fragment) + &quoted("'}") + CHUNK_END;
     assert_linear("an input in fragments with names", &body(64 << 10), &body(2 << 20));
+    let object = |json: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"a\",\"function\":\
+             {{\"name\":\"w\",\"arguments\":{json}}}}}]}}}}]}}\n\n"
+        )
+    };
+    let deltas = |count| object("{\"a\":\"some words that wait\"}").repeat(count) + CHUNK_END;
+    assert_linear("an input in objects", &deltas(400), &deltas(20_000));
+    let members = |count| {
+        let each = (0..count).map(|key| object(&format!("{{\"{key}\":\"{key}\"}}")));
+        each.collect::<String>() + CHUNK_END
+    };
+    assert_linear("members in objects", &members(400), &members(20_000));
     // Blocks that wait for a call that is never complete, or for a text that never begins.
     let blocks = |first: String, count: usize| {
         let mut body = MESSAGE_START.to_owned() + &first;

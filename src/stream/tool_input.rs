@@ -9,6 +9,8 @@
 //! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
+//! Some send JSON objects in place of texts, which `objects` puts together.
+//!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
 //! the turn. Equal neighbours are never dropped for being equal: they occur in texts. And a call is
 //! not finished because its input parses.
@@ -17,6 +19,10 @@
 //! possible. A fragment that begins with everything before it is either cumulative or a delta
 //! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
 //! first fragment that is whole is held until the call is over, because deltas may still replace it.
+
+mod objects;
+
+use objects::Objects;
 
 use super::scan::Scanner;
 use crate::json::{self, Reader};
@@ -34,6 +40,10 @@ pub(super) struct ToolInput {
     cumulative: Option<Reading>,
     /// What came after the object was complete: perhaps the same once more.
     again: Option<Reading>,
+    /// The input is a JSON object, and no text has come.
+    is_json: bool,
+    /// All of them, if there were several. The reading is the last one.
+    objects: Option<Box<Objects>>,
     /// The first half of a surrogate pair, whose second half the next fragment must bring.
     half: String,
     /// It is the text for a custom tool.
@@ -131,14 +141,26 @@ impl ToolInput {
         if !value.scan.is_object() {
             return self.fragment(&value.text);
         }
-        if self.closed || self.reading.scan.is_object() {
-            self.again = None;
+        if self.is_json && self.sent == 0 && !self.closed {
+            let before = &self.reading.text;
+            let objects = self.objects.get_or_insert_with(|| Box::new(Objects::of(before)));
+            if objects.add(&value.text) {
+                self.conflicts = self.conflicts.saturating_add(1);
+            }
+            if !value.is_placeholder() {
+                self.reading = value;
+            }
+            return;
+        }
+        self.again = None;
+        if self.closed || (self.reading.scan.is_object() && !self.is_placeholder()) {
             return self.fragment(&value.text);
         }
         if self.sent == 0 {
             self.reading = value;
             self.cumulative = None;
             self.whole = true;
+            self.is_json = true;
         } else if let Some(rest) = value.text.strip_prefix(self.reading.text.as_str()) {
             self.reading.push(rest);
             self.cumulative = None;
@@ -153,10 +175,21 @@ impl ToolInput {
     }
 
     fn fragment(&mut self, mut text: &str) {
+        if !text.trim().is_empty() {
+            self.join_objects();
+        }
         // However an upstream cuts its fragments, what stands behind an object is read on its own.
         while !text.is_empty() {
             let is_over = self.closed || (self.reading.scan.is_object() && !self.custom);
             text = if is_over { self.repetition(text) } else { self.delta(text) };
+        }
+    }
+
+    /// Makes one input of the objects that came.
+    fn join_objects(&mut self) {
+        self.is_json = false;
+        if let Some(objects) = self.objects.take() {
+            self.reading = Reading::of(&objects.text());
         }
     }
 
@@ -316,8 +349,9 @@ impl ToolInput {
     /// How many bytes it holds.
     pub(super) fn held_bytes(&self) -> usize {
         let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
+        let objects = self.objects.as_ref().map_or(0, |objects| objects.held_bytes());
         let others = len(&self.cumulative).saturating_add(len(&self.again));
-        self.reading.text.len().saturating_add(others)
+        self.reading.text.len().saturating_add(others).saturating_add(objects)
     }
 
     /// Contradictions since the last call.
@@ -363,6 +397,7 @@ impl ToolInput {
             json::unescape(&mut text, &half);
             self.fragment(&text);
         }
+        self.join_objects();
         self.closed = true;
         if let Some(cumulative) = self.cumulative.take()
             && cumulative.scan.is_object()

@@ -103,6 +103,32 @@ fn a_call_that_is_not_json_is_visible() {
 }
 
 #[test]
+fn an_input_may_come_as_several_objects() {
+    let c = case();
+    let object = |id: &str, arguments: Value| {
+        let mut chunk = call(0, id, if id.is_empty() { "" } else { "w" }, "");
+        chunk["tool_calls"][0]["function"]["arguments"] = arguments;
+        chunk
+    };
+    let paris = "tool_use a w {\"city\":\"Paris\",\"unit\":\"C\"}; tool_use";
+    for arguments in [
+        [json!({"city": "Par"}), json!({"city": "is", "unit": "C"})],
+        [json!({"city": "Paris"}), json!({"unit": "C"})],
+        [json!({"city": "Par"}), json!({"city": "Paris", "unit": "C"})],
+    ] {
+        let [first, second] = arguments;
+        c.gives(&done(&[object("call_a", first.clone()), object("", second.clone())]), paris);
+        c.gives(&done(&[object("call_a", first), object("call_a", second)]), paris);
+    }
+    let contradiction = [object("call_a", json!({"n": 1})), object("", json!({"n": 2}))];
+    c.gives(
+        &done(&contradiction),
+        "tool_use a w {\"INVALID_JSON\":\"{\\\"n\\\":1}{\\\"n\\\":2}\"}; tool_use !tool_input_conflict \
+         !tool_input_invalid",
+    );
+}
+
+#[test]
 fn a_call_that_the_length_limit_cut_is_never_run() {
     let cut = done(&[
         call(0, "call_a", "w", "{\"a\":1}"),

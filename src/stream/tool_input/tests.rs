@@ -127,6 +127,77 @@ fn another_value_wins_only_while_nothing_was_sent() {
 }
 
 #[test]
+fn objects_in_place_of_texts_are_put_together() {
+    let paris = r#"{"city":"Paris","unit":"C"}"#;
+    for fragments in [
+        &[r#"json:{"city":"Par"}"#, r#"json:{"city":"is"}"#, r#"json:{"unit":"C"}"#] as &[&str],
+        &[r#"json:{}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
+        &["{}", r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
+        &[r#"json:{"city":null}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
+        // Cumulative, as a whole or each member.
+        &[
+            r#"json:{"city":"Par"}"#,
+            r#"json:{"city":"Paris"}"#,
+            r#"json:{"city":"Paris","unit":"C"}"#,
+        ],
+        &[r#"json:{"city":"Par"}"#, r#"json:{"city":"Paris"}"#, r#"json:{"unit":"C"}"#],
+        // All of it once more at the end.
+        &[
+            r#"json:{"city":"Pa"}"#,
+            r#"json:{"city":"ris"}"#,
+            r#"json:{"unit":"C"}"#,
+            r#"json:{"city": "Paris","unit":"C"}"#,
+        ],
+        &[r#"json:{"city":"Pa"}"#, r#"json:{"city":"ris","unit":"C"}"#, paris],
+    ] {
+        is(fragments, &[], paris, 0);
+    }
+    // What repeats itself by chance.
+    is(&["json:{\"a\":\"ha\"}", "json:{\"a\":\"ha\"}"], &[], r#"{"a":"ha"}"#, 0);
+    is(
+        &["json:{\"a\":\"ha\"}", "json:{\"a\":\"ha\"}", "json:{\"a\":\"!\"}"],
+        &[],
+        r#"{"a":"haha!"}"#,
+        0,
+    );
+    is(
+        &[r#"json:{"a":[{"b":"x"}],"n":1}"#, r#"json:{"a":[{"b":"xy"},{}],"n":1}"#],
+        &[],
+        r#"{"a":[{"b":"xy"},{}],"n":1}"#,
+        0,
+    );
+    // Escapes are not cut.
+    is(&[r#"json:{"a":"\""}"#, r#"json:{"a":"\\"}"#], &[], r#"{"a":"\"\\"}"#, 0);
+}
+
+#[test]
+fn cumulative_objects_are_held_once() {
+    let mut input = ToolInput::default();
+    for length in 1..2_000 {
+        input.receive_json(&format!("{{\"text\":\"{}\"}}", "x".repeat(length)));
+    }
+    assert!(input.held_bytes() < 10_000, "{}", input.held_bytes());
+}
+
+#[test]
+fn of_objects_that_contradict_each_other_none_is_run() {
+    for (fragments, text) in [
+        (["json:{\"n\":1}", "json:{\"n\":2}"], r#"{"n":1}{"n":2}"#),
+        (["json:{\"n\":{\"a\":1}}", "json:{\"n\":{\"b\":2}}"], r#"{"n":{"a":1}}{"n":{"b":2}}"#),
+        (["json:{\"n\":\"1\"}", "json:{\"n\":2}"], r#"{"n":"1"}{"n":2}"#),
+        (["json:{\"n\":[1]}", "json:{\"n\":\"x\"}"], r#"{"n":[1]}{"n":"x"}"#),
+    ] {
+        assert_eq!(receive(&fragments), (vec![], Input::Invalid, 1), "{text}");
+        let mut input = ToolInput::default();
+        for fragment in fragments {
+            input.receive_json(fragment.strip_prefix("json:").unwrap());
+        }
+        input.finish(false);
+        assert_eq!(input.rest(), text);
+    }
+}
+
+#[test]
 fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
     for (text, object, conflicts) in [
         (r#"{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),

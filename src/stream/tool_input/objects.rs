@@ -1,0 +1,151 @@
+//! An input that comes as several JSON objects.
+//!
+//! MiniMax sends the arguments of a call as objects and not as texts, and cuts them like a text: each
+//! has the next piece of a member, or the next member. Others send all that they have so far, again and
+//! again. So members of different names are put together, and of one name
+//!
+//! | before | now | together |
+//! |---|---|---|
+//! | `"Par"` | `"Paris"` | `"Paris"`: it is cumulative |
+//! | `"Par"` | `"is"` | `"Paris"`: it is a delta |
+//! | `[1]`, `null` | `[1,2]` | the later |
+//! | `1` | `true` | a contradiction, and no input that could be run |
+//!
+//! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both readings of a
+//! text are kept until a fragment or the length decides. A fragment is compared with no more than its
+//! own length of what came before: all of it costs linear time.
+
+use crate::json::{Reader, Writer};
+use crate::names::Names;
+
+/// A text of so many bytes is not repeated by chance.
+const CHANCE_BYTES_MAX: usize = 32;
+
+/// The members so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Objects {
+    /// The place of each name in `members`.
+    places: Names<'static, usize>,
+    /// Names and values, in the order in which they came.
+    members: Vec<(String, Value)>,
+    /// The first object that contradicts those before it.
+    contradiction: Option<String>,
+    bytes: usize,
+}
+
+/// The value of a member, as JSON.
+#[derive(Clone, Debug, Default)]
+struct Value {
+    json: String,
+    /// The same, if what looks cumulative so far is deltas.
+    joined: Option<String>,
+    /// There were deltas, so what begins with all of them is all of them again.
+    has_deltas: bool,
+}
+
+impl Objects {
+    pub(super) fn of(object: &str) -> Self {
+        let mut objects = Self::default();
+        objects.add(object);
+        objects
+    }
+
+    /// Takes one more object. Says whether it contradicts those before it.
+    pub(super) fn add(&mut self, object: &str) -> bool {
+        if self.contradiction.is_some() {
+            return false;
+        }
+        if self.add_members(object).is_none() {
+            self.bytes = self.bytes.saturating_add(object.len());
+            self.contradiction = Some(object.to_owned());
+        }
+        self.contradiction.is_some()
+    }
+
+    fn add_members(&mut self, object: &str) -> Option<()> {
+        let mut reader = Reader::of(object);
+        reader.begin_object().ok()?;
+        while let Some(key) = reader.next_key().ok()? {
+            let key = key.decode();
+            let json = reader.skip().ok()?;
+            if let Some((_, value)) =
+                self.places.get(&key).and_then(|place| self.members.get_mut(*place))
+            {
+                let before = value.held_bytes();
+                value.add(json)?;
+                self.bytes = self.bytes.saturating_sub(before).saturating_add(value.held_bytes());
+                continue;
+            }
+            self.bytes = self.bytes.saturating_add(key.len()).saturating_add(json.len());
+            self.places.insert(key.clone().into_owned(), self.members.len());
+            self.members
+                .push((key.into_owned(), Value { json: json.to_owned(), ..Value::default() }));
+        }
+        Some(())
+    }
+
+    /// All of them as one object; with a contradiction behind it, which makes it no JSON.
+    pub(super) fn text(&self) -> String {
+        let mut out = Vec::with_capacity(self.bytes);
+        let mut writer = Writer::new(&mut out);
+        writer.begin_object();
+        for (key, value) in &self.members {
+            writer.key_text(key).raw(&value.json);
+        }
+        writer.end_object();
+        out.extend_from_slice(self.contradiction.as_deref().unwrap_or_default().as_bytes());
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// How many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Value {
+    fn held_bytes(&self) -> usize {
+        self.json.len().saturating_add(self.joined.as_ref().map_or(0, String::len))
+    }
+
+    /// `None`: it contradicts what was there.
+    fn add(&mut self, json: &str) -> Option<()> {
+        if json.starts_with(open(&self.json)) {
+            self.joined = match (self.joined.take(), delta(json)) {
+                _ if self.has_deltas || self.json.len() > CHANCE_BYTES_MAX => None,
+                (joined, Some(delta)) => {
+                    Some(join(joined.unwrap_or_else(|| self.json.clone()), delta))
+                }
+                _ => None,
+            };
+            json.clone_into(&mut self.json);
+            return Some(());
+        }
+        if self.json == "null" {
+            json.clone_into(&mut self.json);
+            return Some(());
+        }
+        let delta = delta(json).filter(|_| self.json.starts_with('"'))?;
+        let before = self.joined.take().unwrap_or_else(|| std::mem::take(&mut self.json));
+        self.json = join(before, delta);
+        self.has_deltas = true;
+        Some(())
+    }
+}
+
+/// A value without what closes it, so that the same value with more in it begins with it.
+fn open(json: &str) -> &str {
+    let inside = json.trim_end_matches(['}', ']']);
+    inside.strip_suffix('"').unwrap_or(inside)
+}
+
+/// What a string brings where it goes on with another: all but its first quote.
+fn delta(json: &str) -> Option<&str> {
+    json.strip_prefix('"')
+}
+
+fn join(mut before: String, delta: &str) -> String {
+    before.pop();
+    before.push_str(delta);
+    before
+}
