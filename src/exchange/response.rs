@@ -228,11 +228,11 @@ impl Exchange {
                     translate::error::Refusal::Error(error) => {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
                     }
-                    translate::error::Refusal::ContentFilter => {
+                    translate::error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
                         asked.input_tokens = 0;
                         let mut answer = Answer::new(asked, &self.config.settings, self.ids);
-                        answer.write_own("", "refusal", out);
+                        answer.write_own("", stop_reason, out);
                         self.state = State::Events { answer: Box::new(answer) };
                         Ok(())
                     }

@@ -260,17 +260,18 @@ impl Machine {
         if self.phase.is_final() { Ok(()) } else { self.end(out) }
     }
 
-    /// The upstream reports an error. A content filter's is a refusal, which is an answer.
+    /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
     pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.cut_at.is_some() {
             return self.end(out);
         }
         // A call of which the client has seen a part must not look complete.
-        if !error::is_content_filter(raw, &self.asked) || self.is_in_call() {
+        let answer = error::as_answer(raw, &self.asked).filter(|_| !self.is_in_call());
+        let Some(stop_reason) = answer else {
             return Err(error::from_object(raw, &self.asked));
-        }
+        };
         self.start(out);
-        self.outcome.finish_reason = Some("content_filter".to_owned());
+        self.outcome.finish_reason = Some(stop_reason.to_owned());
         self.end(out)
     }
 

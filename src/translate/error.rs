@@ -29,8 +29,9 @@ const MESSAGE_CHARS_MAX: usize = 2_000;
 pub enum Refusal {
     /// An error.
     Error(Error),
-    /// An answer with `stop_reason: "refusal"`.
-    ContentFilter,
+    /// An answer without content, and its `stop_reason`: a content filter refused the prompt, or `max_tokens`
+    /// leaves no room for a word.
+    Answer(&'static str),
 }
 
 /// Kind and status for the client, by the upstream's status alone.
@@ -62,10 +63,10 @@ pub fn of_status(status: u16) -> (Kind, u16) {
 pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
     let text = String::from_utf8_lossy(body);
     let said = Said::read(&text);
-    if (400..500).contains(&status) && is_refusal(&said, asked) {
-        return Refusal::ContentFilter;
+    match stop_reason(&said, asked).filter(|_| (400..500).contains(&status)) {
+        Some(stop_reason) => Refusal::Answer(stop_reason),
+        None => Refusal::Error(error(status, &said, asked)),
     }
-    Refusal::Error(error(status, &said, asked))
 }
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
@@ -86,15 +87,18 @@ pub fn from_object(object: &str, asked: &Asked) -> Error {
     error
 }
 
-/// Whether an error object that stands in an answer is a content filter's, which becomes an answer
-/// with `stop_reason: "refusal"` as an error body does.
+/// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:
+/// see [`Refusal::Answer`].
 #[must_use]
-pub fn is_content_filter(object: &str, asked: &Asked) -> bool {
-    is_refusal(&Said::read(object), asked)
+pub fn as_answer(object: &str, asked: &Asked) -> Option<&'static str> {
+    stop_reason(&Said::read(object), asked)
 }
 
-fn is_refusal(said: &Said, asked: &Asked) -> bool {
-    asked.profile.content_filter == ContentFilter::Refusal && said.is_content_filter()
+fn stop_reason(said: &Said, asked: &Asked) -> Option<&'static str> {
+    if asked.profile.content_filter == ContentFilter::Refusal && said.is_content_filter() {
+        return Some("refusal");
+    }
+    context::has_no_room(said, asked).then_some("max_tokens")
 }
 
 /// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these

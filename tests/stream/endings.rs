@@ -112,6 +112,19 @@ fn a_content_filters_error_inside_an_answer_is_a_refusal() {
 }
 
 #[test]
+fn an_error_that_there_is_no_room_for_a_word_is_an_answer() {
+    let error = json!({"error": {"message": "Could not finish the message because max_tokens or model output limit \
+        was reached. Please try again with higher max_tokens."}});
+    case().gives(&done(std::slice::from_ref(&error)), "; max_tokens");
+    case().gives(&done(&[text("He"), error.clone()]), "text \"He\"; max_tokens");
+    for stream in [true, false] {
+        assert_eq!(show(&case().whole(stream, &error.to_string())), "; max_tokens");
+    }
+    let begun = call(0, "c0", "w", "{\"a\":\"rm -rf /tmp");
+    assert!(case().stream(&done(&[begun, error])).error.is_some());
+}
+
+#[test]
 fn what_an_upstream_says_of_the_gateways_key_stays_here_in_a_stream_too() {
     let denied = json!({"error": {"code": 401, "message": "key of acme-corp was revoked"}});
     let messages = json!({"type": "message_start", "message": {"content": []}});

@@ -151,6 +151,10 @@ const ANSWER_AFTER: [&str; 2] = ["is too large", "max_tokens ("];
 const TOTAL_AFTER: [&str; 5] =
     ["total of", "contains at least", "you requested", "requested", "sequence length of"];
 
+/// What the limit of an answer is called.
+const ANSWER_LIMITS: [&str; 4] =
+    ["max_tokens", "max_completion_tokens", "max_output_tokens", "maximum tokens you requested"];
+
 /// In front of the most tokens that an answer may have.
 const ANSWER_MOST_AFTER: [&str; 7] = [
     "at most",
@@ -216,8 +220,7 @@ fn too_long(said: &Said, text: &str) -> String {
 
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
-    let names = ["max_tokens", "max_completion_tokens", "maximum tokens you requested"];
-    if !words::has_any(text, &names) {
+    if !words::has_any(text, &ANSWER_LIMITS) {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
@@ -229,6 +232,15 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
              for {model}"
         )
     })
+}
+
+/// Whether `max_tokens` leaves no room for a word. Claude Code and others ask for one token to see whether a model
+/// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
+pub(super) fn has_no_room(said: &Said, asked: &Asked) -> bool {
+    let text = said.message.to_ascii_lowercase();
+    words::has(&text, "could not finish the message because max_tokens")
+        || words::has_any(&text, &ANSWER_LIMITS)
+            && number_after(&text, "a value >=").is_some_and(|least| asked.max_tokens < least)
 }
 
 fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {
