@@ -17,6 +17,8 @@ pub(super) struct Finish {
     repeats: bool,
     /// So much had come when, after that word, it told its counts and nothing else.
     counted_at: Option<u64>,
+    /// So much had come when it last told its counts as OpenAI does at the end, in a chunk without choices.
+    totalled_at: Option<u64>,
 }
 
 impl Finish {
@@ -33,6 +35,16 @@ impl Finish {
     /// The upstream tells its counts and nothing else.
     pub(super) fn counted(&mut self, progress: u64) {
         self.counted_at = self.at.and(Some(progress));
+    }
+
+    /// The upstream tells its counts in a chunk without choices.
+    pub(super) fn totalled(&mut self, progress: u64) {
+        self.totalled_at = Some(progress);
+    }
+
+    /// Whether the upstream told its counts and nothing after them, in place of why it stopped.
+    pub(super) fn is_totalled(&self, progress: u64) -> bool {
+        self.at.is_none() && self.totalled_at == Some(progress)
     }
 
     /// Whether the answer can be over. `broken`: its connection did not end as it should.

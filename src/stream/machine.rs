@@ -280,6 +280,12 @@ impl Machine {
         self.cut_at.is_some() || self.outcome.may_end(self.report.progress)
     }
 
+    /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
+    /// not over.
+    pub(super) fn is_totalled(&self) -> bool {
+        self.answers() && self.outcome.is_totalled(self.report.progress)
+    }
+
     /// Whether a call is not complete that should be, by what the upstream said of its end.
     pub(super) fn has_half_call(&self) -> bool {
         let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
@@ -291,8 +297,12 @@ impl Machine {
         if self.cut_at.is_some() {
             return Ending::Sure;
         }
-        let answers = self.has_text || !self.calls.is_empty() || !self.outcome.refusal.is_empty();
-        self.outcome.ending(self.report.progress, answers)
+        self.outcome.ending(self.report.progress, self.answers())
+    }
+
+    /// Whether there is more than reasoning.
+    fn answers(&self) -> bool {
+        self.has_text || !self.calls.is_empty() || !self.outcome.refusal.is_empty()
     }
 
     /// Whether the client has seen a part of a call that is not complete.

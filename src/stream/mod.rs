@@ -104,7 +104,10 @@ impl Answer {
     pub fn is_complete(&self) -> bool {
         match &self.messages {
             Some(messages) => messages.is_complete(),
-            None => self.machine.is_complete() && !self.machine.has_half_call(),
+            None => {
+                (self.machine.is_complete() || self.machine.is_totalled())
+                    && !self.machine.has_half_call()
+            }
         }
     }
 
@@ -237,8 +240,9 @@ impl Answer {
         }
     }
 
-    /// The body is over. With a finish reason the answer is complete, and without one it is not; how the
-    /// connection ended matters only for servers that say one with each chunk ([`Answer::break_off`]).
+    /// The body is over. With a finish reason the answer is complete, and without one it is not, unless its counts
+    /// came last; how the connection ended matters only for those, and for servers that say one with each chunk
+    /// ([`Answer::break_off`]).
     ///
     /// # Errors
     /// It ended before the answer did.
@@ -253,7 +257,10 @@ impl Answer {
                     let is_object = event.data.starts_with('{');
                     match event::handle(&mut self.machine, &mut self.messages, &event, out) {
                         // It was cut off with its connection.
-                        Err(error) if is_object && error.message == INVALID_RESPONSE => break,
+                        Err(error) if is_object && error.message == INVALID_RESPONSE => {
+                            self.break_off();
+                            break;
+                        }
                         handled => handled,
                     }
                 }

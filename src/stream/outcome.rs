@@ -62,6 +62,9 @@ impl Outcome {
         } else if chunk.usage.is_some() && progress == before {
             self.finish.counted(progress);
         }
+        if chunk.choices.is_empty() && chunk.usage.is_some_and(|it| it.completion > Some(0)) {
+            self.finish.totalled(progress);
+        }
     }
 
     /// The name of the model that the client is told.
@@ -75,6 +78,12 @@ impl Outcome {
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn may_end(&self, progress: u64) -> bool {
         self.finish.may_end(progress, self.broken)
+    }
+
+    /// Whether the upstream told its counts and nothing after them, in place of why it stopped, and then closed
+    /// its connection as it should.
+    pub(super) fn is_totalled(&self, progress: u64) -> bool {
+        !self.broken && self.finish.is_totalled(progress)
     }
 
     /// Whether the answer is over although its connection is not. `answers`: there is more than reasoning.

@@ -279,6 +279,47 @@ fn nothing_after_a_stop_sequence_of_the_client_counts() {
 }
 
 #[test]
+fn counts_at_the_end_are_as_good_as_a_finish_reason() {
+    let counts = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+    let whole_call = call(0, "call_a", "w", "{\"a\":1}");
+    let with_counts = |chunks: &[Value]| sse(&[chunks, std::slice::from_ref(&counts)].concat(), "");
+    case().gives(&with_counts(&[text("Hi")]), "text \"Hi\"; end_turn");
+    case()
+        .gives(&with_counts(std::slice::from_ref(&whole_call)), "tool_use a w {\"a\":1}; tool_use");
+    let early = "502 api_error";
+    for chunks in [
+        // Half a call, nothing but reasoning, nothing at all, and what goes on.
+        sse(&[call(0, "call_a", "w", "{\"a\":"), counts.clone()], ""),
+        sse(&[json!({"reasoning_content": "Hm"}), counts.clone()], ""),
+        sse(std::slice::from_ref(&counts), ""),
+        sse(&[text("Hi"), counts.clone(), text(" you")], ""),
+        // Counts that others send with every chunk, or before the first word.
+        sse(
+            &[
+                text("Hi"),
+                json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 0}}),
+            ],
+            "",
+        ),
+        sse(
+            &[text("Hi"), json!({"choices": [{"delta": {}}], "usage": {"completion_tokens": 5}})],
+            "",
+        ),
+        sse(&[text("Hi"), counts.clone()], "data: [ERROR] Net\n\n"),
+        sse(&[text("Hi"), counts.clone()], "data: {\"choices\":[{\"del\n\n"),
+        sse(&[text("Hi"), counts.clone()], "data: {\"choices\":[{\"del"),
+    ] {
+        assert_eq!(show(&case().stream(&chunks)), early, "{chunks}");
+    }
+    let asked = Asked { stream: true, ..case().asked };
+    let mut answer = Answer::new(Box::new(asked), &Settings::default(), Ids::new(7));
+    let mut out = Vec::new();
+    answer.handle_piece(with_counts(&[text("Hi")]).as_bytes(), &mut out).unwrap();
+    answer.break_off();
+    assert!(answer.handle_end(&mut out).is_err(), "the connection broke");
+}
+
+#[test]
 fn a_finish_reason_may_be_spelt_in_other_ways() {
     for (finish, expected) in [
         (json!({"type": "length", "length": 5}), "max_tokens"),
