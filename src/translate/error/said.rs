@@ -19,10 +19,31 @@ const PLAIN_CHARS_MAX: usize = 200;
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const PLAIN_BYTES_MAX: usize = 32 << 10;
 
-/// The weight of a name at the outermost level. Each level inside weighs an eighth, so that places
-/// compare like paths; at zero nothing more is read. Gateways put the error of the next gateway
-/// into theirs, as text: so far is it followed.
-const WEIGHT: u32 = 8 * 8 * 8 * 8 * 8;
+/// So many objects deep is an error read. Gateways put the error of the next gateway into theirs, as text: so far
+/// is it followed.
+const DEPTH_MAX: usize = 5;
+
+/// Where something stands: the order of the name at each level. The lower is the better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    path: [u8; DEPTH_MAX],
+    depth: usize,
+}
+
+impl Place {
+    /// Inside of so many objects.
+    fn inside(depth: usize) -> Self {
+        Self { depth, ..Self::default() }
+    }
+
+    fn at(mut self, order: u8) -> Self {
+        if let Some(level) = self.path.get_mut(self.depth) {
+            *level = order;
+            self.depth = self.depth.saturating_add(1);
+        }
+        self
+    }
+}
 
 /// What an upstream's error says.
 #[derive(Debug)]
@@ -41,8 +62,8 @@ pub(super) struct Said {
     base_resp: u64,
     /// `details.error_code`, on which clients act.
     pub(super) error_code: Option<String>,
-    /// Where the message was found; the lowest place wins.
-    place: u32,
+    /// Where the message was found.
+    place: Option<Place>,
     /// `metadata.raw`: what the server behind a router said.
     raw: String,
 }
@@ -54,10 +75,10 @@ impl Said {
         // One event of a stream, where a body was due.
         let is_event = text.starts_with("data:") || text.starts_with("event:");
         let data = text.lines().find_map(|line| line.strip_prefix("data:"));
-        let mut said = Self::read_json(data.filter(|_| is_event).unwrap_or(text), WEIGHT);
+        let mut said = Self::read_json(data.filter(|_| is_event).unwrap_or(text), 0);
         let raw = std::mem::take(&mut said.raw);
         if !raw.is_empty() {
-            let inner = said.merge(&raw, WEIGHT / 8);
+            let inner = said.merge(&raw, 1);
             if said.message.is_empty() {
                 said.message = inner;
             } else if !words::has(&said.message, &inner) {
@@ -73,7 +94,8 @@ impl Said {
         said
     }
 
-    fn read_json(text: &str, weight: u32) -> Self {
+    /// `depth`: inside of how many objects the text stood.
+    fn read_json(text: &str, depth: usize) -> Self {
         let mut said = Self {
             message: String::new(),
             status: None,
@@ -82,12 +104,12 @@ impl Said {
             codes: Vec::new(),
             base_resp: 0,
             error_code: None,
-            place: u32::MAX,
+            place: None,
             raw: String::new(),
         };
         // A body that was cut off still says what came before the cut.
         let mut reader = Reader::of(text);
-        let result = said.value(&mut reader, 0, weight).and_then(|()| reader.end());
+        let result = said.value(&mut reader, Place::inside(depth)).and_then(|()| reader.end());
         if result.is_err() && said.message.is_empty() {
             said.message = plain(text);
         }
@@ -95,8 +117,8 @@ impl Said {
     }
 
     /// Reads an error inside a text, and gives its message.
-    fn merge(&mut self, text: &str, weight: u32) -> String {
-        let inner = Self::read_json(text, weight);
+    fn merge(&mut self, text: &str, depth: usize) -> String {
+        let inner = Self::read_json(text, depth);
         self.status = self.status.or(inner.status);
         self.prompt_tokens = self.prompt_tokens.or(inner.prompt_tokens);
         self.context_tokens = self.context_tokens.or(inner.context_tokens);
@@ -104,19 +126,14 @@ impl Said {
         inner.message
     }
 
-    fn value(
-        &mut self,
-        reader: &mut Reader<'_>,
-        place: u32,
-        weight: u32,
-    ) -> Result<(), json::Error> {
+    fn value(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
         match reader.kind()? {
-            Kind::String => self.take(&reader.string()?.decode(), place, weight),
-            Kind::Object => self.object(reader, place, weight)?,
+            Kind::String => self.take(&reader.string()?.decode(), place),
+            Kind::Object => self.object(reader, place)?,
             Kind::Array => {
                 reader.begin_array()?;
                 while reader.next_element()? {
-                    self.value(reader, place, weight)?;
+                    self.value(reader, place)?;
                 }
             }
             Kind::Number | Kind::Bool | Kind::Null => {
@@ -127,48 +144,55 @@ impl Said {
     }
 
     /// Takes a text that was found at `place`, unless there is a better one.
-    fn take(&mut self, text: &str, place: u32, weight: u32) {
+    fn take(&mut self, text: &str, place: Place) {
         let text = text.trim();
-        if text.is_empty() || place >= self.place {
+        if !self.is_better(text, place) {
             return;
         }
-        let is_json = text.starts_with(['{', '[']) && weight > 8;
-        let message = if is_json { self.merge(text, weight / 8) } else { text.to_owned() };
-        if !message.is_empty() {
-            self.place = place;
-            self.message = message;
+        let is_json = text.starts_with(['{', '[']) && place.depth < DEPTH_MAX - 1;
+        if is_json {
+            let inner = self.merge(text, place.depth.saturating_add(1));
+            self.take_plain(&inner, place);
+        } else {
+            self.take_plain(text, place);
         }
     }
 
-    fn object(
-        &mut self,
-        reader: &mut Reader<'_>,
-        place: u32,
-        weight: u32,
-    ) -> Result<(), json::Error> {
-        let weight = weight / 8;
-        if weight == 0 {
+    /// The same, whatever the text looks like.
+    fn take_plain(&mut self, text: &str, place: Place) {
+        let text = text.trim();
+        if self.is_better(text, place) {
+            self.place = Some(place);
+            text.clone_into(&mut self.message);
+        }
+    }
+
+    fn is_better(&self, text: &str, place: Place) -> bool {
+        !text.is_empty() && self.place.is_none_or(|best| place < best)
+    }
+
+    fn object(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
+        if place.depth == DEPTH_MAX {
             reader.skip()?;
             return Ok(());
         }
-        let at = |order: u32| place.saturating_add(order.saturating_mul(weight));
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match &*key.decode() {
                 "error" | "Error" | "err" | "exception" | "fault" => {
-                    self.value(reader, at(1), weight)?;
+                    self.value(reader, place.at(1))?;
                 }
-                "message" | "Message" => self.value(reader, at(2), weight)?,
-                "detail" => self.detail(reader, at(3), weight)?,
+                "message" | "Message" => self.value(reader, place.at(2))?,
+                "detail" => self.detail(reader, place.at(3))?,
                 "msg" | "error_msg" | "errmsg" | "error_message" | "errorMessage"
-                | "error_description" | "faultstring" => self.value(reader, at(4), weight)?,
-                "errors" => self.value(reader, at(5), weight)?,
-                "title" => self.value(reader, at(6), weight)?,
+                | "error_description" | "faultstring" => self.value(reader, place.at(4))?,
+                "errors" => self.value(reader, place.at(5))?,
+                "title" => self.value(reader, place.at(6))?,
                 // Azure's reason.
-                "innererror" => self.value(reader, at(7), weight)?,
-                "base_resp" => self.base_resp(reader, at(7), weight)?,
-                "choices" => self.choices(reader, at(1), weight)?,
-                "x_groq" => self.value(reader, at(1), weight)?,
+                "innererror" => self.value(reader, place.at(7))?,
+                "base_resp" => self.base_resp(reader, place.at(7))?,
+                "choices" => self.choices(reader, place.at(1))?,
+                "x_groq" => self.value(reader, place.at(1))?,
                 "metadata" => self.metadata(reader)?,
                 "details" => self.details(reader)?,
                 "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
@@ -186,14 +210,9 @@ impl Said {
     }
 
     /// FastAPI: a text, or a list of what is wrong at which place of the request.
-    fn detail(
-        &mut self,
-        reader: &mut Reader<'_>,
-        place: u32,
-        weight: u32,
-    ) -> Result<(), json::Error> {
+    fn detail(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
         if reader.kind()? != Kind::Array {
-            return self.value(reader, place, weight);
+            return self.value(reader, place);
         }
         let mut all = String::new();
         reader.begin_array()?;
@@ -201,14 +220,14 @@ impl Said {
             let item = if reader.kind()? == Kind::Object {
                 complaint(reader)?
             } else {
-                Self::read_json(reader.skip()?, 8).message
+                Self::read_json(reader.skip()?, DEPTH_MAX - 1).message
             };
             if !item.is_empty() {
                 all.push_str(if all.is_empty() { "" } else { "; " });
                 all.push_str(&item);
             }
         }
-        self.take(&all, place, 0);
+        self.take_plain(&all, place);
         Ok(())
     }
 
@@ -227,12 +246,7 @@ impl Said {
         Ok(())
     }
 
-    fn base_resp(
-        &mut self,
-        reader: &mut Reader<'_>,
-        place: u32,
-        weight: u32,
-    ) -> Result<(), json::Error> {
+    fn base_resp(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
         let mut text = String::new();
         members(reader, |key, reader| {
             match (key, reader.kind()?) {
@@ -243,18 +257,13 @@ impl Said {
             Ok(true)
         })?;
         if self.base_resp != 0 {
-            self.take(&text, place, weight);
+            self.take(&text, place);
         }
         Ok(())
     }
 
     /// OpenRouter reports an error in the middle of an answer in the choice.
-    fn choices(
-        &mut self,
-        reader: &mut Reader<'_>,
-        place: u32,
-        weight: u32,
-    ) -> Result<(), json::Error> {
+    fn choices(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
         if reader.kind()? != Kind::Array {
             reader.skip()?;
             return Ok(());
@@ -263,7 +272,7 @@ impl Said {
         while reader.next_element()? {
             members(reader, |key, reader| {
                 if key == "error" {
-                    self.value(reader, place, weight)?;
+                    self.value(reader, place)?;
                 }
                 Ok(key == "error")
             })?;
