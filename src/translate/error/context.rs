@@ -168,15 +168,8 @@ const ANSWER_MOST_AFTER: [&str; 7] = [
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
-    let text = numbers_without_commas(&said.message.to_ascii_lowercase());
-    let has = |any: &[&str]| words::has_any(&text, any);
-    let is_context = said.has_code(&CODES)
-        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
-        || !has(&RATES)
-            && (has(&PHRASES)
-                || has(&TOO_MUCH)
-                    && (has(&WINDOWS) || has(&LIMITS) && has(&CONVERSATIONS) && !has(&OTHERS)));
-    let wording = if is_context { too_long(said, &text) } else { too_much_output(&text, asked)? };
+    let wording =
+        wording(said, &said.message, asked).or_else(|| wording(said, &said.rest, asked))?;
     // The text of a real Anthropic endpoint, perhaps with something around it.
     if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
@@ -184,10 +177,22 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     Some(format!("{wording} ({})", said.message))
 }
 
-fn too_long(said: &Said, text: &str) -> String {
+fn wording(said: &Said, message: &str, asked: &Asked) -> Option<String> {
+    let text = numbers_without_commas(&message.to_ascii_lowercase());
+    let has = |any: &[&str]| words::has_any(&text, any);
+    let is_context = said.has_code(&CODES)
+        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
+        || !has(&RATES)
+            && (has(&PHRASES)
+                || has(&TOO_MUCH)
+                    && (has(&WINDOWS) || has(&LIMITS) && has(&CONVERSATIONS) && !has(&OTHERS)));
+    if is_context { Some(too_long(said, message, &text)) } else { too_much_output(&text, asked) }
+}
+
+fn too_long(said: &Said, message: &str, text: &str) -> String {
     let own = "input length and `max_tokens` exceed context limit:";
-    if let Some(at) = words::find(&said.message, own) {
-        return said.message.get(at..).unwrap_or_default().to_owned();
+    if let Some(at) = words::find(message, own) {
+        return message.get(at..).unwrap_or_default().to_owned();
     }
     let window = said
         .context_tokens

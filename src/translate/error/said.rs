@@ -66,6 +66,11 @@ pub(super) struct Said {
     place: Option<Place>,
     /// `metadata.raw`: what the server behind a router said.
     raw: String,
+    /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
+    reason: String,
+    /// Sentences under names that nobody knows, among which routers hide what the servers behind them said. They
+    /// are only searched.
+    pub(super) rest: String,
 }
 
 impl Said {
@@ -79,11 +84,11 @@ impl Said {
         let raw = std::mem::take(&mut said.raw);
         if !raw.is_empty() {
             let inner = said.merge(&raw, 1);
-            if said.message.is_empty() {
-                said.message = inner;
-            } else if !words::has(&said.message, &inner) {
-                said.message = format!("{}: {inner}", said.message);
-            }
+            said.append(inner);
+        }
+        let reason = std::mem::take(&mut said.reason);
+        if said.message.is_empty() || is_sentence(&reason) {
+            said.append(reason);
         }
         let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
@@ -92,6 +97,15 @@ impl Said {
             said.codes.push(word.to_ascii_lowercase());
         }
         said
+    }
+
+    fn append(&mut self, text: String) {
+        if self.message.is_empty() {
+            self.message = text;
+        } else if !words::has(&self.message, &text) {
+            self.message.push_str(": ");
+            self.message.push_str(&text);
+        }
     }
 
     /// `depth`: inside of how many objects the text stood.
@@ -106,6 +120,8 @@ impl Said {
             error_code: None,
             place: None,
             raw: String::new(),
+            reason: String::new(),
+            rest: String::new(),
         };
         // A body that was cut off still says what came before the cut.
         let mut reader = Reader::of(text);
@@ -123,6 +139,10 @@ impl Said {
         self.prompt_tokens = self.prompt_tokens.or(inner.prompt_tokens);
         self.context_tokens = self.context_tokens.or(inner.context_tokens);
         self.codes.extend(inner.codes);
+        self.add_rest(&inner.rest);
+        if !is_sentence(&self.reason) {
+            self.reason = inner.reason;
+        }
         inner.message
     }
 
@@ -194,19 +214,68 @@ impl Said {
                 "choices" => self.choices(reader, place.at(1))?,
                 "x_groq" => self.value(reader, place.at(1))?,
                 "metadata" => self.metadata(reader)?,
-                "details" => self.details(reader)?,
+                "details" => self.details(reader, place.depth)?,
+                key @ ("reason" | "param") if reader.kind()? == Kind::String => {
+                    let text = reader.string()?.decode();
+                    let is_taken = key == "reason" || is_sentence(&text);
+                    if is_taken && !is_sentence(&self.reason) {
+                        text.trim().clone_into(&mut self.reason);
+                    }
+                }
                 "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
                 | "error_code" | "error_type" | "errorType" | "errcode" | "StatusCode" => {
                     self.code(reader)?;
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
                 "n_ctx" => self.context_tokens = number(reader)?,
-                _ => {
-                    reader.skip()?;
-                }
+                key => self.other(reader, key, place.depth)?,
             }
         }
         Ok(())
+    }
+
+    /// A member that nobody knows. What repeats the request is no part of the error.
+    fn other(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        depth: usize,
+    ) -> Result<(), json::Error> {
+        let key = key.to_ascii_lowercase();
+        let is_request = key.starts_with("request")
+            || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str());
+        match reader.kind()? {
+            Kind::String if !is_request => {
+                let text = reader.string()?.decode();
+                if is_sentence(&text) {
+                    self.add_rest(&text);
+                }
+            }
+            Kind::Object if !is_request && depth < DEPTH_MAX => {
+                reader.begin_object()?;
+                while let Some(key) = reader.next_key()? {
+                    self.other(reader, &key.decode(), depth.saturating_add(1))?;
+                }
+            }
+            Kind::Array if !is_request && depth < DEPTH_MAX => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    self.other(reader, "", depth.saturating_add(1))?;
+                }
+            }
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rest(&mut self, text: &str) {
+        let room = MESSAGE_BYTES_MAX.saturating_sub(self.rest.len());
+        self.rest.push_str(words::beginning(text, room));
+        if !text.is_empty() {
+            self.rest.push_str("; ");
+        }
     }
 
     /// FastAPI: a text, or a list of what is wrong at which place of the request.
@@ -291,18 +360,23 @@ impl Said {
         })
     }
 
-    /// The Messages API's details. Only a word is taken: anything else could be a credential.
-    fn details(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
-        members(reader, |key, reader| {
-            let is_code = key == "error_code" && reader.kind()? == Kind::String;
-            if is_code {
-                let code = reader.string()?.decode();
-                let is_letter = |byte: u8| byte == b'_' || byte.is_ascii_lowercase();
-                let is_word = (1..=64).contains(&code.len()) && code.bytes().all(is_letter);
-                self.error_code = is_word.then(|| code.into_owned());
+    /// The Messages API's details, of which only a word is taken: anything else could be a credential.
+    fn details(&mut self, reader: &mut Reader<'_>, depth: usize) -> Result<(), json::Error> {
+        if reader.kind()? != Kind::Object {
+            return self.other(reader, "", depth);
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            if key != *"error_code" || reader.kind()? != Kind::String {
+                self.other(reader, &key.decode(), depth)?;
+                continue;
             }
-            Ok(is_code)
-        })
+            let code = reader.string()?.decode();
+            let is_letter = |byte: u8| byte == b'_' || byte.is_ascii_lowercase();
+            let is_word = (1..=64).contains(&code.len()) && code.bytes().all(is_letter);
+            self.error_code = is_word.then(|| code.into_owned());
+        }
+        Ok(())
     }
 
     /// Whether one of these stands where codes do.
@@ -393,6 +467,11 @@ impl Said {
     pub(super) fn is_permanent(&self) -> bool {
         matches!(self.base_resp, 1008 | 2056)
     }
+}
+
+/// Whether it is more than a word, a path or a number.
+fn is_sentence(text: &str) -> bool {
+    text.trim().bytes().any(|byte| byte == b' ')
 }
 
 /// Reads the members of an object; what is none has no members. `take` reads a value, or says that it

@@ -1,5 +1,6 @@
 mod answers;
 mod billing;
+mod reasons;
 
 use super::*;
 use proptest::prelude::*;
@@ -453,36 +454,6 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         panic!("configured to be an error");
     };
     assert_eq!((error.status, error.message.as_str()), (400, "The response was filtered"));
-}
-
-#[test]
-fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
-    let asked = |max_tokens| Asked { max_tokens, ..asked() };
-    let below = |name: &str| {
-        format!(
-            "Invalid '{name}': integer below minimum value. Expected a value >= 16, but got 1 instead."
-        )
-    };
-    for text in [
-        "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.",
-        &below("max_output_tokens"),
-        &below("max_completion_tokens"),
-        &below("max_tokens"),
-    ] {
-        let body =
-            serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
-        let refusal = from_upstream(400, body.to_string().as_bytes(), &asked(1));
-        assert!(matches!(refusal, Refusal::Answer("max_tokens")), "{text}");
-        assert_eq!(as_answer(&body.to_string(), &asked(1)), Some("max_tokens"), "{text}");
-    }
-    // Not what the client asked for, and not the limit of the answer.
-    for (text, max_tokens) in [(below("max_tokens"), 16), (below("n"), 1)] {
-        let body = serde_json::json!({"error": {"message": text}}).to_string();
-        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked(max_tokens)) else {
-            panic!("an error");
-        };
-        assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
-    }
 }
 
 #[test]

@@ -1,0 +1,85 @@
+//! Where an error says its reason, and what the reason makes of it.
+
+use super::*;
+
+#[test]
+fn a_reason_beside_the_message_is_shown_with_it() {
+    for (body, expected) in [
+        (
+            r#"{"error":{"code":"400","message":"Param Incorrect","param":"`text` is not set","type":""}}"#,
+            "Param Incorrect: `text` is not set",
+        ),
+        (r#"{"error":{"message":"m","param":"messages[0].content"}}"#, "m"),
+        (r#"{"error":{"message":"m","reason":"it is so"}}"#, "m: it is so"),
+        (r#"{"error":{"message":"m: it is so","reason":"it is so"}}"#, "m: it is so"),
+        (
+            r#"{"error":{"message":"m","errors":[{"reason":"badRequest"}],"reason":"it is so"}}"#,
+            "m: it is so",
+        ),
+        (r#"{"error":{"message":"m","reason":"badRequest"}}"#, "m"),
+        (r#"{"error":{"reason":"badRequest"}}"#, "badRequest"),
+        (r#"{"error":{"type":"x","reason":"it is so"},"status":400}"#, "it is so"),
+        (r#"{"error":{"message":"m","details":"hidden words","cause":"other words"}}"#, "m"),
+    ] {
+        assert_eq!(message(body), expected, "{body}");
+    }
+    let body = r#"{"error":{"message":"Param Incorrect","param":"max_tokens is too large: 200000. This model supports at most 131072 completion tokens","code":"400"}}"#;
+    assert!(refused(400, body).message.starts_with("max_tokens: 200000 > 131072, which"));
+}
+
+#[test]
+fn that_a_prompt_is_too_long_is_found_wherever_an_error_says_it() {
+    let long = "This model's maximum context length is 40960 tokens. However, your request has 50000 input tokens.";
+    let quoted = serde_json::json!({"error": {"message": long}}).to_string();
+    for body in [
+        serde_json::json!({"error": {"message": "m", "value": {"error_message": quoted}}}),
+        serde_json::json!({"error": "m", "details": long}),
+        serde_json::json!({"error": "m", "details": [{"error": {"message": long}}]}),
+        serde_json::json!({"error": {"message": "m", "details": {"why": long}}}),
+        serde_json::json!({"error": {"message": "m"}, "attempts": [{"error": {"message": "x y"}}, {"error": {"message": long}}]}),
+        serde_json::json!({"message": "m", "upstreamResponse": quoted}),
+        serde_json::json!({"error": {"message": "m", "root_cause": [{"reason": long}]}}),
+    ] {
+        let error = refused(400, &body.to_string());
+        assert_eq!(error.message, "prompt is too long: 50000 tokens > 40960 maximum (m)", "{body}");
+        let error = from_object(&body.to_string(), &asked());
+        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{body}");
+    }
+    // The request, quoted, is no word of the error.
+    for key in ["request", "requestBodyValues", "prompt", "messages", "input"] {
+        let body = serde_json::json!({"error": {"message": "m", key: {"a": [long]}}});
+        assert_eq!(refused(400, &body.to_string()).message, "m", "{body}");
+    }
+    let deep = "[".repeat(500) + &"]".repeat(500);
+    assert_eq!(refused(400, &format!(r#"{{"error":{{"message":"m","x":{deep}}}}}"#)).message, "m");
+}
+
+#[test]
+fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
+    let asked = |max_tokens| Asked { max_tokens, ..asked() };
+    let below = |name: &str| {
+        format!(
+            "Invalid '{name}': integer below minimum value. Expected a value >= 16, but got 1 instead."
+        )
+    };
+    for text in [
+        "Could not finish the message because max_tokens or model output limit was reached. Please try again with higher max_tokens.",
+        &below("max_output_tokens"),
+        &below("max_completion_tokens"),
+        &below("max_tokens"),
+    ] {
+        let body =
+            serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
+        let refusal = from_upstream(400, body.to_string().as_bytes(), &asked(1));
+        assert!(matches!(refusal, Refusal::Answer("max_tokens")), "{text}");
+        assert_eq!(as_answer(&body.to_string(), &asked(1)), Some("max_tokens"), "{text}");
+    }
+    // Not what the client asked for, and not the limit of the answer.
+    for (text, max_tokens) in [(below("max_tokens"), 16), (below("n"), 1)] {
+        let body = serde_json::json!({"error": {"message": text}}).to_string();
+        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked(max_tokens)) else {
+            panic!("an error");
+        };
+        assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
+    }
+}
