@@ -11,6 +11,7 @@
 mod context;
 mod images;
 mod mask;
+mod page;
 mod pairing;
 mod said;
 

@@ -1,0 +1,82 @@
+//! Bodies that are no JSON: pages and plain text.
+
+use crate::words;
+
+/// How much is shown, in characters.
+const CHARS_MAX: usize = 200;
+
+/// How much is looked at, in bytes: pages begin with their styles.
+const BYTES_MAX: usize = 32 << 10;
+
+/// The beginning of a text without markup, on one line.
+pub(super) fn text_of(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = words::beginning(text, BYTES_MAX);
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let inside = from.strip_prefix('<').unwrap_or_default();
+        words.push_str(before);
+        if !inside.starts_with(|next: char| next.is_ascii_alphabetic() || "/!?".contains(next)) {
+            words.push('<');
+            rest = inside;
+            continue;
+        }
+        words.push(' ');
+        rest = after_tag(inside);
+    }
+    words.push_str(rest);
+    for (entity, letter) in [
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
+        if words::has(&words, entity) {
+            words = replaced(&words, entity, letter);
+        }
+    }
+    let mut line = String::new();
+    for word in words.split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.extend(word.chars().filter(|letter| !letter.is_control()));
+        if line.len() > 4 * CHARS_MAX {
+            break;
+        }
+    }
+    if let Some((end, _)) = line.char_indices().nth(CHARS_MAX) {
+        line.truncate(end);
+    }
+    line.trim().to_owned()
+}
+
+fn replaced(text: &str, entity: &str, letter: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = words::split_once(rest, entity) {
+        out.push_str(before);
+        out.push_str(letter);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What follows a tag; what scripts and styles hold is no text.
+fn after_tag(inside: &str) -> &str {
+    let end =
+        |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));
+    let is =
+        |name: &str| inside.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
+    let skipped = if inside.starts_with("!--") {
+        end("-->", inside)
+    } else if is("script") {
+        end("</script>", &inside.to_ascii_lowercase())
+    } else if is("style") {
+        end("</style>", &inside.to_ascii_lowercase())
+    } else {
+        end(">", inside)
+    };
+    skipped.and_then(|at| inside.get(at..)).unwrap_or_default()
+}
