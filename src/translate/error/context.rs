@@ -10,16 +10,18 @@ use crate::asked::Asked;
 use crate::words;
 
 /// Codes and types that mean it, whatever the text says.
-const CODES: [&str; 5] = [
+const CODES: [&str; 6] = [
     "context_length_exceeded",
     "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
     "tokens_limit_reached",
     "model_context_window_exceeded",
+    // Zhipu
+    "1261",
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 26] = [
+const PHRASES: [&str; 28] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -48,20 +50,25 @@ const PHRASES: [&str; 26] = [
     "maximum context length",
     // Ark
     "exceed max message tokens",
+    // Cerebras
+    "while limit is",
+    "context_window_exceeded",
 ];
 
 /// Words that mean it when something is too much of it.
-const WINDOWS: [&str; 4] = ["context length", "context window", "context size", "context limit"];
+const WINDOWS: [&str; 5] =
+    ["context length", "context window", "context size", "context limit", "上下文"];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-const LIMITS: [&str; 6] = [
+const LIMITS: [&str; 7] = [
     "token limit",
     "maximum allowed length",
     "max length",
     "input length",
     "input token",
     "tokens in the prompt",
+    "超长",
 ];
-const CONVERSATIONS: [&str; 4] = ["prompt", "input", "context", "message"];
+const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
 const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
 /// Limits of time, which no shorter prompt mends.
@@ -75,12 +82,14 @@ const TOO_MUCH: [&str; 10] = [
     "larger than",
     "greater than",
     "overflow",
-    "only",
     "maximum",
+    "超",
 ];
+/// The same, where a window is named. Images too can be what only some models take.
+const TOO_MUCH_OF_A_WINDOW: [&str; 2] = ["only", "but the configured"];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 24] = [
+const WINDOW_AFTER: [&str; 28] = [
     "not exceed max_",
     "less than max_seq_len",
     "context length",
@@ -104,6 +113,10 @@ const WINDOW_AFTER: [&str; 24] = [
     "maximum allowed length",
     "max_model_len",
     "model's limit",
+    "maximum allowed input length",
+    "while limit is",
+    "only supports up to",
+    "最大上下文长度",
     "exceeds the maximum",
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
@@ -117,7 +130,7 @@ const PROMPT_BEFORE: [&str; 7] = [
     "tokens in the prompt",
     "prompt tokens",
 ];
-const PROMPT_AFTER: [&str; 17] = [
+const PROMPT_AFTER: [&str; 19] = [
     "request (",
     "input token count",
     "prompt contains",
@@ -125,6 +138,8 @@ const PROMPT_AFTER: [&str; 17] = [
     "prompt (",
     "the input (",
     "prompt is too long",
+    "prompt too long",
+    "current length is",
     "input is too long",
     "request contains",
     "resulted in",
@@ -152,8 +167,15 @@ const TOTAL_AFTER: [&str; 5] =
     ["total of", "contains at least", "you requested", "requested", "sequence length of"];
 
 /// What the limit of an answer is called.
-const ANSWER_LIMITS: [&str; 4] =
-    ["max_tokens", "max_completion_tokens", "max_output_tokens", "maximum tokens you requested"];
+const ANSWER_LIMITS: [&str; 5] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "maximum tokens you requested",
+    COHERE,
+];
+/// Cohere's words, after "too many tokens", which it says of a prompt too.
+const COHERE: &str = "max tokens must be";
 
 /// In front of the most tokens that an answer may have.
 const ANSWER_MOST_AFTER: [&str; 7] = [
@@ -183,9 +205,9 @@ fn wording(said: &Said, message: &str, asked: &Asked) -> Option<String> {
     let is_context = said.has_code(&CODES)
         || said.context_tokens.is_some() && said.prompt_tokens.is_some()
         || !has(&RATES)
-            && (has(&PHRASES)
-                || has(&TOO_MUCH)
-                    && (has(&WINDOWS) || has(&LIMITS) && has(&CONVERSATIONS) && !has(&OTHERS)));
+            && (has(&PHRASES) && (has(&WINDOWS) || !words::has(&text, COHERE))
+                || has(&WINDOWS) && (has(&TOO_MUCH) || has(&TOO_MUCH_OF_A_WINDOW))
+                || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS));
     if is_context { Some(too_long(said, message, &text)) } else { too_much_output(&text, asked) }
 }
 

@@ -83,3 +83,62 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
     }
 }
+
+#[test]
+fn wordings_of_more_servers_are_known_with_their_numbers() {
+    for (text, prompt, window) in [
+        // DS4, oMLX, Poolside, Cerebras, Vertex, Zhipu
+        (
+            "Prompt has 256468 tokens, but the configured context size is 256000 tokens",
+            256_468,
+            256_000,
+        ),
+        ("Prompt too long: 360012 tokens exceeds max context window of 262144", 360_012, 262_144),
+        (
+            "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+            131_393,
+            131_040,
+        ),
+        ("Current length is 132784 while limit is 131000", 132_784, 131_000),
+        (
+            "Please reduce the length of the messages or completion. Current length is 42328 while limit is 40000",
+            42_328,
+            40_000,
+        ),
+        (
+            "Unable to submit request because the input token count is 1048588 but model only supports up to 1048576. Reduce the input token count and try again.",
+            1_048_588,
+            1_048_576,
+        ),
+    ] {
+        let expected = format!("prompt is too long: {prompt} tokens > {window} maximum ({text})");
+        assert_eq!(rewritten(text), expected);
+    }
+    for text in [
+        "Prompt 超长",
+        "上下文长度超出模型限制",
+        "输入长度超过最大上下文长度 131072",
+        "model_context_window_exceeded",
+    ] {
+        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+    }
+    let coded = r#"{"error":{"code":"1261","message":"m"}}"#;
+    assert_eq!(refused(400, coded).message, "prompt is too long (m)");
+}
+
+#[test]
+fn what_is_not_the_prompts_length_is_not_told_as_such() {
+    for text in [
+        "This model does not support image input; only text input tokens are supported",
+        "参数 name 超长",
+    ] {
+        assert_eq!(rewritten(text), text);
+    }
+    let text = "too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model - received 32000.";
+    let body = serde_json::json!({"message": text}).to_string();
+    let asked = Asked { max_tokens: 32_000, ..asked() };
+    let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked) else {
+        panic!("an error");
+    };
+    assert!(error.message.starts_with("max_tokens: 32000 > 4096, which"), "{}", error.message);
+}
