@@ -123,6 +123,11 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         error.upstream_message = Some(clean(&said.message));
         return error;
     }
+    if matches!(status, 413 | 429)
+        && let Some(message) = context::over_rate(said, asked)
+    {
+        return Error::new(Fault::Client, Kind::InvalidRequest, clean(&message));
+    }
     let (kind, client_status) = of_status(status);
     if matches!(client_status, 400 | 413)
         && let Some(rewritten) = context::rewritten(said, asked)

@@ -232,14 +232,9 @@ fn too_long(said: &Said, message: &str, text: &str) -> String {
         .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
         .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
     match (prompt.or(total), window, answer) {
-        (Some(prompt), Some(window), _) if prompt > window => {
-            format!("prompt is too long: {prompt} tokens > {window} maximum")
-        }
+        (Some(prompt), Some(window), _) if prompt > window => too_long_by(prompt, window),
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) > window => {
-            format!(
-                "input length and `max_tokens` exceed context limit: {prompt} + {answer} > \
-                 {window}, decrease input length or `max_tokens` and try again"
-            )
+            no_room_for(prompt, answer, window)
         }
         _ => "prompt is too long".to_owned(),
     }
@@ -259,6 +254,35 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
              for {model}"
         )
     })
+}
+
+/// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
+/// Servers count what the answer may have.
+pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
+    let text = numbers_without_commas(&said.message.to_ascii_lowercase());
+    if !words::has(&text, "tokens per ") || words::has(&text, "used ") {
+        return None;
+    }
+    let limit = number_after(&text, "limit ")?;
+    let requested = number_after(&text, "requested ").filter(|requested| *requested > limit)?;
+    let prompt = requested.saturating_sub(asked.max_tokens);
+    let wording = if prompt > limit {
+        too_long_by(requested, limit)
+    } else {
+        no_room_for(prompt, requested.saturating_sub(prompt), limit)
+    };
+    Some(format!("{wording} ({})", said.message))
+}
+
+fn too_long_by(prompt: u64, window: u64) -> String {
+    format!("prompt is too long: {prompt} tokens > {window} maximum")
+}
+
+fn no_room_for(prompt: u64, answer: u64, window: u64) -> String {
+    format!(
+        "input length and `max_tokens` exceed context limit: {prompt} + {answer} > {window}, decrease input \
+         length or `max_tokens` and try again"
+    )
 }
 
 /// Whether `max_tokens` leaves no room for a word. Claude Code and others ask for one token to see whether a model

@@ -142,3 +142,38 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
     };
     assert!(error.message.starts_with("max_tokens: 32000 > 4096, which"), "{}", error.message);
 }
+
+#[test]
+fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
+    let openai = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 48000. The input or output tokens must be reduced in order to run successfully.";
+    let groq = "Request too large for model `m` on tokens per minute (TPM): Limit 30,000, Requested 48,000, please reduce your message size and try again.";
+    let told = |status, max_tokens, text: &str| {
+        let body = serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
+        let asked = Asked { max_tokens, ..asked() };
+        match from_upstream(status, body.to_string().as_bytes(), &asked) {
+            Refusal::Error(error) => (error.status, error.kind, error.message.clone()),
+            Refusal::Answer(reason) => panic!("{reason}"),
+        }
+    };
+    for (status, text) in [(429, openai), (413, groq)] {
+        let long = format!("prompt is too long: 48000 tokens > 30000 maximum ({text})");
+        assert_eq!(told(status, 8_000, text), (400, Kind::InvalidRequest, long));
+        // Without what the answer may have, it would fit.
+        let (status, _, message) = told(status, 32_000, text);
+        assert_eq!(status, 400);
+        assert!(
+            message.starts_with(
+                "input length and `max_tokens` exceed context limit: 16000 + 32000 > 30000, "
+            ),
+            "{message}"
+        );
+    }
+    // The limit is used up, and a minute later it is not.
+    for text in [
+        "Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in 2s.",
+        "Rate limit reached for m on tokens per min (TPM): Limit 30000, Requested 2000.",
+        "Rate limit reached for m on requests per day (RPD): Limit 1, Requested 2",
+    ] {
+        assert_eq!(told(429, 8_000, text), (429, Kind::RateLimit, text.to_owned()));
+    }
+}
