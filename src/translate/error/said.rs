@@ -397,8 +397,10 @@ impl Said {
         ])
         // Ark says of what before it, and of which kind behind it.
         || self.codes.iter().any(|code| words::has(code, "sensitivecontentdetected"))
-        // DeepSeek has no code for it.
+        // DeepSeek has no code for it, and OpenAI one that says less.
         || words::has(&self.message, "Content Exists Risk")
+        || self.has_code(&["invalid_prompt"])
+            && words::has_any(&self.message, &["flagged", "usage policy"])
     }
 
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.

@@ -432,6 +432,7 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         azure,
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
         r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
+        r#"{"error":{"message":"Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.","code":"invalid_prompt"}}"#,
         // Zhipu, DeepSeek alone and behind a router, One API, Ark.
         r#"{"error":{"code":"1301","message":"m"}}"#,
         r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}"#,
@@ -446,6 +447,8 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         assert_eq!(as_answer(body, &asked()), Some("refusal"), "{body}");
     }
     assert_eq!(refused(500, azure).kind, Kind::Api);
+    let other = r#"{"error":{"message":"Invalid prompt: it is empty","code":"invalid_prompt"}}"#;
+    assert_eq!(refused(400, other).message, "Invalid prompt: it is empty");
     let mut asked = asked();
     asked.profile.content_filter = ContentFilter::Error;
     let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &asked) else {
