@@ -180,9 +180,10 @@ impl Tools {
 /// Where models keep their functions in their own markup; some write it before the name.
 const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
 
-/// A name without what models write after it: a control token (gpt-oss), and the number of the call (Kimi).
+/// A name without what models write after it: a control token (gpt-oss, Mistral), and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
-    let name = words::split_once(name, "<|").map_or(name, |(before, _)| before).trim();
+    let name = words::split_once(name, "<|").map_or(name, |(before, _)| before);
+    let name = words::split_once(name, "[ARGS]").map_or(name, |(before, _)| before).trim();
     match name.rsplit_once(':') {
         Some((before, number))
             if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) =>
@@ -238,6 +239,7 @@ mod tests {
             ("functions.", None),
             // Nor is what follows it there.
             ("functions.get:0", Some("get")),
+            ("get[ARGS]", Some("get")),
             ("get\n", Some("get")),
             ("\tget", Some("get")),
             ("get<|channel|>commentary", Some("get")),

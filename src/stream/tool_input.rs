@@ -208,6 +208,10 @@ impl ToolInput {
             self.settle();
             return "";
         }
+        if let Some(behind) = after_mark(&self.reading.text, text) {
+            self.reading = Reading::default();
+            return behind;
+        }
         if !self.reading.scan.starts_object()
             && is_nothing(&self.reading.text)
             && begins_an_input(text)
@@ -430,6 +434,13 @@ impl ToolInput {
             None => Input::Invalid,
         }
     }
+}
+
+/// What follows the mark that Mistral's models write before an input, and that some servers leave there. `before`: what
+/// has come of it.
+fn after_mark<'t>(before: &str, text: &'t str) -> Option<&'t str> {
+    let text = if before.is_empty() { text.trim_start() } else { text };
+    text.strip_prefix("[ARGS]".strip_prefix(before)?)
 }
 
 /// Whether a placeholder gives way to this: an object, or one in a string.

@@ -129,6 +129,18 @@ fn an_input_may_come_as_several_objects() {
 }
 
 #[test]
+fn the_mark_between_a_name_and_its_input_belongs_to_neither() {
+    let expected = "tool_use a w {\"a\":1}; tool_use";
+    let c = case();
+    c.gives(
+        &done(&[call(0, "call_a", "w[ARGS]", "{\"a\":1}")]),
+        &format!("{expected} !tool_name_repaired"),
+    );
+    c.gives(&done(&[call(0, "call_a", "w", "[ARGS]{\""), call(0, "", "", "a\":1}")]), expected);
+    c.gives(&done(&[call(0, "call_a", "w", "[ARGS]"), call(0, "", "", "{\"a\":1}")]), expected);
+}
+
+#[test]
 fn a_call_that_the_length_limit_cut_is_never_run() {
     let cut = done(&[
         call(0, "call_a", "w", "{\"a\":1}"),

@@ -237,6 +237,20 @@ fn an_object_in_a_string_is_unwrapped_once() {
 }
 
 #[test]
+fn a_mark_before_the_input_is_no_part_of_it() {
+    let (text, object) = (" [ARGS]{\"city\":\"[ARGS]\"}", r#"{"city":"[ARGS]"}"#);
+    let input = |fragments: &[&str]| receive(fragments).1;
+    assert_eq!(input(&[text]), Input::Object(object.to_owned()));
+    assert_eq!(input(&text.split("").collect::<Vec<_>>()), Input::Object(object.to_owned()));
+    for at in 1..text.len() {
+        let (left, right) = text.split_at(at);
+        assert_eq!(input(&[left, right]), Input::Object(object.to_owned()), "cut at {at}");
+    }
+    assert_eq!(input(&["[ARGS]"]), Input::Object("{}".to_owned()));
+    assert_eq!(input(&["[ARG", "{}"]), Input::Invalid);
+}
+
+#[test]
 fn what_is_not_json_after_a_good_start_is_sent_as_it_came() {
     let (sent, end, _) = receive(&["{\"a\":", "'x'", "}"]);
     assert_eq!((sent.concat().as_str(), end), ("{\"a\":'x'}", Input::Invalid));
