@@ -120,6 +120,8 @@ pub struct Details {
     pub upstream_code: Option<String>,
     /// `x-should-retry`, where an SDK would decide wrongly by the status.
     pub should_retry: Option<bool>,
+    /// `retry-after` in seconds, where an upstream says it in the body alone.
+    pub retry_after: Option<u64>,
     /// What the upstream said, where that is for the log alone.
     pub upstream_message: Option<String>,
 }
@@ -143,6 +145,7 @@ impl Error {
             code: None,
             upstream_code: None,
             should_retry: None,
+            retry_after: None,
             upstream_message: None,
         }))
     }

@@ -488,6 +488,11 @@ impl Exchange {
             head.headers.retain(|(name, _)| name != "x-should-retry");
             head.headers.push(("x-should-retry".to_owned(), retry.to_string()));
         }
+        if let Some(seconds) = error.retry_after
+            && !head.headers.iter().any(|(name, _)| name.starts_with("retry-after"))
+        {
+            head.headers.push(("retry-after".to_owned(), seconds.to_string()));
+        }
         head
     }
 

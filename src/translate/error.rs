@@ -137,6 +137,9 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     let mut error =
         Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
     error.upstream_code.clone_from(&said.error_code);
+    if matches!(kind, Kind::RateLimit | Kind::Overloaded) {
+        error.retry_after = said.retry_after();
+    }
     error
 }
 

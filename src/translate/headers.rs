@@ -267,7 +267,7 @@ fn reset_time(text: &str, now: Millis) -> Option<String> {
 }
 
 /// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
-fn duration(text: &str) -> Option<u64> {
+pub(super) fn duration(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut millis = 0u64;
     while !rest.is_empty() {

@@ -165,3 +165,26 @@ fn white_space_without_end_is_an_answer_that_is_too_large() {
         assert!(error_of(&body)["message"].as_str().unwrap().ends_with("too large"));
     }
 }
+
+#[test]
+fn a_wait_that_only_the_body_names_is_told_in_the_head() {
+    let body = r#"{"error":{"code":429,"message":"Quota exceeded. Please retry in 34.07s.","status":"RESOURCE_EXHAUSTED"}}"#;
+    let told = |sent: &[(&str, &str)], status, body: &str| {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
+        let sent = headers(sent);
+        let answer = drive::respond(exchange, status, &sent, [body.as_bytes()], End::Complete);
+        assert_eq!(answer.head.status, 429);
+        let is_wait = |(name, _): &&(String, String)| name.starts_with("retry-after");
+        answer
+            .head
+            .headers
+            .iter()
+            .filter(is_wait)
+            .map(|(_, value)| value.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(&[], 429, body), ["35"]);
+    assert_eq!(told(&[], 200, body), ["35"]);
+    assert_eq!(told(&[("retry-after", "7")], 429, body), ["7"]);
+    assert_eq!(told(&[("retry-after-ms", "700")], 429, body), ["700"]);
+}

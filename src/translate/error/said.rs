@@ -10,6 +10,7 @@
 use super::page;
 use crate::json::{self, Kind, Reader};
 use crate::openai::number;
+use crate::translate::headers::duration;
 use crate::words;
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
@@ -59,6 +60,8 @@ pub(super) struct Said {
     base_resp: u64,
     /// `details.error_code`, on which clients act.
     pub(super) error_code: Option<String>,
+    /// How long to wait, in milliseconds: Gemini sends no header.
+    retry_after: Option<u64>,
     /// Where the message was found.
     place: Option<Place>,
     /// `metadata.raw`: what the server behind a router said.
@@ -115,6 +118,7 @@ impl Said {
             codes: Vec::new(),
             base_resp: 0,
             error_code: None,
+            retry_after: None,
             place: None,
             raw: String::new(),
             reason: String::new(),
@@ -135,6 +139,7 @@ impl Said {
         self.status = self.status.or(inner.status);
         self.prompt_tokens = self.prompt_tokens.or(inner.prompt_tokens);
         self.context_tokens = self.context_tokens.or(inner.context_tokens);
+        self.retry_after = self.retry_after.or(inner.retry_after);
         self.codes.extend(inner.codes);
         self.add_rest(&inner.rest);
         if !is_sentence(&self.reason) {
@@ -244,7 +249,9 @@ impl Said {
         match reader.kind()? {
             Kind::String if !is_request => {
                 let text = reader.string()?.decode();
-                if is_sentence(&text) {
+                if key == "retrydelay" {
+                    self.retry_after = duration(text.trim());
+                } else if is_sentence(&text) {
                     self.add_rest(&text);
                 }
             }
@@ -409,6 +416,22 @@ impl Said {
         self.has_code(&["insufficient_quota", "exceeded_current_quota_error", "1113", "arrearage"])
         // Anthropic has no code for it.
         || words::has(&self.message, "credit balance is too low")
+    }
+
+    /// After how many seconds a retry may succeed.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        let told = || {
+            let (_, after) = words::split_once(&self.message, "retry in ")
+                .or_else(|| words::split_once(&self.message, "try again in "))?;
+            let mut parts = after.split_ascii_whitespace();
+            let number = parts.next()?.trim_end_matches(['.', ',']);
+            let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
+            if is_bare && !parts.next()?.starts_with("second") {
+                return None;
+            }
+            duration(number)
+        };
+        Some(self.retry_after.or_else(told)?.div_ceil(1_000))
     }
 
     /// The status that a code stands for, where no number does.

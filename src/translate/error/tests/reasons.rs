@@ -177,3 +177,25 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
         assert_eq!(told(429, 8_000, text), (429, Kind::RateLimit, text.to_owned()));
     }
 }
+
+#[test]
+fn how_long_to_wait_is_read_where_the_body_says_it() {
+    let gemini = r#"[{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details. Please retry in 34.07s.","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"36s"}]}}]"#;
+    assert_eq!(refused(429, gemini).retry_after, Some(36));
+    for (text, expected) in [
+        ("Please retry in 34.07s.", Some(35)),
+        ("Please retry in 1m2s", Some(62)),
+        ("Please try again in 120ms.", Some(1)),
+        ("Please try again in 20 seconds", Some(20)),
+        ("Please try again in 5 minutes", None),
+        ("Please try again in a moment", None),
+        ("Please try again in", None),
+        ("Please try again in 5", None),
+    ] {
+        let body = serde_json::json!({"error": {"message": text}}).to_string();
+        assert_eq!(refused(429, &body).retry_after, expected, "{text}");
+        assert_eq!(refused(503, &body).retry_after, expected, "{text}");
+        assert_eq!(refused(400, &body).retry_after, None, "{text}");
+    }
+    assert_eq!(refused(429, r#"{"error":{"retryDelay":"soon"}}"#).retry_after, None);
+}
