@@ -176,7 +176,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
         };
     }
     let sent = |name| client.value(name).map(str::trim).filter(|value| is_value(value));
-    if let Some(key) = sent("x-api-key") {
+    if let Some(key) = sent("x-api-key").and_then(token) {
         return Ok(format!("Bearer {key}"));
     }
     match sent("authorization") {
@@ -187,6 +187,15 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
             Err(Error::new(Fault::Client, Kind::Authentication, message))
         }
     }
+}
+
+/// A key without the scheme that some write before it; nothing if there is no more than that.
+fn token(key: &str) -> Option<&str> {
+    let (scheme, token) = key.split_once(' ').unwrap_or((key, ""));
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(token.trim_start()).filter(|token| !token.is_empty());
+    }
+    Some(key)
 }
 
 /// Those headers of the upstream that the client gets, renamed. `now` turns the waiting times of
@@ -421,6 +430,11 @@ mod tests {
         assert_eq!(sent(&both[..1], &Key::Client).unwrap(), "Bearer b");
         assert_eq!(sent(&[("authorization", "Basic eDp5")], &Key::Client).unwrap(), "Basic eDp5");
         assert_eq!(sent(&[("x-api-key", ""), both[0]], &Key::Client).unwrap(), "Bearer b");
+        // Some write the scheme before it.
+        for key in ["Bearer a", "bearer  a"] {
+            assert_eq!(sent(&[("x-api-key", key)], &Key::Client).unwrap(), "Bearer a");
+        }
+        assert_eq!(sent(&[("x-api-key", "Bearer"), both[0]], &Key::Client).unwrap(), "Bearer b");
         let own = Key::Secret("own\n".to_owned());
         assert_eq!(sent(&both, &own).unwrap(), "Bearer own");
         assert_eq!(sent(&[], &own).unwrap(), "Bearer own");
