@@ -406,6 +406,8 @@ mod tests {
             (r#"{"model":null,"messages":[],"max_tokens":1}"#, "model: Field required"),
             (r#"{"max_tokens":-1}"#, "max_tokens: Input should be greater than or equal to 0"),
             (r#"{"max_tokens":1.5}"#, "max_tokens: Input should be a valid integer"),
+            (r#"{"max_tokens":1e30}"#, "max_tokens: Input should be a valid integer"),
+            (r#"{"max_tokens":-1.0}"#, "max_tokens: Input should be a valid integer"),
             (r#"{"max_tokens":"5"}"#, "max_tokens: Input should be a valid integer"),
             (r#"{"stream":"yes"}"#, "stream: expected a boolean, but found a string"),
             (r#"{"messages":{}}"#, "messages: expected an array, but found an object"),
@@ -442,6 +444,15 @@ mod tests {
             ),
         ] {
             assert_eq!(error(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_whole_number_may_have_a_point() {
+        for (number, expected) in [("4096", 4096), ("4096.0", 4096), ("4e3", 4000)] {
+            let body = format!(r#"{{"model":"m","messages":[],"max_tokens":{number}}}"#);
+            let request = Request::read(&body, 128, &mut Warnings::new(true)).unwrap();
+            assert_eq!(request.max_tokens, Some(expected), "{number}");
         }
     }
 

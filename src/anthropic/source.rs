@@ -147,7 +147,10 @@ impl<'a> Source<'a, '_> {
     pub(super) fn whole_number(&mut self) -> Read<u64> {
         let is_number = self.reader.kind()? == Kind::Number;
         let text = if is_number { self.reader.clone().number()? } else { "" };
-        match text.parse() {
+        // Clients that know no integers write `4096.0`.
+        let whole =
+            || json::Number::read(text).filter(|it| it.is_whole()).and_then(|it| it.whole_part());
+        match text.parse().or_else(|error| whole().filter(|it| *it < 1 << 53).ok_or(error)) {
             Ok(number) => {
                 self.reader.number()?;
                 Ok(number)
