@@ -110,11 +110,10 @@ impl Withheld {
                 let is_none_of_them = tools.meant_by(name).is_none();
                 names.iter().any(|withheld| {
                     let tool = || Tool { outgoing: withheld.clone(), ..Tool::default() };
-                    withheld == name
-                        || is_none_of_them && Tools(vec![tool()]).meant_by(name).is_some()
+                    withheld == name || is_none_of_them && meant_by(&[tool()], name).is_some()
                 })
             }
-            Self::Unsent => tools.meant_by(name).is_none(),
+            Self::Unsent => meant_by(&tools.sent, name).is_none(),
             Self::All | Self::Forbidden => true,
         }
     }
@@ -122,7 +121,11 @@ impl Withheld {
 
 /// The tools that were sent to the upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tools(Vec<Tool>);
+pub struct Tools {
+    sent: Vec<Tool>,
+    /// Those that the client would load first. A model that knows their names may call them all the same.
+    deferred: Vec<Tool>,
+}
 
 /// One tool, under both its names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,18 +144,23 @@ pub struct Tool {
 impl Tools {
     /// Adds a tool.
     pub fn push(&mut self, tool: Tool) {
-        self.0.push(tool);
+        self.sent.push(tool);
+    }
+
+    /// Adds a tool that was not sent, because nothing has loaded it.
+    pub fn push_deferred(&mut self, tool: Tool) {
+        self.deferred.push(tool);
     }
 
     /// All of them, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = &Tool> {
-        self.0.iter()
+        self.sent.iter()
     }
 
     /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.sent.is_empty()
     }
 
     /// The tool that an upstream means by `name`: the one of that name, else the only one whose
@@ -161,20 +169,24 @@ impl Tools {
     /// n8n silently drops a call whose name is not exactly a tool's, and asks again for ever.
     #[must_use]
     pub fn meant_by(&self, name: &str) -> Option<&Tool> {
-        let find = |name: &str| self.0.iter().find(|tool| tool.outgoing == name);
-        if let Some(exact) = find(name) {
-            return Some(exact);
-        }
-        let name = without_markup(name);
-        let bare = || PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(find);
-        if let Some(exact) = find(name).or_else(bare) {
-            return Some(exact);
-        }
-        let mut alike = self.0.iter().filter(|tool| {
-            same_but_for_spelling(&tool.outgoing, name) || same_but_for_spelling(&tool.name, name)
-        });
-        alike.next().filter(|_| alike.next().is_none())
+        meant_by(&self.sent, name).or_else(|| meant_by(&self.deferred, name))
     }
+}
+
+fn meant_by<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
+    let find = |name: &str| tools.iter().find(|tool| tool.outgoing == name);
+    if let Some(exact) = find(name) {
+        return Some(exact);
+    }
+    let name = without_markup(name);
+    let bare = || PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(find);
+    if let Some(exact) = find(name).or_else(bare) {
+        return Some(exact);
+    }
+    let mut alike = tools.iter().filter(|tool| {
+        same_but_for_spelling(&tool.outgoing, name) || same_but_for_spelling(&tool.name, name)
+    });
+    alike.next().filter(|_| alike.next().is_none())
 }
 
 /// Where models keep their functions in their own markup; some write it before the name.
@@ -226,6 +238,19 @@ mod tests {
         assert_eq!(meant("READ"), None);
         assert_eq!(meant("Bassh"), None);
         assert_eq!(meant("_"), None);
+    }
+
+    #[test]
+    fn a_deferred_tool_is_known_but_was_not_sent() {
+        let mut tools = tools(&["read"]);
+        let waits =
+            Tool { outgoing: "mcp_find".into(), name: "mcp_find".into(), ..Tool::default() };
+        tools.push_deferred(waits);
+        assert_eq!(tools.meant_by("mcp-find").map(|tool| tool.name.as_str()), Some("mcp_find"));
+        assert_eq!(tools.iter().count(), 1);
+        assert!(Withheld::Unsent.holds("mcp_find", &tools));
+        assert!(!Withheld::Unsent.holds("read", &tools));
+        assert!(!Withheld::These(vec!["read".to_owned()]).holds("mcp_find", &tools));
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct ToolSet<'a> {
     not_parallel: bool,
     /// `web_search_options`
     web_search: Option<Vec<u8>>,
+    /// Functions that are not sent, because nothing has loaded them.
+    deferred: Vec<Function<'a>>,
     dialect: ToolSchema,
     name_length_max: usize,
 }
@@ -90,10 +92,13 @@ impl<'a> ToolSet<'a> {
 
         let mut functions = Vec::with_capacity(offers.candidates.len());
         let mut servers = Vec::new();
-        for candidate in offers.candidates.into_iter().filter(|one| one.state == State::Offered) {
-            match candidate.what {
-                What::Function(function) => functions.push(function),
-                What::Server(server) => servers.push(server),
+        let mut deferred = Vec::new();
+        for candidate in offers.candidates {
+            match (candidate.what, candidate.state) {
+                (What::Function(function), State::Offered) => functions.push(function),
+                (What::Function(function), State::Deferred) => deferred.push(function),
+                (What::Server(server), State::Offered) => servers.push(server),
+                _ => {}
             }
         }
         let mut web_search = None;
@@ -134,6 +139,7 @@ impl<'a> ToolSet<'a> {
                 && mode != Some(&ChoiceMode::None),
             by_name,
             functions,
+            deferred,
             choice: sent,
             word_for_any: choice::word_for_any(profile),
             one_tool_call,
@@ -204,15 +210,15 @@ impl<'a> ToolSet<'a> {
     /// What the answer must know. Schemas are copied only if `keep_schemas`.
     #[must_use]
     pub fn asked(&self, keep_schemas: bool) -> asked::Tools {
+        let tool = |function: &Function<'a>| asked::Tool {
+            outgoing: function.outgoing.clone().into_owned(),
+            name: function.name.clone().into_owned(),
+            toolset: function.toolset,
+            schema: keep_schemas.then(|| function.schema.clone().into_owned()),
+        };
         let mut tools = asked::Tools::default();
-        for function in self.sent() {
-            tools.push(asked::Tool {
-                outgoing: function.outgoing.clone().into_owned(),
-                name: function.name.clone().into_owned(),
-                toolset: function.toolset,
-                schema: keep_schemas.then(|| function.schema.clone().into_owned()),
-            });
-        }
+        self.sent().for_each(|function| tools.push(tool(function)));
+        self.deferred.iter().for_each(|function| tools.push_deferred(tool(function)));
         tools
     }
 

@@ -279,6 +279,10 @@ fn deferred_tools_wait_until_something_loads_them() {
         deferred("DeferredToolPlaceholder")
     ]);
     assert_eq!(Given::tools(tools.clone()).names(), "ToolSearch");
+    // A model that knows its name may call it all the same.
+    let asked = Given::tools(tools.clone()).got().asked;
+    assert_eq!(asked.iter().count(), 1);
+    assert!(asked.meant_by("a").is_some() && asked.meant_by("DeferredToolPlaceholder").is_none());
     let referred = Given { activated: vec!["b"], ..Given::tools(tools.clone()) };
     assert_eq!(referred.names(), "ToolSearch b");
     let added = Given { changes: vec![(true, reference("a"))], ..Given::tools(tools.clone()) };
