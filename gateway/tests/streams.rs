@@ -19,18 +19,7 @@ use hyper::body::Incoming;
 use rig::{
     EVENT_STREAM, Gateway, Got, Out, Upstream, chunk, client, finish, messages, request, send,
 };
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-
-/// An upstream whose streams the test writes.
-async fn upstream() -> (Upstream, UnboundedReceiver<Out>) {
-    let (outs, received) = unbounded_channel();
-    let upstream = Upstream::start(move |_, out| {
-        outs.send(out).unwrap();
-        (200, EVENT_STREAM)
-    })
-    .await;
-    (upstream, received)
-}
+use tokio::sync::mpsc::UnboundedReceiver;
 
 /// A stream of which the client has the text `One`.
 async fn stream(
@@ -80,7 +69,7 @@ async fn a_whole_answer_has_a_length_and_one_log_line() {
 
 #[tokio::test]
 async fn each_piece_reaches_the_client_before_the_next_is_sent() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     for http2 in [false, true] {
         let client = client(http2);
@@ -99,7 +88,7 @@ async fn each_piece_reaches_the_client_before_the_next_is_sent() {
 
 #[tokio::test]
 async fn a_client_that_leaves_ends_the_upstreams_stream() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     for http2 in [false, true] {
         let client = client(http2);
@@ -115,7 +104,7 @@ async fn a_client_that_leaves_ends_the_upstreams_stream() {
 
 #[tokio::test]
 async fn a_client_that_leaves_before_the_first_byte_ends_the_upstreams_stream() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     for http2 in [false, true] {
         let client = client(http2);
@@ -131,7 +120,7 @@ async fn a_client_that_leaves_before_the_first_byte_ends_the_upstreams_stream() 
 
 #[tokio::test]
 async fn an_upstream_that_is_cut_gives_an_error_event() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     for http2 in [false, true] {
         let client = client(http2);
@@ -146,7 +135,7 @@ async fn an_upstream_that_is_cut_gives_an_error_event() {
 
 #[tokio::test]
 async fn an_upstream_that_is_cut_before_its_first_byte_is_an_http_error() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     for stream in [true, false] {
         let client = client(false);
@@ -164,7 +153,7 @@ async fn an_upstream_that_is_cut_before_its_first_byte_is_an_http_error() {
 
 #[tokio::test]
 async fn silence_is_filled_with_pings() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"ping_interval_ms": 50}"#);
     let client = client(false);
     let (mut response, mut out, mut seen) = stream(&client, &gateway, &mut outs).await;
@@ -179,7 +168,7 @@ async fn silence_is_filled_with_pings() {
 
 #[tokio::test]
 async fn an_upstream_that_stalls_is_given_up() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let config = r#"{"stall_timeout_ms": 300, "ping_interval_ms": 100}"#;
     let gateway = Gateway::start(&upstream.url(), config);
     let client = client(false);
@@ -214,7 +203,7 @@ async fn an_upstream_that_never_answers_is_given_up() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_stops_the_upstream() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     let client = client(false);
     let (response, mut out, _) = stream(&client, &gateway, &mut outs).await;
@@ -242,7 +231,7 @@ async fn a_client_that_does_not_read_stops_the_upstream() {
 
 #[tokio::test]
 async fn answers_that_are_collected_are_limited_together() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 100000}"#);
     let client = client(false);
     let sent = client.request(request("POST", &gateway.url("/v1/messages"), messages(false)));
@@ -257,7 +246,7 @@ async fn answers_that_are_collected_are_limited_together() {
 
 #[tokio::test]
 async fn stopping_waits_for_streams_and_takes_no_new_connections() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     for (signal, http2) in [("-TERM", false), ("-INT", true)] {
         let mut gateway = Gateway::start(&upstream.url(), "{}");
         let client = client(http2);
@@ -277,7 +266,7 @@ async fn stopping_waits_for_streams_and_takes_no_new_connections() {
 
 #[tokio::test]
 async fn stopping_cuts_what_takes_too_long() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let args = ["--upstream", &upstream.url(), "--shutdown-timeout", "1"];
     let mut gateway = Gateway::start_with(&args, "{}", &[]);
     let client = client(false);
@@ -315,7 +304,7 @@ async fn one_of_several_upstreams_is_chosen_by_the_model() {
 
 #[tokio::test]
 async fn a_stream_that_ended_well_leaves_its_upstreams_connection() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     let client = client(false);
     for _ in 0..6 {
@@ -334,7 +323,7 @@ async fn a_stream_that_ended_well_leaves_its_upstreams_connection() {
 
 #[tokio::test]
 async fn a_stream_that_goes_on_after_its_end_is_not_read_for_long() {
-    let (upstream, mut outs) = upstream().await;
+    let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     let (response, mut out, _) = stream(&client(false), &gateway, &mut outs).await;
     out.send_data(finish()).await.unwrap();

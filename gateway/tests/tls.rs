@@ -42,7 +42,7 @@ fn tls(name: &str, protocols: &[&str]) -> (TlsAcceptor, String) {
 }
 
 async fn upstream(acceptor: TlsAcceptor) -> Upstream {
-    Upstream::start_with(Some(acceptor), |_, mut out| {
+    Upstream::start_with_tls(acceptor, |_, mut out| {
         tokio::spawn(async move { out.send_data(Bytes::from(rig::COMPLETION)).await });
         (200, "application/json")
     })

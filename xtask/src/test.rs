@@ -103,6 +103,7 @@ fn stages() -> Vec<Stage> {
             "accumulators",
             Work::Own(|built, each| clients::accumulators::test(built.test("fixtures")?, each)),
         ),
+        ("rig of hosts", Work::Tests("creole-rig")),
         ("filter", Work::Tests("creole-envoy")),
         ("gateway", Work::Servers("creole-gateway")),
         ("parts of Worker", Work::Tests("creole-cloudflare")),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use creole_rig::COMPLETION;
+pub use creole_rig::FINISH;
 use serde_json::{Map, Value, json};
 
 use crate::ordinals::Ordinals;
@@ -111,14 +113,12 @@ fn trials(fixture: &Fixture, number: &mut usize) -> Vec<(Value, Named)> {
         if fixture.meta["stream"] == true {
             body["stream"] = true.into();
         }
+        // The request alone matters.
         let answer = Answer::json(COMPLETION);
         add(format!(" (variant {number})"), variant, variant.clone(), &body, answer);
     }
     trials
 }
-
-/// What the upstream answers where the request alone matters.
-pub const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi there"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}"#;
 
 /// Headers that connections have, not messages: a host may send its own.
 const OF_CONNECTIONS: &[&str] = &[
@@ -199,17 +199,8 @@ pub fn messages(key: &str, stream: bool, text: &str) -> Request {
 
 /// A chunk with text.
 pub fn chunk(text: &str) -> String {
-    let delta = json!({"role": "assistant", "content": text});
-    let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
-    let chunk = json!({
-        "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
-        "choices": [choice]
-    });
-    format!("data: {chunk}\n\n")
+    String::from_utf8(creole_rig::chunk(text).into()).unwrap()
 }
-
-/// How a stream ends well.
-pub const FINISH: &str = "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\ndata: [DONE]\n\n";
 
 /// A whole answer with this text.
 pub fn completion(text: &str) -> String {

@@ -1,48 +1,15 @@
 //! A client with a connection of its own for each request: dropping the response closes it.
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use creole_rig::{Got, soon};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
 use tokio::net::TcpStream;
 
-use crate::{Worker, soon};
-
-/// A whole response.
-#[derive(Debug)]
-pub struct Got {
-    pub status: StatusCode,
-    pub headers: hyper::HeaderMap,
-    pub body: String,
-    /// The body ended as HTTP says it should.
-    pub complete: bool,
-}
-
-impl Got {
-    #[must_use]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
-    }
-
-    #[must_use]
-    pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
-    }
-
-    /// Checks for an error of the Messages API.
-    pub fn assert_error(&self, status: u16, kind: &str, message: &str) {
-        assert_eq!(self.status.as_u16(), status, "{self:?}");
-        let json = self.json();
-        assert_eq!(json["type"], "error", "{self:?}");
-        assert_eq!(json["error"]["type"], kind, "{self:?}");
-        let text = json["error"]["message"].as_str().unwrap();
-        assert!(text.contains(message), "{self:?}");
-        assert_eq!(json["request_id"], self.header("request-id"), "{self:?}");
-    }
-}
+use crate::Worker;
 
 /// A response whose connection ends when it is dropped.
 #[derive(Debug)]
@@ -98,25 +65,12 @@ pub async fn post(worker: &Worker, path: &str, body: impl Into<Bytes>) -> Got {
     send(worker, request("POST", path, body)).await
 }
 
-pub async fn read(mut open: Open) -> Got {
-    let mut bytes = Vec::new();
-    let complete = loop {
-        match soon("the body", open.response.body_mut().frame()).await {
-            Some(Ok(frame)) => bytes.extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new())),
-            Some(Err(_)) => break false,
-            None => break true,
-        }
-    };
-    let body = String::from_utf8(bytes).unwrap();
-    let (status, headers) = (open.response.status(), open.response.headers().clone());
-    Got { status, headers, body, complete }
+pub async fn read(open: Open) -> Got {
+    let Open { response, _connection } = open;
+    creole_rig::read(response).await
 }
 
 /// Reads on until `text` has come.
 pub async fn read_until(open: &mut Open, seen: &mut String, text: &str) {
-    while !seen.contains(text) {
-        let frame = soon(text, open.response.body_mut().frame()).await;
-        let frame = frame.unwrap_or_else(|| panic!("ended before {text:?}: {seen}")).unwrap();
-        seen.push_str(std::str::from_utf8(frame.data_ref().unwrap()).unwrap());
-    }
+    creole_rig::read_until(&mut open.response, seen, text).await;
 }

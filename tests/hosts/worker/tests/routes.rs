@@ -119,7 +119,7 @@ async fn a_refusal_of_any_length_is_told() {
 async fn a_redirection_is_an_answer_and_is_not_followed() {
     let elsewhere = Upstream::answering(200, "text/plain", "no").await;
     let target = format!("http://{}/", elsewhere.address);
-    let upstream = Upstream::start_with(move |_, _| {
+    let upstream = Upstream::start_with_headers(move |_, _| {
         (307, HeaderMap::from_iter([(hyper::header::LOCATION, target.parse().unwrap())]))
     })
     .await;
@@ -247,7 +247,7 @@ async fn a_whole_answer_has_a_length_and_one_log_line() {
 
 #[tokio::test]
 async fn an_answer_that_is_compressed_all_the_same_is_read() {
-    let upstream = Upstream::start_with(|_, mut out| {
+    let upstream = Upstream::start_with_headers(|_, mut out| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(COMPLETION.as_bytes()).unwrap();
         let body = encoder.finish().unwrap();

@@ -1,4 +1,4 @@
-//! A scripted upstream over HTTP/1.
+//! A scripted upstream, over HTTP/1 and HTTP/2.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -13,17 +13,20 @@ use http_body_util::BodyExt as _;
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::header::HeaderMap;
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use hyper::{Request, Response, Version};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
 
 /// What the upstream was sent.
 #[derive(Clone, Debug)]
 pub struct Asked {
     pub method: String,
     pub path: String,
+    pub version: Version,
     pub headers: HeaderMap,
     pub body: String,
 }
@@ -32,7 +35,7 @@ pub struct Asked {
 pub type Out = Sender<Bytes, Box<dyn Error + Send + Sync>>;
 
 /// Counts the bodies that are being sent.
-pub struct Counted {
+struct Counted {
     body: Channel<Bytes, Box<dyn Error + Send + Sync>>,
     open: Arc<AtomicUsize>,
 }
@@ -76,17 +79,26 @@ impl Upstream {
     where
         F: Fn(Asked, Out) -> (u16, &'static str) + Send + Sync + 'static,
     {
-        Self::start_with(move |asked, out| {
-            let (status, kind) = script(asked, out);
-            (status, HeaderMap::from_iter([(hyper::header::CONTENT_TYPE, kind.parse().unwrap())]))
-        })
-        .await
+        Self::run(None, with_headers(script)).await
     }
 
-    pub async fn start_with<F>(script: F) -> Self
+    /// The same behind TLS.
+    pub async fn start_with_tls<F>(tls: TlsAcceptor, script: F) -> Self
+    where
+        F: Fn(Asked, Out) -> (u16, &'static str) + Send + Sync + 'static,
+    {
+        Self::run(Some(tls), with_headers(script)).await
+    }
+
+    /// `script` says status and headers.
+    pub async fn start_with_headers<F>(script: F) -> Self
     where
         F: Fn(Asked, Out) -> (u16, HeaderMap) + Send + Sync + 'static,
     {
+        Self::run(None, Arc::new(script)).await
+    }
+
+    async fn run(tls: Option<TlsAcceptor>, script: Arc<Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let upstream = Self {
             address: listener.local_addr().unwrap(),
@@ -95,23 +107,37 @@ impl Upstream {
             peak: Arc::default(),
             connections: Arc::default(),
         };
-        let (serving, script) = (upstream.clone(), Arc::new(script));
+        let serving = upstream.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 serving.connections.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serving.clone().serve(stream, script.clone()));
+                let _ = stream.set_nodelay(true);
+                let (serving, script, tls) = (serving.clone(), script.clone(), tls.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => serving.serve(stream, script).await,
+                        Some(tls) => {
+                            let Ok(stream) = tls.accept(stream).await else { return };
+                            serving.serve(stream, script).await;
+                        }
+                    }
+                });
             }
         });
         upstream
     }
 
-    async fn serve(self, stream: TcpStream, script: Arc<Script>) {
-        let _ = stream.set_nodelay(true);
+    async fn serve<S>(self, stream: S, script: Arc<Script>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let service = service_fn(|request: Request<Incoming>| {
             let (upstream, script) = (self.clone(), Arc::clone(&script));
             async move { Ok::<_, Infallible>(upstream.answer(request, &script).await) }
         });
-        let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http2().max_concurrent_streams(1024);
+        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
     }
 
     async fn answer(&self, request: Request<Incoming>, script: &Arc<Script>) -> Response<Counted> {
@@ -120,6 +146,7 @@ impl Upstream {
         let asked = Asked {
             method: head.method.to_string(),
             path: head.uri.path_and_query().unwrap().as_str().to_owned(),
+            version: head.version,
             headers: head.headers,
             body: String::from_utf8_lossy(&body.to_bytes()).into_owned(),
         };
@@ -174,6 +201,16 @@ impl Upstream {
     pub fn is_idle(&self) -> bool {
         self.open.load(Ordering::SeqCst) == 0
     }
+}
+
+fn with_headers<F>(script: F) -> Arc<Script>
+where
+    F: Fn(Asked, Out) -> (u16, &'static str) + Send + Sync + 'static,
+{
+    Arc::new(move |asked, out| {
+        let (status, kind) = script(asked, out);
+        (status, HeaderMap::from_iter([(hyper::header::CONTENT_TYPE, kind.parse().unwrap())]))
+    })
 }
 
 /// An address where nobody listens.

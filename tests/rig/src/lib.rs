@@ -1,0 +1,108 @@
+//! What the tests of several hosts share: a scripted upstream, whole responses, and the texts that go
+//! between them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::missing_panics_doc,
+    missing_docs,
+    reason = "a test fails by panicking"
+)]
+
+mod got;
+mod upstream;
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use serde_json::json;
+
+pub use got::{Got, read, read_until};
+pub use upstream::{Asked, Out, Upstream, nobody};
+
+/// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub const EVENT_STREAM: &str = "text/event-stream";
+
+/// A whole answer.
+pub const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi there"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}"#;
+
+/// How a stream ends well.
+pub const FINISH: &str = "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\ndata: [DONE]\n\n";
+
+/// Waits for `future`, but not for ever.
+pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("waited too long: {what}"),
+    }
+}
+
+/// Waits until `condition` holds.
+pub async fn until(what: &str, condition: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !condition() {
+        assert!(since.elapsed() < PATIENCE, "waited too long: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A request of the Messages API.
+#[must_use]
+pub fn messages(stream: bool) -> String {
+    format!(
+        r#"{{"model":"claude-x","max_tokens":100,"stream":{stream},"messages":[{{"role":"user","content":"Hello"}}]}}"#
+    )
+}
+
+/// A chunk with text.
+#[must_use]
+pub fn chunk(text: &str) -> Bytes {
+    let delta = json!({"role": "assistant", "content": text});
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
+    let chunk = json!({
+        "id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
+        "choices": [choice]
+    });
+    Bytes::from(format!("data: {chunk}\n\n"))
+}
+
+/// [`FINISH`], to be sent.
+#[must_use]
+pub fn finish() -> Bytes {
+    Bytes::from_static(FINISH.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::Empty;
+    use hyper::Request;
+    use hyper_util::rt::TokioIo;
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    /// The hosts' tests of leaks and of clients that leave go by these counts.
+    #[tokio::test]
+    async fn a_body_is_open_until_it_has_ended() {
+        let (upstream, mut outs) = Upstream::written().await;
+        let stream = TcpStream::connect(upstream.address).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let request = Request::post("/v1/chat/completions").body(Empty::<Bytes>::new()).unwrap();
+        let mut response = soon("the head", sender.send_request(request)).await.unwrap();
+        let mut out = outs.recv().await.unwrap();
+        assert!(!upstream.is_idle());
+        out.send_data(chunk("One")).await.unwrap();
+        let mut seen = String::new();
+        read_until(&mut response, &mut seen, "One").await;
+        drop(out);
+        assert!(read(response).await.complete);
+        until("the end", || upstream.is_idle()).await;
+        assert_eq!(upstream.last().path, "/v1/chat/completions");
+    }
+}
