@@ -37,16 +37,38 @@ pub struct Request {
 }
 
 /// How important a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// An exchange as it should be, or one that its client spoilt.
+    Info,
+    /// An upstream failed.
+    Warn,
+    /// An operator must act.
+    Error,
+}
+
+impl Level {
+    /// The setting that wants such lines, and none that are less important.
+    fn setting(self) -> Log {
+        match self {
+            Self::Info => Log::Info,
+            Self::Warn => Log::Warn,
+            Self::Error => Log::Error,
+        }
+    }
+}
+
+/// How important the line of this exchange is.
 #[must_use]
-pub fn level(report: &Report) -> Log {
+pub fn level(report: &Report) -> Level {
     match report.outcome {
-        Outcome::Failed(_, Fault::Upstream) => Log::Warn,
+        Outcome::Failed(_, Fault::Upstream) => Level::Warn,
         // Its own limit of bytes is told as 529 and goes away by itself.
         Outcome::Failed(_, Fault::Operator) if report.status >= 500 && report.status != 529 => {
-            Log::Error
+            Level::Error
         }
-        Outcome::Failed(_, Fault::Operator) => Log::Warn,
-        _ => Log::Info,
+        Outcome::Failed(_, Fault::Operator) => Level::Warn,
+        _ => Level::Info,
     }
 }
 
@@ -54,7 +76,7 @@ pub fn level(report: &Report) -> Log {
 /// it also says what shape the request had.
 #[must_use]
 pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
-    let level = level(report);
+    let level = level(report).setting();
     if log < level {
         return None;
     }
@@ -202,15 +224,15 @@ mod tests {
         };
         let answered = Report { outcome: Outcome::Answered, ..Report::default() };
         for (report, level) in [
-            (answered, Log::Info),
-            (fails(Kind::InvalidRequest, Fault::Client, 400), Log::Info),
-            (fails(Kind::Overloaded, Fault::Upstream, 529), Log::Warn),
-            (fails(Kind::Overloaded, Fault::Operator, 529), Log::Warn),
-            (fails(Kind::Api, Fault::Operator, 500), Log::Error),
+            (answered, Level::Info),
+            (fails(Kind::InvalidRequest, Fault::Client, 400), Level::Info),
+            (fails(Kind::Overloaded, Fault::Upstream, 529), Level::Warn),
+            (fails(Kind::Overloaded, Fault::Operator, 529), Level::Warn),
+            (fails(Kind::Api, Fault::Operator, 500), Level::Error),
         ] {
             for log in [Log::Off, Log::Error, Log::Warn, Log::Info, Log::Debug] {
                 let line = line(&Request::default(), &report, log, 5);
-                assert_eq!(line.is_some(), log >= level, "{log:?} {report:?}");
+                assert_eq!(line.is_some(), log >= level.setting(), "{log:?} {report:?}");
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use creole::Config;
 use creole::config::Log;
-use creole::log::{self, Request};
+use creole::log::{self, Level, Request};
 use creole::report::Outcome;
 use creole::{Exchange, Failure, Pings};
 use worker::web_sys::Response;
@@ -62,9 +62,9 @@ impl Drop for Live {
             return;
         };
         match log::level(&report) {
-            Log::Error => worker::console_error!("{line}"),
-            Log::Warn => worker::console_warn!("{line}"),
-            _ => worker::console_log!("{line}"),
+            Level::Error => worker::console_error!("{line}"),
+            Level::Warn => worker::console_warn!("{line}"),
+            Level::Info => worker::console_log!("{line}"),
         }
     }
 }

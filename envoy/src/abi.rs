@@ -16,11 +16,12 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::panic;
 
+use creole::log::Level;
 use creole::names::Names;
 use creole::{Header, Millis};
 
 use crate::Filter;
-use crate::action::{Action, Decision, Flow, Level, LocalResponse, Side};
+use crate::action::{Action, Decision, Flow, LocalResponse, Side};
 use crate::filter::ContextId;
 use crate::wasi;
 
@@ -209,7 +210,6 @@ fn now() -> Millis {
 
 fn log(level: Level, text: &str) {
     let level = match level {
-        Level::Debug => 1,
         Level::Info => 2,
         Level::Warn => 3,
         Level::Error => 4,

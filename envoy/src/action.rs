@@ -1,6 +1,7 @@
 //! What the filter asks of its host. Plain data: `abi` does it, tests look at it.
 
 use creole::Header;
+use creole::log::Level;
 
 /// The answer to one callback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,19 +86,6 @@ pub enum Side {
     Request,
     /// From the upstream.
     Response,
-}
-
-/// How urgent a line of the log is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Shapes of what passes.
-    Debug,
-    /// One line for each exchange.
-    Info,
-    /// An upstream failed.
-    Warn,
-    /// An operator must act.
-    Error,
 }
 
 impl Decision {

@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use creole::config::Config;
+use creole::log::Level;
 use creole::metrics::Counters;
 use creole::translate::headers::is_value;
 use creole::{Failure, Header, Millis, json};
 
-use crate::action::{Action, Decision, Level, Side};
+use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
 use crate::heads;
 use crate::stream::Stream;

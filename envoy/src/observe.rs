@@ -1,12 +1,12 @@
 //! What Envoy is told of a finished exchange: its statistics, and one line of its log.
 
 use creole::Millis;
-use creole::config::{Config, Log};
+use creole::config::Config;
 use creole::log::{self, Request};
 use creole::metrics::{Counters, Kind, Sample};
 use creole::report::Report;
 
-use crate::action::{Action, Level};
+use crate::action::Action;
 
 /// Room for the name of most statistics.
 const NAME_BYTES: usize = 128;
@@ -28,13 +28,7 @@ pub fn finished(
         });
     });
     if let Some(line) = log::line(request, report, config.settings.log, now) {
-        let level = match log::level(report) {
-            Log::Off | Log::Error => Level::Error,
-            Log::Warn => Level::Warn,
-            Log::Info => Level::Info,
-            Log::Debug => Level::Debug,
-        };
-        actions.push(Action::Log(level, line));
+        actions.push(Action::Log(log::level(report), line));
     }
 }
 
@@ -56,6 +50,7 @@ fn statistic(sample: &Sample<'_>) -> String {
 mod tests {
     use super::*;
     use creole::error::{Fault, Kind as ErrorKind};
+    use creole::log::Level;
     use creole::report::Outcome;
 
     #[test]

@@ -2,8 +2,9 @@
 
 mod envoy;
 
+use creole::log::Level;
 use creole_envoy::Filter;
-use creole_envoy::action::{Action, Decision, Flow, Level, Side};
+use creole_envoy::action::{Action, Decision, Flow, Side};
 use envoy::{Envoy, MESSAGES, header};
 
 #[test]

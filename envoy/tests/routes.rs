@@ -2,7 +2,8 @@
 
 mod envoy;
 
-use creole_envoy::action::{Action, Decision, Flow, Level, Side};
+use creole::log::Level;
+use creole_envoy::action::{Action, Decision, Flow, Side};
 use envoy::{Envoy, MESSAGES, header, local, text, written};
 
 const ASK: &[u8] =

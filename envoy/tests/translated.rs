@@ -3,7 +3,8 @@
 
 mod envoy;
 
-use creole_envoy::action::{Action, Decision, Flow, Level, Side};
+use creole::log::Level;
+use creole_envoy::action::{Action, Decision, Flow, Side};
 use creole_envoy::heads::ROUTING_HEADER;
 use envoy::{Envoy, MESSAGES, header, local, replaced, text, written};
 

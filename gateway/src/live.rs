@@ -6,8 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use creole::config::Log;
-use creole::log::Request;
+use creole::log::{Level, Request};
 use creole::{Config, Exchange, Failure, Head, Pings};
 
 use crate::answer::Body;
@@ -84,10 +83,9 @@ impl Drop for Live {
             return;
         };
         match creole::log::level(&report) {
-            Log::Off | Log::Error => tracing::error!(target: EXCHANGE, "{line}"),
-            Log::Warn => tracing::warn!(target: EXCHANGE, "{line}"),
-            Log::Info => tracing::info!(target: EXCHANGE, "{line}"),
-            Log::Debug => tracing::debug!(target: EXCHANGE, "{line}"),
+            Level::Error => tracing::error!(target: EXCHANGE, "{line}"),
+            Level::Warn => tracing::warn!(target: EXCHANGE, "{line}"),
+            Level::Info => tracing::info!(target: EXCHANGE, "{line}"),
         }
     }
 }

@@ -3,8 +3,9 @@
 #![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use creole::Header;
+use creole::log::Level;
 use creole_envoy::Filter;
-use creole_envoy::action::{Action, Decision, Level, LocalResponse, Side};
+use creole_envoy::action::{Action, Decision, LocalResponse, Side};
 
 pub(crate) const MESSAGES: &str = "/v1/messages";
 const PLUGIN: u32 = 1;
