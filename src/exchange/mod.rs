@@ -204,39 +204,7 @@ impl Exchange {
         {
             return Some(head);
         }
-        let (cause, error) = match failure {
-            Failure::RequestTooLarge => ("request_too_large", request_too_large()),
-            Failure::Overloaded => {
-                let message = "This gateway is holding as much as it may. Try again.";
-                ("overloaded", Error::new(Fault::Operator, Kind::Overloaded, message))
-            }
-            Failure::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
-            Failure::NoHealthyUpstream => {
-                let message = "No upstream is healthy. Try again.";
-                ("no_healthy_upstream", Error::new(Fault::Upstream, Kind::Overloaded, message))
-            }
-            Failure::Timeout => {
-                let message = "Upstream did not answer in time.";
-                ("timeout", Error::new(Fault::Upstream, Kind::Timeout, message))
-            }
-            Failure::NoRoute => {
-                let message = "This gateway has no such route.";
-                ("no_route", Error::new(Fault::Operator, Kind::NotFound, message))
-            }
-            Failure::Forbidden(reason) => {
-                ("forbidden", Error::new(Fault::Client, Kind::Permission, reason))
-            }
-            Failure::Misconfigured => {
-                let message = "This gateway's configuration of the route is not valid.";
-                let error =
-                    Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
-                ("misconfigured", error)
-            }
-            Failure::RequestIncomplete => {
-                let message = "The request body is not valid JSON: it broke off";
-                ("request_incomplete", Error::invalid(message))
-            }
-        };
+        let (cause, error) = failure.told();
         self.watchdog.byte(now);
         self.report.cause.get_or_insert(cause);
         let before = out.len();
@@ -518,13 +486,4 @@ impl Exchange {
         }
         Head { status, headers }
     }
-}
-
-fn request_too_large() -> Error {
-    Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")
-}
-
-fn unreachable_upstream(reason: &str) -> Error {
-    Error::new(Fault::Upstream, Kind::Api, format!("Upstream could not be reached: {reason}"))
-        .with_status(502)
 }

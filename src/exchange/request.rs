@@ -1,9 +1,7 @@
 //! The request's way through an exchange.
 
-use super::{
-    Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed_path,
-    request_too_large,
-};
+use super::seam::request_too_large;
+use super::{Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed_path};
 use crate::Millis;
 use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};

@@ -1,8 +1,7 @@
 //! The response's way through an exchange.
 
-use super::{
-    End, Exchange, Head, HeadState, JSON, ResponseHead, State, count, unreachable_upstream,
-};
+use super::seam::unreachable_upstream;
+use super::{End, Exchange, Head, HeadState, JSON, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::Outcome;

@@ -121,6 +121,43 @@ impl Failure {
             Self::NoRoute | Self::Unreachable(_) | Self::NoHealthyUpstream | Self::Timeout
         )
     }
+
+    /// The `cause` for the log, and what the client is told.
+    pub(super) fn told(self) -> (&'static str, Error) {
+        match self {
+            Self::RequestTooLarge => ("request_too_large", request_too_large()),
+            Self::Overloaded => {
+                let message = "This gateway is holding as much as it may. Try again.";
+                ("overloaded", Error::new(Fault::Operator, Kind::Overloaded, message))
+            }
+            Self::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
+            Self::NoHealthyUpstream => {
+                let message = "No upstream is healthy. Try again.";
+                ("no_healthy_upstream", Error::new(Fault::Upstream, Kind::Overloaded, message))
+            }
+            Self::Timeout => {
+                let message = "Upstream did not answer in time.";
+                ("timeout", Error::new(Fault::Upstream, Kind::Timeout, message))
+            }
+            Self::NoRoute => {
+                let message = "This gateway has no such route.";
+                ("no_route", Error::new(Fault::Operator, Kind::NotFound, message))
+            }
+            Self::Forbidden(reason) => {
+                ("forbidden", Error::new(Fault::Client, Kind::Permission, reason))
+            }
+            Self::Misconfigured => {
+                let message = "This gateway's configuration of the route is not valid.";
+                let error =
+                    Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
+                ("misconfigured", error)
+            }
+            Self::RequestIncomplete => {
+                let message = "The request body is not valid JSON: it broke off";
+                ("request_incomplete", Error::invalid(message))
+            }
+        }
+    }
 }
 
 /// Whether the host can send bytes to the client while the upstream is silent.
@@ -132,4 +169,13 @@ pub enum Pings {
     AfterHead,
     /// It writes only when the upstream does.
     No,
+}
+
+pub(super) fn request_too_large() -> Error {
+    Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")
+}
+
+pub(super) fn unreachable_upstream(reason: &str) -> Error {
+    Error::new(Fault::Upstream, Kind::Api, format!("Upstream could not be reached: {reason}"))
+        .with_status(502)
 }
