@@ -3,6 +3,12 @@
 use crate::text::code_unit;
 use wide::u8x16;
 
+/// Whether this byte after a backslash is an escape by itself, of one character.
+#[inline(always)]
+pub(crate) fn is_short_escape(code: u8) -> bool {
+    matches!(code, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
+}
+
 /// The escape `\uXXXX` at the start of `text`, or two that are a surrogate pair: how many bytes it
 /// has, by how many it is longer than what it says, and whether it is half a pair. `None` if it is
 /// none.

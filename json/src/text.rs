@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::scan::{code_point_escape, is_short_escape};
+
 /// The inside of a JSON string: the bytes between the quotes, with escapes.
 ///
 /// It was validated when it was read, so it can be copied into another JSON string as it is.
@@ -23,6 +25,23 @@ impl<'a> Str<'a> {
     #[must_use]
     pub const fn plain(text: &'a str) -> Self {
         Self { raw: text, saved: 0 }
+    }
+
+    /// A part of the inside of a JSON string; `None` if it was cut in the middle of an escape.
+    #[must_use]
+    pub fn inside(raw: &'a str) -> Option<Self> {
+        let (mut rest, mut saved) = (raw, 0u32);
+        // `memchr` would be faster, and larger; few texts come here.
+        while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
+            let escape = rest.get(at..)?;
+            let (read, spared) = match escape.as_bytes().get(1) {
+                Some(&code) if is_short_escape(code) => (2, 1),
+                _ => code_point_escape(escape).map(|(read, spared, _)| (read, spared))?,
+            };
+            rest = escape.get(read..)?;
+            saved = saved.wrapping_add(spared);
+        }
+        Some(Self { raw, saved })
     }
 
     /// The text as it stands between the quotes.
@@ -46,11 +65,7 @@ impl<'a> Str<'a> {
     /// What comes after so many bytes of the raw text, which must not end within an escape.
     #[must_use]
     pub fn after(&self, at: usize) -> Self {
-        let raw = self.raw.get(at..).unwrap_or_default();
-        let mut text = String::new();
-        unescape(&mut text, raw);
-        let saved = raw.len().saturating_sub(text.len());
-        Self { raw, saved: u32::try_from(saved).unwrap_or(u32::MAX) }
+        self.raw.get(at..).and_then(Self::inside).unwrap_or_default()
     }
 
     /// Whether the text has no characters.
@@ -230,6 +245,17 @@ mod tests {
         {
             let text = format!("\"{raw}\"");
             assert_eq!(read(&text).decoded_len(), read(&text).decode().len(), "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_string_is_one_unless_an_escape_was_cut() {
+        for raw in ["", "plain é", "\\n\\\"\\\\", "\\u00e9\\u0041", "\\ud83c", "\\ud83c\\udf89x"] {
+            let text = Str::inside(raw).unwrap();
+            assert_eq!((text.raw(), text.decoded_len()), (raw, text.decode().len()), "{raw}");
+        }
+        for raw in ["\\", "a\\\\\\", "\\u00e", "\\u", "\\x"] {
+            assert!(Str::inside(raw).is_none(), "{raw}");
         }
     }
 

@@ -416,12 +416,12 @@ impl Machine {
                 }
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
-                    if *self.reasoning.field.get_or_insert(Field::Parts) == Field::Parts {
+                    if self.reasoning.counts(Field::Parts) {
                         self.push_reasoning(*text, Field::Parts, out);
                     }
                 }
                 Part::Reasoning(text) => {
-                    if *self.reasoning.field.get_or_insert(Field::Marked) == Field::Marked {
+                    if self.reasoning.counts(Field::Marked) {
                         self.push_reasoning(*text, Field::Marked, out);
                     }
                 }

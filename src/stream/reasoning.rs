@@ -45,6 +45,13 @@ pub(super) fn without_end(raw: &str) -> &str {
     MARKED.iter().find_map(|(_, end)| raw.strip_prefix(end)).unwrap_or(raw)
 }
 
+impl Reasoning {
+    /// Whether text of this field counts, which it does if it is the first.
+    pub(super) fn counts(&mut self, field: Field) -> bool {
+        *self.field.get_or_insert(field) == field
+    }
+}
+
 impl Machine {
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) {
         let details = delta.reasoning_details.iter();
@@ -108,15 +115,14 @@ impl Machine {
     pub(super) fn take_marked(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
         let (thought, text) = marked(raw);
         self.reasoning.in_marked = true;
-        if *self.reasoning.field.get_or_insert(Field::Marked) == Field::Marked {
-            self.push_raw_reasoning(thought, Field::Marked, out);
-        }
+        self.push_raw_reasoning(thought, Field::Marked, out);
         self.take_raw_text(text, out)
     }
 
+    /// Reasoning that was cut out of a text, escaped, if its field counts.
     pub(super) fn push_raw_reasoning(&mut self, raw: &str, field: Field, out: &mut Vec<u8>) {
-        let quoted = ["\"", raw, "\""].concat();
-        if let Ok(text) = json::Reader::new(&quoted, 1).string()
+        if self.reasoning.counts(field)
+            && let Some(text) = Str::inside(raw)
             && !raw.is_empty()
         {
             self.push_reasoning(text, field, out);

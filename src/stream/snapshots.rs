@@ -17,7 +17,7 @@
 use super::machine::Machine;
 use super::reasoning::{marked, without_end};
 use crate::error::Error;
-use crate::json;
+use crate::json::Str;
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
 use crate::translate::signature::Field;
 
@@ -274,7 +274,7 @@ impl Machine {
             refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
             if !reasoned
                 && let Some((field, more)) = reasoning(message)
-                && *self.reasoning.field.get_or_insert(field) == field
+                && self.reasoning.counts(field)
             {
                 snapshots.field.get_or_insert(field);
                 thought.push_str(&more);
@@ -348,11 +348,8 @@ impl Machine {
         raws: [&str; 3],
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let quoted = raws.map(|raw| format!("\"{raw}\""));
-        let [reasoning, text, refusal] = quoted.each_ref().map(|quoted| {
-            let text = json::Reader::new(quoted, 1).string().ok();
-            text.filter(|text| !text.is_empty())
-        });
+        let [reasoning, text, refusal] =
+            raws.map(|raw| Str::inside(raw).filter(|text| !text.is_empty()));
         if let (Some(reasoning), Some(field)) = (reasoning, field) {
             self.push_reasoning(reasoning, field, out);
         }

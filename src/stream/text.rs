@@ -23,11 +23,10 @@ impl Machine {
         self.take_text(text, out)
     }
 
-    /// Text of which the inside of a JSON string is known.
+    /// Text that was cut out of one, escaped.
     pub(super) fn take_raw_text(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
-        let quoted = ["\"", raw, "\""].concat();
-        match json::Reader::new(&quoted, 1).string() {
-            Ok(text) if !raw.is_empty() => self.take_text(text, out),
+        match Str::inside(raw) {
+            Some(text) if !raw.is_empty() => self.take_text(text, out),
             _ => Ok(()),
         }
     }
@@ -58,9 +57,6 @@ impl Machine {
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();
                     self.push_text(raw, || text.trim().is_empty(), out);
                 }
-                // What came in a field of its own already is the same.
-                Piece::Thinking(field, _)
-                    if *self.reasoning.field.get_or_insert(field) != field => {}
                 Piece::Thinking(field, text) => {
                     json::escape(&mut raw, &text);
                     let raw = std::str::from_utf8(&raw).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What has no parts: strings, numbers and the three words.
 
 use super::Reader;
-use crate::scan::{Specials, code_point_escape, short_string};
+use crate::scan::{Specials, code_point_escape, is_short_escape, short_string};
 use crate::{Error, Str};
 
 impl<'a> Reader<'a> {
@@ -32,9 +32,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(b'\\') => {
                     let more = match bytes.get(at.wrapping_add(1)) {
-                        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                            Some((2, 1))
-                        }
+                        Some(&code) if is_short_escape(code) => Some((2, 1)),
                         Some(b'u') => self.code_point(at),
                         _ => None,
                     };
