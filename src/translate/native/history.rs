@@ -1,8 +1,13 @@
-//! The messages of a request by their texts, so that what is right can go up as it is.
+//! Repairs a history without rewriting what is right.
 //!
-//! `conversation` repairs them by the ids of calls and results alone: what stands for a block there
-//! is the block's own text. Afterwards, a turn that consists of whole messages of the client is
-//! written as these, any other one block by block.
+//! `conversation` looks only at the ids of calls and results, so each block is given to it as its raw
+//! text. A turn that still consists of whole messages of the client is copied; any other is written
+//! block by block.
+//!
+//! ```text
+//! body ─▶ Part(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
+//!                                                              by where raw stands in the body
+//! ```
 
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
 use crate::config::Pairing;
@@ -16,7 +21,7 @@ use crate::warning::Warnings;
 type Owners = Vec<(usize, usize)>;
 
 /// The messages of a request, each with its text.
-pub(super) struct History<'a> {
+pub(super) struct SentMessages<'a> {
     body: &'a str,
     said: Vec<Said<'a>>,
     ids: Vec<Str<'a>>,
@@ -36,11 +41,11 @@ struct Said<'a> {
 #[derive(Clone, Copy)]
 struct Part<'a> {
     raw: &'a str,
-    kind: Call<'a>,
+    kind: BlockKind<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Call<'a> {
+enum BlockKind<'a> {
     Use(Str<'a>),
     Result(Str<'a>),
     Neither,
@@ -57,25 +62,25 @@ impl From<json::Error> for NotAHistory {
     }
 }
 
-impl<'a> History<'a> {
+impl<'a> SentMessages<'a> {
     pub(super) fn read(
         body: &'a str,
         messages: &'a str,
         depth_max: u32,
         warnings: &mut Warnings,
     ) -> Result<Self, NotAHistory> {
-        let mut history = Self { body, said: Vec::new(), ids: Vec::new() };
+        let mut sent = Self { body, said: Vec::new(), ids: Vec::new() };
         let mut reader = Reader::new(messages, depth_max);
         reader.begin_array()?;
         while reader.next_element()? {
-            history.message(reader.skip()?, depth_max)?;
+            sent.message(reader.skip()?, depth_max)?;
         }
-        history.keep_last();
-        for said in &history.said {
+        sent.keep_last();
+        for said in &sent.said {
             (0..said.texts_left_out).for_each(|_| warnings.add("empty_text"));
             (0..said.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
         }
-        Ok(history)
+        Ok(sent)
     }
 
     /// The ids of all calls.
@@ -120,17 +125,19 @@ impl<'a> History<'a> {
             if reader.string()?.is_empty() {
                 said.texts_left_out = 1;
             } else {
-                said.blocks.push(Part { raw: content, kind: Call::Neither });
+                said.blocks.push(Part { raw: content, kind: BlockKind::Neither });
             }
         } else {
             reader.begin_array()?;
             while reader.next_element()? {
                 let part = self.part(reader.skip()?, depth_max)?;
                 match part.kind {
-                    Call::OwnThinking => {
+                    BlockKind::OwnThinking => {
                         said.thinking_left_out = said.thinking_left_out.saturating_add(1);
                     }
-                    Call::EmptyText => said.texts_left_out = said.texts_left_out.saturating_add(1),
+                    BlockKind::EmptyText => {
+                        said.texts_left_out = said.texts_left_out.saturating_add(1)
+                    }
                     _ => said.blocks.push(part),
                 }
             }
@@ -166,16 +173,16 @@ impl<'a> History<'a> {
         let kind = match (kind.as_ref(), id, call) {
             ("tool_use", Some(id), _) => {
                 self.ids.push(id);
-                Call::Use(id)
+                BlockKind::Use(id)
             }
-            ("tool_result", _, Some(id)) => Call::Result(id),
+            ("tool_result", _, Some(id)) => BlockKind::Result(id),
             // A call without an id cannot be paired with anything.
             ("tool_use" | "tool_result", ..) => return Err(NotAHistory),
             ("thinking", ..) if signature.is_some_and(|it| signature::is_own(&it.decode())) => {
-                Call::OwnThinking
+                BlockKind::OwnThinking
             }
-            ("text", ..) if text.is_some_and(|text| text.is_empty()) => Call::EmptyText,
-            _ => Call::Neither,
+            ("text", ..) if text.is_some_and(|text| text.is_empty()) => BlockKind::EmptyText,
+            _ => BlockKind::Neither,
         };
         Ok(Part { raw, kind })
     }
@@ -198,7 +205,7 @@ impl<'a> History<'a> {
             let written = self.write_turns(&turns);
             if written.is_some() {
                 warnings.acted("pairing");
-                // What `turns` put before the words that it came after.
+                // `Turns` moves a result before the text it followed, and does not count that itself.
                 if warnings.count() == before {
                     warnings.add("tool_result_moved");
                 }
@@ -252,17 +259,17 @@ impl<'a> History<'a> {
     fn block(&self, part: &Part<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));
         match part.kind {
-            Call::Use(id) => Block::ToolUse(ToolUse {
+            BlockKind::Use(id) => Block::ToolUse(ToolUse {
                 at: self.offset(part.raw),
                 id,
                 name: Str::default(),
                 toolset: None,
                 input: Raw::of(part.raw),
             }),
-            Call::Result(id) => {
+            BlockKind::Result(id) => {
                 Block::ToolResult(ToolResult { id, content: vec![text], is_error: false })
             }
-            Call::Neither | Call::OwnThinking | Call::EmptyText => text,
+            BlockKind::Neither | BlockKind::OwnThinking | BlockKind::EmptyText => text,
         }
     }
 
@@ -287,9 +294,7 @@ impl<'a> History<'a> {
         }
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
-        // The message that would come next, if nothing had to be changed.
-        let mut next = 0;
-        let mut same = true;
+        let mut copied = Copied { said: &self.said, next: 0, same: true };
         json.begin_array();
         for turn in turns {
             let (role, entries) = match turn {
@@ -297,12 +302,7 @@ impl<'a> History<'a> {
                     for text in texts {
                         let place = self.offset(text.raw());
                         let at = self.said.partition_point(|said| self.offset(said.raw) < place);
-                        same &= at == next;
-                        next = at.saturating_add(1);
-                        if let Some(said) = self.said.get(at) {
-                            same &= !said.is_shortened();
-                            said.write(&mut json);
-                        }
+                        copied.message(at, &mut json);
                     }
                     continue;
                 }
@@ -317,17 +317,10 @@ impl<'a> History<'a> {
             };
             match self.originals(&entries, role, &owners) {
                 Some(originals) => {
-                    for at in originals {
-                        same &= at == next;
-                        next = at.saturating_add(1);
-                        if let Some(said) = self.said.get(at) {
-                            same &= !said.is_shortened();
-                            said.write(&mut json);
-                        }
-                    }
+                    originals.into_iter().for_each(|at| copied.message(at, &mut json));
                 }
                 None => {
-                    same = false;
+                    copied.same = false;
                     let owner = entries.iter().find_map(|entry| match entry {
                         Entry::Raw(raw) => self.owner(raw, &owners),
                         _ => None,
@@ -343,8 +336,7 @@ impl<'a> History<'a> {
             }
         }
         json.end_array();
-        same &= next == self.said.len();
-        (!same).then(|| String::from_utf8(out).unwrap_or_default())
+        (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
     }
 
     /// The messages that these entries are, one after the other and nothing else.
@@ -367,6 +359,29 @@ impl<'a> History<'a> {
             rest = others;
         }
         rest.is_empty().then_some(found)
+    }
+}
+
+/// Copies messages of the client, and notes whether they are all of them, whole and in their order.
+struct Copied<'h, 'a> {
+    said: &'h [Said<'a>],
+    /// The message that comes next if nothing has to be changed.
+    next: usize,
+    same: bool,
+}
+
+impl Copied<'_, '_> {
+    fn message(&mut self, at: usize, json: &mut Writer<'_>) {
+        self.same &= at == self.next;
+        self.next = at.saturating_add(1);
+        if let Some(said) = self.said.get(at) {
+            self.same &= !said.is_shortened();
+            said.write(json);
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        self.same && self.next == self.said.len()
     }
 }
 

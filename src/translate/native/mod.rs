@@ -26,7 +26,7 @@ use crate::json::{self, Reader, Str};
 use crate::names::NameSet;
 use crate::warning::Warnings;
 use guards::Verdict;
-use history::History;
+use history::SentMessages;
 
 /// A request on its way up.
 #[derive(Debug)]
@@ -75,12 +75,12 @@ pub(super) fn translate<'c>(
     };
     let mut ids_used = NameSet::default();
     if let Some(Member { text, start, end }) = envelope.messages
-        && let Ok(history) = History::read(body, text, depth_max, warnings)
+        && let Ok(sent) = SentMessages::read(body, text, depth_max, warnings)
     {
-        for id in history.ids() {
+        for id in sent.ids() {
             ids_used.add(id.decode().into_owned());
         }
-        let written = history.repair(pairing, warnings)?;
+        let written = sent.repair(pairing, warnings)?;
         if let Some(messages) = written {
             edits.push(Edit { start, end, text: messages });
         }
