@@ -45,142 +45,181 @@ impl Snapshots {
             .saturating_add(reasoning.held_bytes())
             .saturating_add(refusal.held_bytes())
     }
+
+    /// What a message has beside texts, as a delta: what is to be handed back, and calls.
+    fn rest_of<'a>(
+        &mut self,
+        message: &Delta<'a>,
+        has_calls: bool,
+        takes_calls: bool,
+    ) -> Delta<'a> {
+        let mut delta = Delta::default();
+        let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
+        if !self.has_records && message.reasoning_details.iter().any(has_records) {
+            self.has_records = true;
+            for detail in message.reasoning_details.iter() {
+                delta.reasoning_details.push(Detail { text: None, ..*detail });
+            }
+        }
+        if takes_calls {
+            self.has_calls |= has_calls;
+            delta.function_call = message.function_call;
+            for (at, call) in message.tool_calls.iter().enumerate() {
+                // A whole message numbers its calls by their places.
+                let index = call.index.or_else(|| u64::try_from(at).ok());
+                delta.tool_calls.push(ToolCall { index, ..*call });
+            }
+        }
+        delta
+    }
 }
 
 /// One text, escaped, of which each chunk brings all or a piece.
 #[derive(Debug, Default)]
-struct Growing {
-    meant: Meant,
-    /// The first chunk's, which was sent: the start of both readings.
-    first: usize,
-    /// The last chunk's.
-    snapshot: String,
-    /// All chunks' together.
-    joined: String,
-    /// Among pieces, a short chunk that began with all of them: it is another, or all of it once more.
-    again: String,
+enum Growing {
+    #[default]
+    Unused,
+    /// Both readings are possible.
+    Open(Open),
+    /// Each chunk is all of it so far.
+    All { last: String },
+    /// Each chunk is the next piece. A short one that begins with all of them is kept in `again`: it is
+    /// one more, or all of it once more.
+    Pieces { joined: String, again: String },
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Meant {
-    /// Both readings are possible; so often has a chunk gone on with the one before.
-    #[default]
-    Either,
-    EitherOnce,
-    All,
-    Pieces,
+#[derive(Debug)]
+struct Open {
+    /// How much of both readings was sent: the first chunk.
+    sent: usize,
+    /// The last chunk.
+    last: String,
+    /// All chunks together.
+    joined: String,
+    /// A chunk has gone on with the one before.
+    went_on: bool,
+}
+
+impl Open {
+    fn new(first: &str) -> Self {
+        let (last, joined) = (first.to_owned(), first.to_owned());
+        Self { sent: first.len(), last, joined, went_on: false }
+    }
+
+    /// Takes the next chunk. Once one reading is certain, gives it and what of it was not sent yet.
+    fn push(&mut self, text: &str) -> Option<(Growing, String)> {
+        self.joined.push_str(text);
+        let Some(rest) = text.strip_prefix(&self.last) else {
+            // The last message can be without the white space around it. Or this is a piece.
+            return (trimmed(text) != trimmed(&self.last)).then(|| self.pieces());
+        };
+        let goes_on = !rest.is_empty() && is_telling(text);
+        let is_long = trimmed(&self.last).len() >= LONG;
+        text.clone_into(&mut self.last);
+        if is_long || goes_on && self.went_on {
+            return Some(self.all());
+        }
+        self.went_on |= goes_on;
+        None
+    }
+
+    fn all(&mut self) -> (Growing, String) {
+        let last = std::mem::take(&mut self.last);
+        let more = last.get(self.sent..).unwrap_or_default().to_owned();
+        (Growing::All { last }, more)
+    }
+
+    fn pieces(&mut self) -> (Growing, String) {
+        let joined = std::mem::take(&mut self.joined);
+        let more = joined.get(self.sent..).unwrap_or_default().to_owned();
+        (Growing::Pieces { joined, again: String::new() }, more)
+    }
 }
 
 impl Growing {
-    /// Takes a chunk's text; gives what is new and certain, and whether something contradicts what
+    /// What the next chunk brings: gives what is new and certain, and whether something contradicts what
     /// was sent.
     fn push(&mut self, text: &str) -> (String, bool) {
         if text.is_empty() {
             return (String::new(), false);
         }
-        if self.joined.is_empty() && self.snapshot.is_empty() {
-            self.first = text.len();
-            text.clone_into(&mut self.snapshot);
-            text.clone_into(&mut self.joined);
-            return (text.to_owned(), false);
-        }
-        let mut contradicts = false;
-        let more = match self.meant {
-            Meant::Either | Meant::EitherOnce => match text.strip_prefix(&self.snapshot) {
+        match self {
+            Self::Unused => {
+                *self = Self::Open(Open::new(text));
+                (text.to_owned(), false)
+            }
+            Self::Open(open) => {
+                let Some((reading, more)) = open.push(text) else { return (String::new(), false) };
+                *self = reading;
+                (more, false)
+            }
+            Self::All { last } => match text.strip_prefix(last.as_str()) {
                 Some(rest) => {
-                    let goes_on = !rest.is_empty() && is_telling(text);
-                    let is_long = trimmed(&self.snapshot).len() >= LONG;
-                    text.clone_into(&mut self.snapshot);
-                    self.joined.push_str(text);
-                    match self.meant {
-                        _ if is_long => return (self.decide(Meant::All), false),
-                        Meant::Either if goes_on => self.meant = Meant::EitherOnce,
-                        Meant::EitherOnce if goes_on => return (self.decide(Meant::All), false),
-                        _ => {}
-                    }
-                    String::new()
+                    text.clone_into(last);
+                    (rest.to_owned(), false)
                 }
-                // The last message can be without the white space around it. Or this is a piece.
-                None if trimmed(text) == trimmed(&self.snapshot) => {
-                    self.joined.push_str(text);
-                    String::new()
-                }
-                None => {
-                    self.joined.push_str(text);
-                    self.decide(Meant::Pieces)
-                }
+                None => (String::new(), !trimmed(last).starts_with(trimmed(text))),
             },
-            Meant::All => match text.strip_prefix(&self.snapshot) {
-                Some(rest) => {
-                    let rest = rest.to_owned();
-                    text.clone_into(&mut self.snapshot);
-                    rest
-                }
-                None => {
-                    contradicts = !trimmed(&self.snapshot).starts_with(trimmed(text));
-                    String::new()
-                }
-            },
-            Meant::Pieces => self.push_piece(text),
-        };
-        (more, contradicts)
-    }
-
-    fn push_piece(&mut self, text: &str) -> String {
-        let is_long = trimmed(&self.joined).len() >= LONG;
-        match text.strip_prefix(&self.joined) {
-            // The whole once more, perhaps with the last piece.
-            Some(rest) if is_long => {
-                self.joined.push_str(rest);
-                rest.to_owned()
-            }
-            None if is_long && trimmed(text) == trimmed(&self.joined) => String::new(),
-            more if more.is_some() || trimmed(text) == trimmed(&self.joined) => {
-                text.clone_into(&mut self.again);
-                String::new()
-            }
-            _ => {
-                // More follows: what waited was a piece.
-                let mut more = std::mem::take(&mut self.again);
-                more.push_str(text);
-                self.joined.push_str(&more);
-                more
-            }
+            Self::Pieces { joined, again } => (push_piece(joined, again, text), false),
         }
     }
 
     /// Nothing more comes before what comes now: gives what waited, and whether another reading of it
     /// would have been as good.
     fn finish(&mut self) -> (String, bool) {
-        let is_open = matches!(self.meant, Meant::Either | Meant::EitherOnce);
-        // After one chunk both readings are the same.
-        if is_open && self.snapshot.len() < self.joined.len() {
-            let is_doubtful = !is_telling(&self.snapshot);
-            return (self.decide(Meant::All), is_doubtful);
+        match self {
+            // After one chunk both readings are the same.
+            Self::Open(open) if open.last.len() < open.joined.len() => {
+                let is_doubtful = !is_telling(&open.last);
+                let (reading, more) = open.all();
+                *self = reading;
+                (more, is_doubtful)
+            }
+            Self::Pieces { joined, again } => {
+                let again = std::mem::take(again);
+                let rest = again.strip_prefix(joined.as_str()).unwrap_or_default();
+                joined.push_str(rest);
+                (rest.to_owned(), false)
+            }
+            _ => (String::new(), false),
         }
-        let again = std::mem::take(&mut self.again);
-        let rest = again.strip_prefix(&self.joined).unwrap_or_default();
-        self.joined.push_str(rest);
-        (rest.to_owned(), false)
     }
 
     fn is_used(&self) -> bool {
-        self.first > 0
+        !matches!(self, Self::Unused)
     }
 
     fn held_bytes(&self) -> usize {
-        let Self { snapshot, joined, again, .. } = self;
-        snapshot.len().saturating_add(joined.len()).saturating_add(again.len())
+        match self {
+            Self::Unused => 0,
+            Self::Open(Open { last, joined, .. }) => last.len().saturating_add(joined.len()),
+            Self::All { last } => last.len(),
+            Self::Pieces { joined, again } => joined.len().saturating_add(again.len()),
+        }
     }
+}
 
-    fn decide(&mut self, meant: Meant) -> String {
-        self.meant = meant;
-        let (kept, other) = match meant {
-            Meant::Pieces => (&self.joined, &mut self.snapshot),
-            _ => (&self.snapshot, &mut self.joined),
-        };
-        *other = String::new();
-        kept.get(self.first..).unwrap_or_default().to_owned()
+/// Takes the next chunk where each is a piece: gives what is certain of it.
+fn push_piece(joined: &mut String, again: &mut String, text: &str) -> String {
+    let is_long = trimmed(joined).len() >= LONG;
+    match text.strip_prefix(joined.as_str()) {
+        // The whole once more, perhaps with the last piece.
+        Some(rest) if is_long => {
+            joined.push_str(rest);
+            rest.to_owned()
+        }
+        None if is_long && trimmed(text) == trimmed(joined) => String::new(),
+        more if more.is_some() || trimmed(text) == trimmed(joined) => {
+            text.clone_into(again);
+            String::new()
+        }
+        _ => {
+            // More follows: what waited was a piece.
+            let mut more = std::mem::take(again);
+            more.push_str(text);
+            joined.push_str(&more);
+            more
+        }
     }
 }
 
@@ -241,6 +280,24 @@ fn reasoning(message: &Delta<'_>) -> Option<(Field, String)> {
         .or_else(|| Some(parts(Field::Marked)).filter(has_text))
 }
 
+/// What the messages of one chunk say together, escaped.
+#[derive(Default)]
+struct Said {
+    thought: String,
+    text: String,
+    refusal: String,
+    has_calls: bool,
+}
+
+/// The messages of a chunk, and their choices. Beside a delta, a message says nothing of its own.
+fn messages<'c, 'a>(chunk: &'c Chunk<'a>) -> impl Iterator<Item = (u64, &'c Delta<'a>)> {
+    chunk.choices.iter().filter_map(|choice| {
+        let stands_alone = choice.delta.as_ref().is_none_or(Delta::is_empty);
+        let message = choice.message.as_ref().filter(|message| !message.is_empty())?;
+        stands_alone.then_some((choice.index, message))
+    })
+}
+
 impl Machine {
     /// The messages of a chunk. All choices of one chunk are parts of one answer.
     pub(super) fn take_messages(
@@ -248,43 +305,9 @@ impl Machine {
         chunk: &Chunk<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let messages = || {
-            chunk.choices.iter().filter_map(|choice| {
-                let stands_alone = choice.delta.as_ref().is_none_or(Delta::is_empty);
-                let message = choice.message.as_ref().filter(|message| !message.is_empty())?;
-                stands_alone.then_some((choice.index, message))
-            })
-        };
         let mut snapshots = std::mem::take(&mut self.snapshots);
-        let (mut text, mut refusal, mut thought) = (String::new(), String::new(), String::new());
-        let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
-        let mut calls = false;
-        for (_, message) in messages() {
-            for part in message.content.iter() {
-                match part {
-                    Part::Text(part) if message.is_thought => text.push_str(marked(part.raw()).1),
-                    Part::Text(part) if self.reasoning.field == Some(Field::Marked) => {
-                        text.push_str(without_end(part.raw()));
-                    }
-                    Part::Text(part) => text.push_str(part.raw()),
-                    Part::Refusal(part) => refusal.push_str(part.raw()),
-                    _ => {}
-                }
-            }
-            refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
-            if !reasoned
-                && let Some((field, more)) = reasoning(message)
-                && self.reasoning.counts(field)
-            {
-                snapshots.field.get_or_insert(field);
-                thought.push_str(&more);
-            }
-            calls |= !message.tool_calls.is_empty() || message.function_call.is_some();
-        }
-        let in_deltas = self.has_text && !snapshots.text.is_used() && !snapshots.refusal.is_used();
-        if in_deltas {
-            (text, refusal) = (String::new(), String::new());
-        }
+        let said = self.said_in(chunk, &mut snapshots);
+        let calls = said.has_calls;
         let mut contradicts = false;
         let mut more = |growing: &mut Growing, text: &str, is_over: bool| {
             let (mut more, contradiction) = growing.push(text);
@@ -296,35 +319,55 @@ impl Machine {
             }
             more
         };
-        let thought = more(&mut snapshots.reasoning, &thought, !text.is_empty() || calls);
-        let text = more(&mut snapshots.text, &text, calls);
-        let refusal = more(&mut snapshots.refusal, &refusal, calls);
+        let thought_is_over = !said.text.is_empty() || calls;
+        let thought = more(&mut snapshots.reasoning, &said.thought, thought_is_over);
+        let text = more(&mut snapshots.text, &said.text, calls);
+        let refusal = more(&mut snapshots.refusal, &said.refusal, calls);
         if contradicts {
             self.warnings.add("upstream_text_changed");
         }
         self.say(snapshots.field, [&thought, &text, &refusal], out)?;
-        for (choice, message) in messages() {
-            let mut delta = Delta::default();
-            let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
-            if !snapshots.has_records && message.reasoning_details.iter().any(has_records) {
-                snapshots.has_records = true;
-                for detail in message.reasoning_details.iter() {
-                    delta.reasoning_details.push(Detail { text: None, ..*detail });
-                }
-            }
-            if self.calls.is_empty() || snapshots.has_calls {
-                snapshots.has_calls |= calls;
-                delta.function_call = message.function_call;
-                for (at, call) in message.tool_calls.iter().enumerate() {
-                    // A whole message numbers its calls by their places.
-                    let index = call.index.or_else(|| u64::try_from(at).ok());
-                    delta.tool_calls.push(ToolCall { index, ..*call });
-                }
-            }
+        for (choice, message) in messages(chunk) {
+            let takes_calls = self.calls.is_empty() || snapshots.has_calls;
+            let delta = snapshots.rest_of(message, calls, takes_calls);
             self.take_delta(choice, &delta, false, out)?;
         }
         self.snapshots = snapshots;
         Ok(())
+    }
+
+    /// What the messages of a chunk say, without what deltas have brought already.
+    fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> Said {
+        let mut said = Said::default();
+        let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
+        for (_, message) in messages(chunk) {
+            for part in message.content.iter() {
+                match part {
+                    Part::Text(part) if message.is_thought => {
+                        said.text.push_str(marked(part.raw()).1);
+                    }
+                    Part::Text(part) if self.reasoning.field == Some(Field::Marked) => {
+                        said.text.push_str(without_end(part.raw()));
+                    }
+                    Part::Text(part) => said.text.push_str(part.raw()),
+                    Part::Refusal(part) => said.refusal.push_str(part.raw()),
+                    _ => {}
+                }
+            }
+            said.refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
+            if !reasoned
+                && let Some((field, more)) = reasoning(message)
+                && self.reasoning.counts(field)
+            {
+                snapshots.field.get_or_insert(field);
+                said.thought.push_str(&more);
+            }
+            said.has_calls |= !message.tool_calls.is_empty() || message.function_call.is_some();
+        }
+        if self.has_text && !snapshots.text.is_used() && !snapshots.refusal.is_used() {
+            (said.text, said.refusal) = (String::new(), String::new());
+        }
+        said
     }
 
     /// Something else comes, or the stream is over: what a message said last was all of it.
