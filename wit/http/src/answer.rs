@@ -4,7 +4,7 @@ use creole::Head;
 use wasip2::http::types::{OutgoingBody, OutgoingResponse, ResponseOutparam};
 use wasip2::io::streams::OutputStream;
 
-use crate::headers;
+use crate::{headers, streams};
 
 /// The client is gone.
 #[derive(Clone, Copy, Debug)]
@@ -32,19 +32,8 @@ impl Answer {
     }
 
     /// Sends bytes, as fast as the client takes them.
-    pub(crate) fn write(&self, mut bytes: &[u8]) -> Result<(), Gone> {
-        while !bytes.is_empty() {
-            let room = self.stream.check_write().map_err(|_| Gone)?;
-            let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-            if room == 0 {
-                self.stream.subscribe().block();
-                continue;
-            }
-            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-            self.stream.write(now).map_err(|_| Gone)?;
-            bytes = later;
-        }
-        Ok(())
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Gone> {
+        streams::write_all(&self.stream, bytes).map_err(|_| Gone)
     }
 
     /// The stream, for bytes that pass untouched.

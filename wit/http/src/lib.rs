@@ -18,6 +18,7 @@ mod headers;
 mod live;
 mod pass;
 mod service;
+mod streams;
 mod upstream;
 
 use wasip2::exports::http::incoming_handler::Guest;

@@ -8,6 +8,7 @@ use wasip2::io::streams::InputStream;
 use crate::answer::{self, Answer};
 use crate::headers;
 use crate::live::Live;
+use crate::streams;
 use crate::upstream::{self, Asked, Body, Piece};
 
 pub(crate) fn pass(
@@ -54,7 +55,7 @@ fn give(response: &IncomingResponse, out: ResponseOutparam) {
     let head = Head { status: response.status(), headers: list };
     let (Ok(body), Ok(answer)) = (response.consume(), Answer::start(out, &head)) else { return };
     let Ok(stream) = body.stream() else { return };
-    if upstream::splice(&stream, answer.stream()).is_ok() {
+    if streams::splice(&stream, answer.stream()).is_ok() {
         answer.finish();
     }
 }

@@ -7,10 +7,11 @@ use wasip2::http::types::{
     ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
     RequestOptions, Scheme,
 };
-use wasip2::io::streams::{InputStream, OutputStream};
+use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 
-use crate::headers;
 use crate::live::{Live, Woken};
+use crate::streams::PIECE_BYTES_MAX;
+use crate::{headers, streams};
 
 /// An address that does not answer at all. The exchange's own timeout also covers the time until the
 /// model starts to answer and is much longer.
@@ -20,9 +21,6 @@ const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 const LONGER_MS: u64 = 60_000;
 
 const NANOS: u64 = 1_000_000;
-
-/// Most bytes that are read at once.
-const PIECE_BYTES_MAX: u64 = 64 << 10;
 
 /// What came of a request.
 #[derive(Debug)]
@@ -106,52 +104,19 @@ fn send(
         Body::Stream(first, rest) => (*first, Some(*rest)),
     };
     while !bytes.is_empty() {
-        let room = stream.check_write().map_err(|_| None)?;
-        let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        if room == 0 {
-            if live.wait(&stream.subscribe()) == Woken::Timeout {
-                let mut out = Vec::new();
-                if let Some(head) = live.time(&mut out) {
-                    return Err(Some((head, out)));
-                }
+        let later = streams::write_some(stream, bytes).map_err(|_| None)?;
+        if later.len() == bytes.len() && live.wait(&stream.subscribe()) == Woken::Timeout {
+            let mut out = Vec::new();
+            if let Some(head) = live.time(&mut out) {
+                return Err(Some((head, out)));
             }
-            continue;
         }
-        let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-        stream.write(now).map_err(|_| None)?;
         bytes = later;
     }
     if let Some(rest) = rest {
-        splice(rest, stream).map_err(|_| None)?;
+        streams::splice(rest, stream).map_err(|_| None)?;
     }
     stream.flush().map_err(|_| None)
-}
-
-/// A stream did not end as it should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Broken;
-
-/// Moves everything from one stream to another.
-pub(crate) fn splice(from: &InputStream, to: &OutputStream) -> Result<(), Broken> {
-    loop {
-        let piece = match from.blocking_read(PIECE_BYTES_MAX) {
-            Ok(piece) => piece,
-            Err(wasip2::io::streams::StreamError::Closed) => return Ok(()),
-            Err(wasip2::io::streams::StreamError::LastOperationFailed(_)) => return Err(Broken),
-        };
-        let mut bytes = piece.as_slice();
-        while !bytes.is_empty() {
-            let room = to.check_write().map_err(|_| Broken)?;
-            let room = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-            if room == 0 {
-                to.subscribe().block();
-                continue;
-            }
-            let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
-            to.write(now).map_err(|_| Broken)?;
-            bytes = later;
-        }
-    }
 }
 
 /// Waits for the head.
@@ -184,10 +149,8 @@ pub(crate) fn read(stream: &InputStream) -> Piece {
     match stream.read(PIECE_BYTES_MAX) {
         Ok(bytes) if bytes.is_empty() => Piece::NotYet,
         Ok(bytes) => Piece::Bytes(bytes),
-        Err(wasip2::io::streams::StreamError::Closed) => Piece::End(creole::End::Complete),
-        Err(wasip2::io::streams::StreamError::LastOperationFailed(_)) => {
-            Piece::End(creole::End::Aborted)
-        }
+        Err(StreamError::Closed) => Piece::End(creole::End::Complete),
+        Err(StreamError::LastOperationFailed(_)) => Piece::End(creole::End::Aborted),
     }
 }
 

@@ -1,0 +1,43 @@
+//! Bytes into streams of the host, as fast as the other side takes them.
+
+use wasip2::io::streams::{InputStream, OutputStream, StreamError};
+
+/// Most bytes that are read at once.
+pub(crate) const PIECE_BYTES_MAX: u64 = 64 << 10;
+
+/// A stream did not end as it should.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken;
+
+/// Writes as much as there is room for, and gives the rest.
+pub(crate) fn write_some<'b>(to: &OutputStream, bytes: &'b [u8]) -> Result<&'b [u8], Broken> {
+    let room = usize::try_from(to.check_write().map_err(|_| Broken)?).unwrap_or(usize::MAX);
+    let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
+    if !now.is_empty() {
+        to.write(now).map_err(|_| Broken)?;
+    }
+    Ok(later)
+}
+
+/// Writes everything.
+pub(crate) fn write_all(to: &OutputStream, mut bytes: &[u8]) -> Result<(), Broken> {
+    while !bytes.is_empty() {
+        let later = write_some(to, bytes)?;
+        if later.len() == bytes.len() {
+            to.subscribe().block();
+        }
+        bytes = later;
+    }
+    Ok(())
+}
+
+/// Moves everything from one stream to another.
+pub(crate) fn splice(from: &InputStream, to: &OutputStream) -> Result<(), Broken> {
+    loop {
+        match from.blocking_read(PIECE_BYTES_MAX) {
+            Ok(piece) => write_all(to, &piece)?,
+            Err(StreamError::Closed) => return Ok(()),
+            Err(StreamError::LastOperationFailed(_)) => return Err(Broken),
+        }
+    }
+}
