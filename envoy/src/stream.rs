@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
-//! [`Flow::Stop`] is answered to a piece only while the head of its side is held, or while the
+//! [`Stop`](crate::action::Flow::Stop) is answered to a piece only while the head of its side is held, or while the
 //! request is collected; nothing is written outside of the callback of a piece, unless the stream is
 //! deferred (`deferred`): then nothing is written inside of one.
 
@@ -24,7 +24,7 @@ use creole::{
     End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
 };
 
-use crate::action::{Action, Decision, Flow, LocalResponse, Side};
+use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::deferred::Deferred;
 use crate::details::{self, Break, Origin};
 use crate::{heads, observe};
@@ -75,6 +75,20 @@ enum State {
     Waiting,
     /// The upstream answers. `head_sent`: the client has the head. `length`: of the upstream's body.
     Answering { head_sent: bool, length: Option<usize>, received: usize },
+}
+
+/// When the client gets an answer from here.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    Now,
+    /// Once it has sent everything: see [`State::Refusing`].
+    AfterRequest,
+}
+
+impl When {
+    fn of(is_now: bool) -> Self {
+        if is_now { Self::Now } else { Self::AfterRequest }
+    }
 }
 
 impl Stream {
@@ -141,25 +155,22 @@ impl Stream {
                 head.iter().filter(|(name, _)| name != "content-length").cloned().collect();
             &without_length
         };
+        // Without paused heads, waiting here would keep the body from coming.
+        let when = When::of(end_of_stream || !paused);
         match self.exchange.handle_request_head(method, path, seen) {
             RequestHead::PassThrough => return Decision::pass(),
             RequestHead::Reply(reply) => {
-                let decision = self.reply(reply, Vec::new());
-                // Without paused heads, waiting here would keep the body from coming.
-                let wait = !end_of_stream && paused;
-                return if wait { self.refuse_later(decision) } else { decision };
+                return self.reply(reply, when, Vec::new());
             }
             RequestHead::Translate => {}
         }
         if let Some(failure) = failure {
-            let decision = self.fail(failure, now, Vec::new());
-            let wait = !end_of_stream && paused;
-            return if wait { self.refuse_later(decision) } else { decision };
+            return self.fail(failure, when, now, Vec::new());
         }
         if end_of_stream {
             return match self.exchange.handle_request(&[], now) {
-                Err(reply) => self.reply(*reply, Vec::new()),
-                Ok(_) => self.fail(Failure::RequestIncomplete, now, Vec::new()),
+                Err(reply) => self.reply(*reply, when, Vec::new()),
+                Ok(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }
         let (length, body) = (length(&head), Vec::new());
@@ -200,17 +211,13 @@ impl Stream {
             None
         };
         if let Some(failure) = failure {
-            let decision = self.fail(failure, now, drained);
-            return if end_of_stream { decision } else { self.refuse_later(decision) };
+            return self.fail(failure, When::of(end_of_stream), now, drained);
         }
         self.held_bytes = size;
         // A body that is as long as it says is complete, even if trailers follow: once they come,
         // nothing can be written any more.
         if end_of_stream || *length == Some(size) {
-            let decision = self.send(drained, now);
-            // An answer before the end of the request would cost the client its connection.
-            let wait = !end_of_stream && decision.flow == Flow::Stop;
-            return if wait { self.refuse_later(decision) } else { decision };
+            return self.send(When::of(end_of_stream), drained, now);
         }
         Decision::stop(drained)
     }
@@ -223,13 +230,13 @@ impl Stream {
         if matches!(self.state, State::Collecting { .. }) {
             // Envoy has no buffer here that the body could be written to. Only a request with
             // trailers and without a content-length gets here.
-            return self.fail(Failure::RequestIncomplete, now, Vec::new());
+            return self.fail(Failure::RequestIncomplete, When::Now, now, Vec::new());
         }
         Decision::pass()
     }
 
-    /// The request's body is complete.
-    fn send(&mut self, mut actions: Vec<Action>, now: Millis) -> Decision {
+    /// The request's body is complete. `refusal`: when the client is told that it is refused.
+    fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
         let State::Collecting { head, body, .. } =
             std::mem::replace(&mut self.state, State::Waiting)
         else {
@@ -238,7 +245,7 @@ impl Stream {
         self.held_bytes = 0;
         let request = match self.exchange.handle_request(&body, now) {
             Ok(request) => request,
-            Err(reply) => return self.reply(*reply, actions),
+            Err(reply) => return self.reply(*reply, refusal, actions),
         };
         drop(body);
         actions.clear();
@@ -264,7 +271,7 @@ impl Stream {
         let status = head.value(":status").and_then(|text| text.parse().ok()).unwrap_or_default();
         let collecting = match self.state {
             State::HandsOff | State::Answering { .. } => return Decision::pass(),
-            // Whoever lost patience here: the client gets what it was to get.
+            // Envoy or another filter answered before the body was read: send the refusal that was kept.
             State::Refusing { .. } => return self.refuse(Vec::new()),
             State::Collecting { .. } => true,
             State::Waiting => false,
@@ -273,7 +280,7 @@ impl Stream {
             Origin::Envoy(failure) => {
                 // The answer that takes the place of Envoy's has details of its own.
                 details.clone_into(&mut self.request.details);
-                return self.fail(failure, now, Vec::new());
+                return self.fail(failure, When::Now, now, Vec::new());
             }
             Origin::Upstream if collecting => {
                 // Only without paused heads: it did not wait for the request.
@@ -282,7 +289,7 @@ impl Stream {
                     503 => Failure::NoHealthyUpstream,
                     _ => Failure::Unreachable("it answered before it had the request".to_owned()),
                 };
-                return self.fail(failure, now, Vec::new());
+                return self.fail(failure, When::Now, now, Vec::new());
             }
             Origin::Upstream => {}
         }
@@ -482,16 +489,6 @@ impl Stream {
         actions
     }
 
-    /// Keeps the answer of a decision until the client has said everything.
-    fn refuse_later(&mut self, mut decision: Decision) -> Decision {
-        if let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
-            // The rest is not waited for.
-            let rest_bytes = self.config.settings.discarded_bytes_max();
-            self.state = State::Refusing { response, rest_bytes };
-        }
-        decision
-    }
-
     /// Gives the answer that was kept.
     fn refuse(&mut self, mut actions: Vec<Action>) -> Decision {
         if let State::Refusing { response, .. } =
@@ -508,25 +505,41 @@ impl Stream {
         }
     }
 
-    fn fail(&mut self, failure: Failure, now: Millis, actions: Vec<Action>) -> Decision {
+    fn fail(
+        &mut self,
+        failure: Failure,
+        when: When,
+        now: Millis,
+        actions: Vec<Action>,
+    ) -> Decision {
         let reply = self.exchange.reply_to(failure, now);
-        self.reply(reply, actions)
+        self.reply(reply, when, actions)
     }
 
     fn reply_with(&mut self, head: Option<Head>, body: Vec<u8>, actions: Vec<Action>) -> Decision {
         let reply = self.exchange.whole_reply(head, body);
-        self.reply(reply, actions)
+        self.reply(reply, When::Now, actions)
     }
 
-    fn reply(&mut self, reply: Reply, mut actions: Vec<Action>) -> Decision {
-        self.state = State::HandsOff;
+    fn reply(&mut self, reply: Reply, when: When, mut actions: Vec<Action>) -> Decision {
         self.held_bytes = 0;
-        actions.push(Action::SendLocalResponse(LocalResponse {
+        let response = LocalResponse {
             status: reply.head.status,
             headers: reply.head.headers,
             body: reply.body,
             details: DETAILS,
-        }));
+        };
+        self.state = match when {
+            When::Now => {
+                actions.push(Action::SendLocalResponse(response));
+                State::HandsOff
+            }
+            When::AfterRequest => {
+                // Not all of the rest is waited for.
+                let rest_bytes = self.config.settings.discarded_bytes_max();
+                State::Refusing { response, rest_bytes }
+            }
+        };
         Decision::stop(actions)
     }
 }
