@@ -28,8 +28,7 @@ pub mod words;
 
 pub use config::Config;
 pub use exchange::{
-    End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest,
-    passed_path,
+    End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest, passed,
 };
 pub use translate::headers::Header;
 

@@ -152,7 +152,7 @@ fn path_confusion() {
         "files",
         "",
     ] {
-        assert_eq!(creole::passed_path(path), None, "{path}");
+        assert!(creole::passed(&config, path).is_none(), "{path}");
     }
     for path in [
         "/files",
@@ -163,8 +163,8 @@ fn path_confusion() {
         "//files/100%/%zz%2",
         "/",
     ] {
-        let client = ["/v1", path].concat();
-        assert_eq!(creole::passed_path(&client), Some(path));
+        let passed = creole::passed(&config, &["/v1", path].concat()).unwrap();
+        assert_eq!((passed.0.name.as_str(), passed.1), ("a", ["/team", path].concat()));
     }
 }
 

@@ -5,7 +5,7 @@
 
 use creole::Failure;
 use creole::config::Upstream;
-use creole::translate::headers::own_credential;
+use creole::translate::headers::{CREDENTIALS, own_credential};
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, Headers};
 
@@ -14,12 +14,11 @@ use crate::live::{self, Live};
 
 pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let url = request.url();
-    let rest = creole::passed_path(http::path_and_query(&url));
-    let (Some(rest), Some(upstream)) = (rest, live.exchange.config().upstreams.values().next())
-    else {
+    let path = http::path_and_query(&url);
+    let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
         return live.fail(Failure::NoRoute);
     };
-    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
+    let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
     let headers = http::headers(&http::list(request.headers()));
     // The runtime sets the one, and has answered a client that waits for 100.
@@ -51,7 +50,8 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
 /// The Worker's own key replaces whatever the client sent; the client's is left as it is.
 fn set_key(headers: &Headers, upstream: &Upstream) {
     let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
-    let _ = headers.delete("authorization");
-    let _ = headers.delete("x-api-key");
+    for name in CREDENTIALS {
+        let _ = headers.delete(name);
+    }
     let _ = headers.set(name, &value);
 }

@@ -1,6 +1,7 @@
 //! Headers between HTTP and the exchange, which wants texts with names in lower case.
 
 use creole::Header;
+use creole::translate::headers::HOP_BY_HOP;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
@@ -25,8 +26,7 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     map
 }
 
-/// Takes out what belongs to one connection only (RFC 9110, 7.6.1): the other side may speak another
-/// version of HTTP, where these are errors. `expect` as well: a client that waits for 100 is answered here.
+/// Takes out what belongs to one connection only.
 pub(crate) fn remove_hop_by_hop(map: &mut HeaderMap) {
     let named: Vec<HeaderName> = map
         .get_all(header::CONNECTION)
@@ -38,21 +38,9 @@ pub(crate) fn remove_hop_by_hop(map: &mut HeaderMap) {
     for name in named {
         map.remove(name);
     }
-    for name in [
-        header::CONNECTION,
-        header::EXPECT,
-        header::PROXY_AUTHENTICATE,
-        header::PROXY_AUTHORIZATION,
-        header::TE,
-        header::TRAILER,
-        header::TRANSFER_ENCODING,
-        header::UPGRADE,
-    ] {
+    for name in HOP_BY_HOP {
         map.remove(name);
     }
-    map.remove("keep-alive");
-    map.remove("proxy-connection");
-    map.remove("http2-settings");
 }
 
 #[cfg(test)]

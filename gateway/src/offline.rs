@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use creole::report::{Outcome, Report};
+use creole::translate::headers::CREDENTIALS;
 use creole::{Config, End, Exchange, Head, Header, Pings, RequestHead, UpstreamRequest};
 
 use crate::Failed;
@@ -31,7 +32,7 @@ fn request(config: Config, seed: Seed, body: &[u8]) -> Result<bool, Failed> {
     let Some(request) = ask(&mut exchange, body)? else { return Ok(is_answered(&exchange)) };
     let mut shown = format!("POST {}\n", request.path);
     for (name, value) in &request.headers {
-        let secret = matches!(name.as_str(), "authorization" | "x-api-key" | "api-key");
+        let secret = CREDENTIALS.contains(&name.as_str());
         shown.push_str(&format!("{name}: {}\n", if secret { "(the key)" } else { value }));
     }
     show(&shown, &exchange.report());

@@ -3,10 +3,10 @@
 
 use creole::Failure;
 use creole::config::Upstream;
-use creole::translate::headers::own_credential;
+use creole::translate::headers::{CREDENTIALS, own_credential};
 use http_body_util::Either;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
 
@@ -16,8 +16,6 @@ use crate::live::Live;
 use crate::reach;
 use crate::service::Gateway;
 
-const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
 pub(crate) async fn pass(
     gateway: &Gateway,
     mut live: Live,
@@ -25,12 +23,10 @@ pub(crate) async fn pass(
     body: Incoming,
 ) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let (Some(rest), Some(upstream)) =
-        (creole::passed_path(path), live.exchange.config().upstreams.values().next())
-    else {
+    let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
         return live.fail(Failure::NoRoute);
     };
-    let target = format!("{}{}{rest}", upstream.url, upstream.base_path);
+    let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
     let mut sent = head.headers;
     headers::remove_hop_by_hop(&mut sent);
@@ -60,8 +56,9 @@ pub(crate) async fn pass(
 /// The gateway's own key replaces whatever the client sent; the client's is left as it is.
 fn set_key(headers: &mut HeaderMap, upstream: &Upstream) {
     let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
-    headers.remove(AUTHORIZATION);
-    headers.remove(X_API_KEY);
+    for name in CREDENTIALS {
+        headers.remove(name);
+    }
     if let Ok(mut value) = HeaderValue::try_from(value) {
         value.set_sensitive(true);
         headers.insert(HeaderName::from_static(name), value);
@@ -77,7 +74,7 @@ mod tests {
     fn the_gateways_key_replaces_the_clients() {
         let sent = |upstream: &Upstream| {
             let mut headers = HeaderMap::new();
-            headers.insert(X_API_KEY, HeaderValue::from_static("mine"));
+            headers.insert("x-api-key", HeaderValue::from_static("mine"));
             set_key(&mut headers, upstream);
             headers::list(&headers)
         };

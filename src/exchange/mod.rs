@@ -26,7 +26,7 @@ mod seam;
 
 use std::sync::Arc;
 
-pub use pass::passed_path;
+pub use pass::passed;
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
 
 use count::Count;

@@ -1,13 +1,21 @@
-//! What of a client's path goes to an upstream where a request is not ours and passes untouched.
+//! Where a request goes that is not ours and passes untouched.
 
-/// The part below `/v1`, query included, which is the client's base path as the upstream has its own.
+use crate::config::{Config, Upstream};
+
+/// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
+/// path as the upstream has its own; what is below it stays as it is, query included.
 ///
 /// Nothing where a server might be led out of its base path: the key must not open what is beside it.
 /// Servers differ in what separates segments and in how often they decode them, so each way to read
 /// the path counts.
 #[must_use]
-pub fn passed_path(path: &str) -> Option<&str> {
-    path.strip_prefix("/v1").filter(|rest| rest.starts_with('/') && !has_dots(rest))
+pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, String)> {
+    let below = path.strip_prefix("/v1")?;
+    if !below.starts_with('/') || has_dots(below) {
+        return None;
+    }
+    let upstream = config.upstreams.values().next()?;
+    Some((upstream, [&upstream.base_path, below].concat()))
 }
 
 /// Whether a segment is `.` or `..`, for some server.

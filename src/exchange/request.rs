@@ -1,7 +1,7 @@
 //! The request's way through an exchange.
 
 use super::seam::request_too_large;
-use super::{Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed_path};
+use super::{Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
 use crate::Millis;
 use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
@@ -30,10 +30,8 @@ impl Exchange {
             Ok(RequestHead::PassThrough) => {
                 self.state = State::PassThrough;
                 // For a host that cannot reach it; what passes is in no report.
-                if let (Some(_), Some(first)) =
-                    (passed_path(path), self.config.upstreams.values().next())
-                {
-                    self.report.upstream.clone_from(&first.name);
+                if let Some((upstream, _)) = passed(&self.config, path) {
+                    self.report.upstream.clone_from(&upstream.name);
                 }
                 RequestHead::PassThrough
             }

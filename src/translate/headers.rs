@@ -20,6 +20,26 @@ const VALUES_MAX: usize = 8;
 /// A shorter credential is taken for an ordinary word, such as the name of a server without keys.
 const CREDENTIAL_BYTES_MIN: usize = 8;
 
+/// The headers that credentials come in, from clients and to upstreams.
+pub const CREDENTIALS: [&str; 2] = ["authorization", "x-api-key"];
+
+/// What belongs to one connection only (RFC 9110, 7.6.1), beside what its `connection` names: the other
+/// side may speak another version of HTTP, where these are errors. And `expect`: whoever forwards a
+/// request has answered a client that waits for 100.
+pub const HOP_BY_HOP: [&str; 11] = [
+    "connection",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// Look-up by name.
 pub trait Headers {
     /// The first value. `name` is in lower case.
@@ -134,10 +154,9 @@ pub fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, St
 
 /// The credentials in headers for an upstream, as far as they are told from ordinary words.
 pub fn credentials(upstream: &[Header]) -> impl Iterator<Item = &str> {
-    let are = |name: &str| matches!(name, "authorization" | "x-api-key");
-    let values = upstream.iter().filter(move |(name, _)| are(name)).map(|(_, value)| value);
+    let values = upstream.iter().filter(|(name, _)| CREDENTIALS.contains(&name.as_str()));
     values
-        .map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim())
+        .map(|(_, value)| value.strip_prefix("Bearer ").unwrap_or(value).trim())
         .filter(|credential| credential.len() >= CREDENTIAL_BYTES_MIN)
 }
 

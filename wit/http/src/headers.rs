@@ -2,7 +2,7 @@
 
 use creole::Header;
 use creole::config::Upstream;
-use creole::translate::headers::own_credential;
+use creole::translate::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
 use wasip2::http::types::Fields;
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
@@ -23,36 +23,22 @@ pub(crate) fn fields(list: &[Header]) -> Fields {
     fields
 }
 
-/// Without what belongs to one connection only (RFC 9110, 7.6.1), and without `expect`: a client that waits
-/// for 100 is answered here.
+/// Without what belongs to one connection only.
 pub(crate) fn end_to_end(mut list: Vec<Header>) -> Vec<Header> {
-    const HOPS: [&str; 11] = [
-        "connection",
-        "expect",
-        "http2-settings",
-        "keep-alive",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
-    ];
     let named: Vec<String> = list
         .iter()
         .filter(|(name, _)| name == "connection")
         .flat_map(|(_, value)| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    list.retain(|(name, _)| !HOPS.contains(&name.as_str()) && !named.contains(name));
+    list.retain(|(name, _)| !HOP_BY_HOP.contains(&name.as_str()) && !named.contains(name));
     list
 }
 
 /// The gateway's own key replaces whatever the client sent; the client's is left as it is.
 pub(crate) fn set_key(list: &mut Vec<Header>, upstream: &Upstream) {
     let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
-    list.retain(|(name, _)| name != "authorization" && name != "x-api-key");
+    list.retain(|(name, _)| !CREDENTIALS.contains(&name.as_str()));
     list.push((name.to_owned(), value));
 }
 

@@ -18,12 +18,10 @@ pub(crate) fn pass(
     stream: &InputStream,
     out: ResponseOutparam,
 ) {
-    let rest = creole::passed_path(&live.request.path);
-    let target = live.exchange.config().upstreams.values().next().cloned();
-    let (Some(rest), Some(target)) = (rest, target) else {
+    let Some((target, path)) = creole::passed(live.exchange.config(), &live.request.path) else {
         return live.fail(Failure::NoRoute, out);
     };
-    let path = format!("{}{rest}", target.base_path);
+    let target = target.clone();
     let mut list = headers::end_to_end(list);
     list.retain(|(name, _)| name != "host");
     headers::set_key(&mut list, &target);
