@@ -83,7 +83,7 @@ pub enum Thinking {
     Shown,
 }
 
-/// The tools of which calls go no further.
+/// The tools whose calls are not passed on to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Withheld {
     /// None.

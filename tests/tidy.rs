@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Longer files hide what is in them: the house wants another room.
+/// A longer file does too much: split it.
 const LINES_MAX: usize = 600;
 
 fn root() -> &'static Path {

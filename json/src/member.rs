@@ -1,4 +1,4 @@
-//! One member of an object, for the few who look at no other.
+//! Finds one member of an object, for callers that need no other.
 
 use crate::Reader;
 

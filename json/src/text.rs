@@ -11,8 +11,8 @@ use crate::scan::{code_point_escape, is_short_escape};
 #[derive(Clone, Copy, Default, Hash)]
 pub struct Str<'a> {
     raw: &'a str,
-    /// By how many bytes the text itself is shorter. Each escape is longer than what it says, so 0
-    /// means that there are none.
+    /// How many bytes decoding would save. Every escape is longer than its character, so 0 means that
+    /// there is no escape.
     saved: u32,
 }
 

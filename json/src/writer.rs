@@ -98,7 +98,7 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// A string of whose inside the caller writes each part, escaped.
+    /// A string whose contents `write` appends, already escaped.
     pub fn string<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         self.value().quote();
         let result = write(self.out);

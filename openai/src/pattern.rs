@@ -1,7 +1,7 @@
 //! What the chunks of a stream have in common.
 //!
 //! Nearly every chunk repeats the one before it but for a word. Comparing it with that one costs a small
-//! part of reading it, so that is tried first; what is not the same is read as ever.
+//! part of reading it, so that is tried first; a chunk that differs is parsed as usual.
 
 use creole_json::{Reader, Str};
 

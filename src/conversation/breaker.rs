@@ -8,14 +8,14 @@
 //! any other success, a person's words ──▶ all counts are 0
 //! ```
 //!
-//! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck; a tool
-//! with such failures is told so as early, and withheld later ([`Stuck::news`]).
+//! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck: the model
+//! is told so as early, and its tool is withheld later ([`Stuck::news`]).
 //!
-//! A turn counts once, however many of its calls fail: the model has learnt nothing between calls
-//! that it made at once. A success that only repeats what is known since a person's words resets nothing, or
-//! two calls in turns could go on for ever as a pair. Everything is read from the request, so each replica comes
-//! to the same verdict, and text that was added to a result is added again in the next request, until all counts
-//! are 0. Then it goes: a tool that works again must not stay forbidden, and what lies before need not be read.
+//! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
+//! together. A success whose result was already known since a person's words does not reset the counts, or two
+//! calls could alternate for ever. Everything is computed from the request, so every replica reaches the same
+//! verdict, and the words added to a result are added again to each later request until the counts are reset.
+//! Then they disappear: a tool that works again must not stay forbidden.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -84,7 +84,8 @@ pub struct Verdict<'a> {
     pub stuck: Vec<Stuck<'a>>,
 }
 
-/// For so many calls the history is searched for the same one; after that, all of it is counted.
+/// How many successes [`last_reset`] looks up in the history; if it finds no new one among them, counting
+/// starts at the person's last words.
 const SEARCHES_MAX: usize = 8;
 
 type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);

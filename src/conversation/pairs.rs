@@ -170,7 +170,7 @@ impl<'a> Found<'a> {
         answering: Option<usize>,
         warnings: &mut Warnings,
     ) -> Option<ToolResult<'a>> {
-        // A later call with the same id has the first claim on what follows it.
+        // Results after a later call with the same id belong to that call.
         let next_call = self.callers.partition_point(|caller| *caller <= at);
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
         let after = self.results.partition_point(|given| given.turn <= at);

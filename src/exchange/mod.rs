@@ -285,7 +285,7 @@ impl Exchange {
     }
 
     /// Pings are events, so the client must have been promised events, or be promised them with the first
-    /// one: what keeps an upstream alive that has nothing to say must do so for the client too.
+    /// one: while the upstream only keeps its connection alive, Creole must keep the client's alive too.
     fn may_ping(&self) -> bool {
         match &self.state {
             State::Events { answer } | State::Undecided { answer, .. } => match self.head {

@@ -100,7 +100,7 @@ impl Exchange {
             self.report.upstream_response_bytes.saturating_add(piece.len());
         self.watchdog.byte(now);
         let before = out.len();
-        // However a long body is cut, the same of it is read.
+        // Cut the piece at the limit, so that the same bytes are read however the body was split.
         let piece = piece.get(..self.room()).unwrap_or(piece);
         let result = self.take_piece(piece, out);
         if let Some(progress) = self.progress() {

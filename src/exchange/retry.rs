@@ -62,7 +62,7 @@ impl Exchange {
         let Ok(Translated::Send { upstream, body, asked, .. }) = translated else { return None };
         warnings.add(code);
         self.retried = true;
-        // What is known of the first answer is nothing that the second one can be told by.
+        // Status, id and time of the first answer say nothing about the second.
         self.report.head_at = None;
         self.report.upstream_status = None;
         self.report.upstream_request_id = None;

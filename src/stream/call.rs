@@ -300,7 +300,8 @@ impl Machine {
         }
         match (known, id, name) {
             (Some(at), ..) => Some(at),
-            // Where others have an index, the one without has the index 0, which some leave out.
+            // Some servers leave out index 0: a fragment without an index belongs to the call without
+            // one.
             (None, None, None) => {
                 let bare = |call: &Call| call.key.is_none() && !call.legacy;
                 Some(self.calls.iter().rposition(bare).unwrap_or(last))

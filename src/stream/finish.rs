@@ -1,8 +1,8 @@
-//! Whether the upstream's word that it stopped is to be believed.
+//! Whether to believe a finish reason.
 //!
-//! Most servers say once, at the end, why they stopped. Some say so with their first chunk, or with every one,
-//! and go on. So what counts is what came between: content after such a word takes it back, and where that is a
-//! habit, the connection must end as it should, or counts must follow.
+//! Most servers send it once, at the end. Some send it with the first chunk, or with every chunk, and go on. So
+//! content after a finish reason takes it back; from a server that keeps doing this, an answer is complete only
+//! if the connection ends cleanly or usage follows.
 
 use super::watchdog::Ending;
 

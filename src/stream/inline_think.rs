@@ -1,8 +1,8 @@
 //! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
 //!
-//! Tags may be cut anywhere. A tag later in the text is text: models write about it. So is an end
-//! tag without its start, because the start of the stream cannot be known any more. But one that is the
-//! very first thing has nothing before it, and is left out.
+//! Tags may be cut anywhere. A tag later in the text stays text, because models write about tags. So does
+//! an end tag without a start: the text before it has been sent already. Only an end tag before all other
+//! text is removed.
 
 use crate::translate::signature::Field;
 use crate::words;

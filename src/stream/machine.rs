@@ -191,7 +191,7 @@ impl Machine {
         raw: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        // With its usage, or after its end, an answer may have a message with it.
+        // A `message` beside usage, or after the finish reason, is not a complaint.
         let complains =
             chunk.complains && chunk.usage.is_none() && self.outcome.finish_reason.is_none();
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {

@@ -222,7 +222,7 @@ impl Machine {
             return over;
         }
         if !self.rules.buffered {
-            // At the end it can be that it is left out.
+            // At the end, `finish_tool` may still leave this call out, so it is not opened here.
             if settled && !flushing {
                 self.open_tool(index, out);
             }
@@ -272,7 +272,7 @@ impl Machine {
 
     /// The call is complete, or as complete as it gets.
     fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
-        // Of a call without arguments nothing is missing where the model went on.
+        // A call without arguments is complete if the model went on after it.
         let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
         let cut_off = self.outcome.is_cut_off() && self.calls.get(index).is_some_and(is_last);
         let Some(call) = self.calls.get_mut(index) else { return };

@@ -8,11 +8,10 @@
 //! | `H`, `i`, `!` | each time the next piece | all together |
 //! | deltas, then `Hi!` | all of it once more | that of the deltas |
 //!
-//! While both of the first two are possible, only what they have in common is sent. Two pieces one
-//! of which begins with the other are rare; three in a row are no pieces, if there is more in them than
-//! one character repeated. Nor is a long text that comes once more. A short one may be a piece that
-//! says what was said before: it waits until something follows. Of what the deltas have brought
-//! already (text, reasoning, calls), the message brings nothing more.
+//! While both of the first two are possible, only what they have in common is sent. If three texts in a
+//! row each begin with the one before, they are snapshots (unless all is one repeated character). So is a
+//! long text that comes twice. A short one may be a piece that happens to repeat: it waits for what
+//! follows. The message adds nothing that the deltas have brought already (text, reasoning, calls).
 
 use super::machine::Machine;
 use super::reasoning::{marked, without_end};

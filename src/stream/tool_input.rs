@@ -12,8 +12,8 @@
 //! Some send JSON objects in place of texts, which `objects` puts together.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
-//! the turn. Equal neighbours are never dropped for being equal: they occur in texts. And a call is
-//! not finished because its input parses.
+//! the turn. Two equal fragments in a row are both kept, because texts repeat themselves. An input that
+//! parses may still go on.
 //!
 //! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
 //! possible. A fragment that begins with everything before it is either cumulative or a delta
@@ -262,7 +262,8 @@ impl ToolInput {
             again.push(behind);
         }
         if again.scan.is_broken() {
-            // It stays, without its text, so that what follows is counted no second time.
+            // Keep it, without its text, so that the rest of this broken repetition is not counted as
+            // another conflict.
             again.text = String::new();
             self.conflicts = self.conflicts.saturating_add(1);
             return "";

@@ -1,9 +1,10 @@
 //! The circuit breaker and the limit of tool turns, for a request that goes up as it came.
 //!
 //! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
-//! is put into its text: a word of warning is one more text in its result, a tool that is withheld
-//! leaves `tools`, and a model that must answer gets `tool_choice: none`, since the API wants to know
-//! the tools of the calls in the history. So does one whose tool cannot leave.
+//! is put into its text: a word of warning is one more text in its result, and a tool that is withheld
+//! leaves `tools`. If the model must answer, `tools` stays and `tool_choice` becomes `none`, because the
+//! API rejects calls in the history whose tools are not defined. The same is done if a withheld tool
+//! cannot be removed.
 //!
 //! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
 //! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
