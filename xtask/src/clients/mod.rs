@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::children::{Children, Stop};
@@ -47,13 +48,16 @@ pub(crate) struct Options {
 }
 
 /// One client: its folder, and what `client.json` says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Client {
     /// The name of its folder.
+    #[serde(skip)]
     folder: String,
     /// As people write it.
     name: String,
-    /// When it runs: `default`, `second` or `third`.
-    tier: String,
+    /// When it runs.
+    tier: Tier,
     /// The script, from its folder.
     main: String,
     /// What a user has to set, in Markdown.
@@ -61,9 +65,30 @@ struct Client {
     /// An npm package that is compiled after the installation.
     rebuild: Option<String>,
     /// Creole's configuration for it.
+    #[serde(default)]
     config: Map<String, Value>,
     /// Whether the model is the local one instead of the demo model.
+    #[serde(default)]
     local: bool,
+}
+
+/// When a client runs: see CONTRIBUTING.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Tier {
+    Default,
+    Second,
+    Third,
+}
+
+impl Tier {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Second => "second",
+            Self::Third => "third",
+        }
+    }
 }
 
 /// What one script printed.
@@ -168,8 +193,9 @@ pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
 /// The clients that are meant by names and tiers, in the order of their folders.
 fn chosen(names: &[String]) -> Result<Vec<Client>> {
     let all = all()?;
-    let means =
-        |name: &str, client: &Client| name == "all" || name == client.tier || name == client.folder;
+    let means = |name: &str, client: &Client| {
+        name == "all" || name == client.tier.name() || name == client.folder
+    };
     for name in names {
         if !all.iter().any(|client| means(name, client)) {
             let known: Vec<&str> = all.iter().map(|client| client.folder.as_str()).collect();
@@ -196,26 +222,8 @@ fn all() -> Result<Vec<Client>> {
 impl Client {
     fn read(folder: String) -> Result<Self> {
         let path = workspace::root().join("tests/clients").join(&folder).join("client.json");
-        let read: Map<String, Value> = serde_json::from_str(&fs::read_to_string(path)?)?;
-        const KEYS: [&str; 7] = ["name", "tier", "main", "needs", "rebuild", "config", "local"];
-        if let Some(key) = read.keys().find(|key| !KEYS.contains(&key.as_str())) {
-            bail!("client.json: {key} is not one of {}", KEYS.join(", "));
-        }
-        let text = |key: &str| {
-            let text = read.get(key).and_then(Value::as_str).map(str::to_owned);
-            text.with_context(|| format!("client.json: expected a text called {key}"))
-        };
-        let config = read.get("config").and_then(Value::as_object).cloned().unwrap_or_default();
-        Ok(Self {
-            name: text("name")?,
-            tier: text("tier")?,
-            main: text("main")?,
-            needs: text("needs")?,
-            rebuild: read.get("rebuild").and_then(Value::as_str).map(str::to_owned),
-            config,
-            local: read.get("local").and_then(Value::as_bool).unwrap_or_default(),
-            folder,
-        })
+        let read: Self = serde_json::from_str(&fs::read_to_string(path)?).context("client.json")?;
+        Ok(Self { folder, ..read })
     }
 
     /// The folder with the script and the lock files.
@@ -304,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn every_client_has_a_script_a_lock_file_and_a_known_tier() {
+    fn every_client_has_a_script_and_a_lock_file() {
         let all = all().unwrap();
         assert!(all.len() > 8);
         for client in all {
@@ -312,7 +320,6 @@ mod tests {
             assert!(sources.join(&client.main).is_file(), "{}", client.folder);
             let locked = ["package-lock.json", "requirements.txt"];
             assert!(locked.iter().any(|lock| sources.join(lock).is_file()), "{}", client.folder);
-            assert!(["default", "second", "third"].contains(&client.tier.as_str()));
         }
     }
 

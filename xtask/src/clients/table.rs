@@ -30,9 +30,7 @@ fn kept(client: &Client, host: Host) -> Option<Value> {
 /// Writes the page.
 pub(super) fn write() -> Result<()> {
     let mut clients = super::all()?;
-    clients.sort_by_key(|client| {
-        ["default", "second", "third"].iter().position(|it| *it == client.tier)
-    });
+    clients.sort_by_key(|client| client.tier);
     let mut rows = String::new();
     let mut lists = String::new();
     for client in &clients {
