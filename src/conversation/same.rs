@@ -109,13 +109,66 @@ pub(super) fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool
 }
 
 fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
-    let mut pairs = left.iter().zip(right);
-    left.len() == right.len() && pairs.all(|(left, right)| same_block(left, right))
+    let (mut left, mut right) = (said(left), said(right));
+    loop {
+        match (left.next(), right.next()) {
+            (Some(left), Some(right)) if same_block(left, right) => {}
+            (None, None) => return true,
+            _ => return false,
+        }
+    }
+}
+
+/// What the tool said, without blocks that are the client's words alone.
+fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = &'t Block<'a>> {
+    blocks.iter().filter(|block| match block {
+        Block::Text(text) => text.text.is_empty() || !without_reminders(text.text).is_empty(),
+        _ => true,
+    })
+}
+
+/// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.
+/// It changes from turn to turn, and would make equal results look different.
+fn without_reminders(text: Str<'_>) -> Str<'_> {
+    let mut rest = without_space(text.raw());
+    while let Some(inside) = rest.strip_suffix(REMINDER_END) {
+        let Some(start) = last_reminder(inside) else { break };
+        rest = without_space(inside.get(..start).unwrap_or_default());
+    }
+    match Str::inside(rest) {
+        Some(said) if rest.len() < without_space(text.raw()).len() => said,
+        _ => text,
+    }
+}
+
+const REMINDER: &str = "<system-reminder>";
+const REMINDER_END: &str = "</system-reminder>";
+
+fn last_reminder(text: &str) -> Option<usize> {
+    let mut before = text;
+    loop {
+        let at = before.bytes().rposition(|byte| byte == b'<')?;
+        if text.get(at..)?.starts_with(REMINDER) {
+            return Some(at);
+        }
+        before = before.get(..at)?;
+    }
+}
+
+/// The inside of a string without white space at its end.
+fn without_space(raw: &str) -> &str {
+    let mut rest = raw.trim_end();
+    while let Some(before) = ["\\n", "\\r", "\\t"].iter().find_map(|it| rest.strip_suffix(it)) {
+        rest = before.trim_end();
+    }
+    rest
 }
 
 fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
     match (left, right) {
-        (Block::Text(left), Block::Text(right)) => same_text(left.text, right.text),
+        (Block::Text(left), Block::Text(right)) => {
+            same_text(without_reminders(left.text), without_reminders(right.text))
+        }
         (Block::ToolReference(left), Block::ToolReference(right)) => left == right,
         (Block::Image(left), Block::Image(right)) => match (&left.source, &right.source) {
             (ImageSource::Base64 { data: left, .. }, ImageSource::Base64 { data: right, .. })
@@ -157,13 +210,13 @@ pub(super) fn of_result(result: &ToolResult<'_>) -> u64 {
 }
 
 fn of_blocks(blocks: &[Block<'_>]) -> u64 {
-    blocks.iter().fold(6, |all, block| mix(all, of_block(block)))
+    said(blocks).fold(6, |all, block| mix(all, of_block(block)))
 }
 
 fn of_block(block: &Block<'_>) -> u64 {
     let optional = |part: Option<Str<'_>>| part.map_or(0, text);
     match block {
-        Block::Text(block) => text(block.text),
+        Block::Text(block) => text(without_reminders(block.text)),
         Block::ToolReference(name) => mix(7, text(*name)),
         Block::Image(Image { source: ImageSource::Base64 { data: inside, .. }, .. })
         | Block::Image(Image { source: ImageSource::Url(inside), .. }) => mix(8, text(*inside)),
@@ -304,6 +357,40 @@ mod tests {
         assert!(same_text(read(&left), read(&right)) && same_text(read(&right), read(&left)));
         let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
         assert!(!same_result(&result("a", false), &empty));
+    }
+
+    #[test]
+    fn what_a_client_adds_to_a_result_makes_no_difference() {
+        let of = |texts: &[&str]| {
+            let block = |text: &&str| {
+                let quoted = Box::leak(format!("\"{text}\"").into_boxed_str());
+                let text = Reader::new(quoted, 1).string().unwrap();
+                Block::Text(Text { text, cached: false, cited: false })
+            };
+            ToolResult {
+                id: Str::plain("t"),
+                content: texts.iter().map(block).collect(),
+                is_error: false,
+            }
+        };
+        let reminder = r"\n\n<system-reminder>\nToken usage: 7/9; a < b\n</system-reminder>\n";
+        let (one, two) = (format!("a.txt{reminder}"), format!("a.txt{reminder}{reminder}"));
+        let plain = of(&["a.txt"]);
+        for same in [of(&[&one]), of(&[&two]), of(&["a.txt", reminder]), of(&[&one, reminder])] {
+            assert!(same_result(&plain, &same) && same_result(&same, &plain), "{same:?}");
+            assert_eq!(of_result(&plain), of_result(&same), "{same:?}");
+        }
+        for other in [
+            of(&[&format!("b.txt{reminder}")]),
+            of(&["a.txt", "b"]),
+            of(&[&format!("{reminder}a.txt")]),
+            of(&[r"a.txt</system-reminder>"]),
+            of(&[reminder]),
+            of(&[]),
+        ] {
+            assert!(!same_result(&plain, &other) && !same_result(&other, &plain), "{other:?}");
+            assert_ne!(of_result(&plain), of_result(&other), "{other:?}");
+        }
     }
 
     #[test]
