@@ -465,8 +465,7 @@ impl Stream {
                     if matches!(self.state, State::Answering { head_sent: false, .. }) =>
                 {
                     // Envoy gives up an answer of which nothing was sent, even one that is complete.
-                    let failure = Failure::Unreachable("it broke off its answer".into());
-                    self.exchange.handle_failure(failure, now, &mut unsent);
+                    self.exchange.handle_failure(Failure::BrokeOff, now, &mut unsent);
                 }
                 Break::Upstream => {
                     self.exchange.handle_response_end(End::Aborted, now, &mut unsent);

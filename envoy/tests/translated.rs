@@ -358,6 +358,14 @@ fn whoever_breaks_a_stream_is_named() {
 }
 
 #[test]
+fn an_answer_that_breaks_before_anything_was_sent_is_one_that_broke_off() {
+    let mut envoy = sent(PAUSED, REQUEST);
+    envoy.head(200, &[], false, "via_upstream");
+    let lines = envoy.lines("upstream_reset_after_response_started{protocol_error}");
+    assert!(lines[0].1.contains(r#""cause":"upstream_broke_off""#), "{lines:?}");
+}
+
+#[test]
 fn logs_hold_neither_contents_nor_credentials() {
     let mut envoy = sent(PAUSED, REQUEST);
     envoy.head(200, &[], false, "via_upstream");

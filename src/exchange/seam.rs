@@ -99,6 +99,8 @@ pub enum Failure {
     /// Connect, TLS or DNS failed, or the connection broke before an answer. The text must not
     /// hold an address that clients should not know.
     Unreachable(String),
+    /// The answer broke off before any of it was sent to the client, who gets nothing of it.
+    BrokeOff,
     /// The host knows that no server is healthy, or its queues are full.
     NoHealthyUpstream,
     /// The host's own timeout, before the head.
@@ -131,6 +133,10 @@ impl Failure {
                 ("overloaded", Error::new(Fault::Operator, Kind::Overloaded, message))
             }
             Self::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
+            Self::BrokeOff => (
+                "upstream_broke_off",
+                Error::misbehaved("Upstream stream ended before completion."),
+            ),
             Self::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
                 ("no_healthy_upstream", Error::new(Fault::Upstream, Kind::Overloaded, message))
