@@ -3,14 +3,15 @@
 //! All of them read several calls, and give nothing unless the whole text is calls (in Harmony also what
 //! the model says before them, or thinks and says without any), perhaps with the token that ended it.
 
-use crate::json::{self, Kind, Reader, Writer};
+mod cursor;
+
+use crate::json::{Kind, Reader};
 use crate::profile::TextToolCalls;
-use crate::tool_schema::property;
 use crate::translate::signature::Field;
 use crate::words;
 
 use super::super::text_filter::Piece;
-use super::schema::allows;
+use cursor::{Cursor, Object};
 
 /// The schema of a tool by its name; `None`: there is no such tool.
 type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
@@ -243,113 +244,7 @@ fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece
     Some(())
 }
 
-fn call(id: Option<String>, name: &str, input: String) -> Piece {
-    Piece::Call { id: id.filter(|id| !id.is_empty()), name: name.to_owned(), input }
-}
-
-/// Reads an object with a name and an input.
-fn json_call(object: &str) -> Option<Piece> {
-    let (mut name, mut id, mut input) = (None, None, "{}".to_owned());
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        match key.raw() {
-            "name" => name = Some(reader.string().ok()?.decode().into_owned()),
-            "id" => id = reader.string().ok().map(|id| id.decode().into_owned()),
-            "arguments" | "parameters" => match reader.kind().ok()? {
-                Kind::Object => input = reader.skip().ok()?.to_owned(),
-                Kind::Null => drop(reader.skip().ok()?),
-                _ => {
-                    let text = reader.string().ok()?.decode();
-                    input = Cursor { rest: &text }.object()?.to_owned();
-                }
-            },
-            _ => drop(reader.skip().ok()?),
-        }
-    }
-    Some(call(id, &name?, input))
-}
-
-/// What is left to read. White space between tokens means nothing.
-struct Cursor<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Cursor<'a> {
-    fn skip_blank(&mut self) {
-        self.rest = self.rest.trim_start();
-    }
-
-    fn eat(&mut self, token: &str) -> bool {
-        self.skip_blank();
-        match self.rest.strip_prefix(token) {
-            Some(rest) => {
-                self.rest = rest;
-                self.skip_blank();
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn eat_any(&mut self, tokens: &[&str]) -> bool {
-        tokens.iter().any(|token| self.eat(token))
-    }
-
-    fn expect(&mut self, token: &str) -> Option<()> {
-        self.eat(token).then_some(())
-    }
-
-    /// The text up to `end`, exactly as it is.
-    fn until(&mut self, end: &str) -> Option<&'a str> {
-        let (text, rest) = words::split_once(self.rest, end)?;
-        self.rest = rest;
-        Some(text)
-    }
-
-    /// The text up to `end`, where `open` is not in it: then the end of a value is missing, and it would
-    /// swallow the next one.
-    fn value(&mut self, open: &str, end: &str) -> Option<&'a str> {
-        self.until(end).filter(|text| !words::has(text, open))
-    }
-
-    /// A value of Qwen's, which stands in lines of its own: a line break on each side is layout. Models
-    /// leave its end out, and vLLM ends it at the next tag.
-    fn own_lines(&mut self) -> Option<&'a str> {
-        let text = self.rest;
-        let (value, rest) = words::places(text, "<").find_map(|at| {
-            let (value, rest) = text.split_at_checked(at)?;
-            let next = || rest.starts_with("<parameter=") || rest.starts_with("</function>");
-            match rest.strip_prefix("</parameter>") {
-                Some(rest) => Some((value, rest)),
-                None => (value.ends_with('\n') && next()).then_some((value, rest)),
-            }
-        })?;
-        self.rest = rest;
-        let value = value.strip_prefix('\r').unwrap_or(value);
-        let value = value.strip_prefix('\n').unwrap_or(value);
-        let value = value.strip_suffix('\n').unwrap_or(value);
-        Some(value.strip_suffix('\r').unwrap_or(value))
-    }
-
-    fn take(&mut self, bytes: usize) -> &'a str {
-        let (text, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
-        self.rest = rest;
-        text
-    }
-
-    fn object(&mut self) -> Option<&'a str> {
-        self.skip_blank();
-        let mut reader = Reader::new(self.rest, 127);
-        if reader.kind().ok()? != Kind::Object {
-            return None;
-        }
-        let object = reader.skip().ok()?;
-        self.rest = self.rest.get(object.len()..)?;
-        self.skip_blank();
-        Some(object)
-    }
-
+impl Cursor<'_> {
     /// A DeepSeek call to V3.1: its name before its input, which older models put into a fence.
     fn separated_call(&mut self) -> Option<Piece> {
         let mut name = self.until("<｜tool▁sep｜>")?.trim();
@@ -392,77 +287,33 @@ impl<'a> Cursor<'a> {
         }
         Some(call(None, name, input.end()))
     }
-
-    /// Members, each between tags.
-    fn parameters(
-        &mut self,
-        open: &str,
-        named: &str,
-        schema: &str,
-        value: fn(&mut Self) -> Option<&'a str>,
-    ) -> Option<String> {
-        let mut input = Object::default();
-        self.skip_blank();
-        while let Some(rest) = self.rest.strip_prefix(open) {
-            self.rest = rest;
-            let key = self.until(named)?.trim();
-            input.member(key, value(self)?, schema);
-            self.skip_blank();
-        }
-        Some(input.end())
-    }
 }
 
-/// An input that is put together member by member.
-#[derive(Default)]
-struct Object(Vec<u8>);
+fn call(id: Option<String>, name: &str, input: String) -> Piece {
+    Piece::Call { id: id.filter(|id| !id.is_empty()), name: name.to_owned(), input }
+}
 
-impl Object {
-    /// A member whose value was written as plain text. Whether `5` is a number or a text, only the schema
-    /// knows; where it does not say, it is what it looks like.
-    fn member(&mut self, key: &str, value: &str, schema: &str) {
-        let property = property(schema, key);
-        let allows = |kind| property.is_some_and(|property| allows(schema, property, kind));
-        let is_text = allows("string") && !(value.trim() == "null" && allows("null"));
-        // Templates write what is no text as Python does.
-        let value = match value.trim() {
-            "True" if !is_text && allows("boolean") => "true",
-            "False" if !is_text && allows("boolean") => "false",
-            "None" if !is_text && allows("null") => "null",
-            _ => value,
-        };
-        if self.0.is_empty() {
-            self.0.push(b'{');
-        }
-        let mut reader = Reader::new(value, 64);
-        let is_json = reader.kind().is_ok_and(|kind| kind != Kind::String)
-            && reader.skip().is_ok()
-            && reader.end().is_ok();
-        let mut json = Writer::new(&mut self.0);
-        json.key_text(key);
-        if is_json && !is_text {
-            json.value();
-            json::compact(json.out(), value);
-        } else {
-            json.text(value);
+/// Reads an object with a name and an input.
+fn json_call(object: &str) -> Option<Piece> {
+    let (mut name, mut id, mut input) = (None, None, "{}".to_owned());
+    let mut reader = Reader::of(object);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        match key.raw() {
+            "name" => name = Some(reader.string().ok()?.decode().into_owned()),
+            "id" => id = reader.string().ok().map(|id| id.decode().into_owned()),
+            "arguments" | "parameters" => match reader.kind().ok()? {
+                Kind::Object => input = reader.skip().ok()?.to_owned(),
+                Kind::Null => drop(reader.skip().ok()?),
+                _ => {
+                    let text = reader.string().ok()?.decode();
+                    input = Cursor { rest: &text }.object()?.to_owned();
+                }
+            },
+            _ => drop(reader.skip().ok()?),
         }
     }
-
-    /// A member that is a text, exactly as it stands there.
-    fn text(&mut self, key: &str, value: &str) {
-        if self.0.is_empty() {
-            self.0.push(b'{');
-        }
-        Writer::new(&mut self.0).key_text(key).text(value);
-    }
-
-    fn end(mut self) -> String {
-        if self.0.is_empty() {
-            self.0.push(b'{');
-        }
-        self.0.push(b'}');
-        String::from_utf8(self.0).unwrap_or_default()
-    }
+    Some(call(id, &name?, input))
 }
 
 #[cfg(test)]
