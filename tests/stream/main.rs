@@ -13,6 +13,7 @@ mod framing;
 mod invariants;
 mod markup;
 mod shapes;
+mod text_calls;
 mod whole;
 
 use creole::asked::{Asked, Thinking, Tool, Withheld};

@@ -5,8 +5,9 @@
 
 mod cursor;
 
-use crate::json::{Kind, Reader};
+use crate::json::{self, Kind, Reader};
 use crate::profile::TextToolCalls;
+use crate::tool_schema::property;
 use crate::translate::signature::Field;
 use crate::words;
 
@@ -28,7 +29,7 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
         TextToolCalls::Minimax => minimax(&mut cursor, schemas, &mut calls),
         TextToolCalls::Kimi => kimi(&mut cursor, &mut calls),
         TextToolCalls::Mistral => mistral(&mut cursor, &mut calls),
-        TextToolCalls::Llama => llama(&mut cursor, &mut calls),
+        TextToolCalls::Llama => llama(&mut cursor, schemas, &mut calls),
         TextToolCalls::Harmony => harmony(&mut cursor, &mut calls),
         TextToolCalls::Deepseek => deepseek(&mut cursor, schemas, &mut calls),
     }?;
@@ -42,12 +43,12 @@ pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> O
     });
     cursor.skip_blank();
     // Reasoning says enough as well: an answer in Harmony without a call.
-    let is_call = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(..));
+    let says = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(..));
     let is_known = |piece: &Piece| match piece {
         Piece::Call { name, .. } => schemas(name).is_some(),
         _ => true,
     };
-    (cursor.rest.is_empty() && calls.iter().any(is_call) && calls.iter().all(is_known))
+    (cursor.rest.is_empty() && calls.iter().any(says) && calls.iter().all(is_known))
         .then_some(calls)
 }
 
@@ -167,10 +168,14 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
 }
 
 /// `{"type": "function", "name": …, "parameters": …}`.
-fn llama(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    cursor.eat("<|python_tag|>");
+fn llama(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    let is_bare = !cursor.eat("<|python_tag|>");
     loop {
-        calls.push(json_call(cursor.object()?)?);
+        let object = cursor.object()?;
+        if is_bare {
+            is_call(object, schemas)?;
+        }
+        calls.push(json_call(object)?);
         cursor.eat(";");
         if !cursor.rest.starts_with('{') {
             break;
@@ -291,6 +296,28 @@ impl Cursor<'_> {
 
 fn call(id: Option<String>, name: &str, input: String) -> Piece {
     Piece::Call { id: id.filter(|id| !id.is_empty()), name: name.to_owned(), input }
+}
+
+/// JSON without a tag is as often an answer, with a name in it. It is a call if it has an input, as the templates
+/// of Llama write it, and nothing that they do not write; and if that input is no schema, which would be the
+/// definition of the tool.
+fn is_call(object: &str, schemas: Schemas<'_>) -> Option<()> {
+    let (mut schema, mut input) = ("", None);
+    let mut reader = Reader::of(object);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        match key.raw() {
+            "name" => schema = schemas(&reader.string().ok()?.decode())?,
+            "type" | "id" => drop(reader.skip().ok()?),
+            "arguments" | "parameters" => input = Some(reader.skip().ok()?),
+            _ => return None,
+        }
+    }
+    let input = input?;
+    let is_schema = json::member(input, "properties").is_some()
+        && json::member(input, "type").is_some_and(|word| word.starts_with('"'));
+    let takes_schemas = || ["properties", "type"].iter().all(|it| property(schema, it).is_some());
+    (!is_schema || takes_schemas()).then_some(())
 }
 
 /// Reads an object with a name and an input.

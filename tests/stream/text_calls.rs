@@ -1,0 +1,62 @@
+//! Calls that models write into their text, in the shapes in which servers and models were seen to leave them.
+
+use super::*;
+
+fn with(syntax: TextToolCalls) -> Case {
+    case().with(|asked, _| asked.profile.text_tool_calls = syntax)
+}
+
+/// The same, with a tool whose schema is known.
+fn with_tool(syntax: TextToolCalls, name: &str, schema: &Value) -> Case {
+    with(syntax).with(|asked, _| {
+        let schema = Some(schema.to_string());
+        asked.tools.push(Tool { outgoing: name.into(), name: name.into(), toolset: None, schema });
+    })
+}
+
+impl Case {
+    #[track_caller]
+    fn reads(&self, answer: &str, expected: &str) {
+        self.gives(&done(&[text(answer), json!({"finish": "stop"})]), expected);
+    }
+
+    #[track_caller]
+    fn leaves(&self, answer: &str) {
+        self.reads(answer, &format!("text {}; end_turn", json!(answer)));
+    }
+
+    /// The answer was cut off at its limit.
+    #[track_caller]
+    fn leaves_at_the_limit(&self, answer: &str) {
+        let expected = format!("text {}; max_tokens", json!(answer));
+        self.gives(&done(&[text(answer), json!({"finish": "length"})]), &expected);
+    }
+}
+
+#[test]
+fn json_that_describes_a_tool_is_no_call_of_it() {
+    let llama = with(TextToolCalls::Llama);
+    for described in [
+        r#"{"name": "w", "version": "1.0.0", "main": "index.js"}"#,
+        r#"{"name": "w"}"#,
+        r#"{"name": "w", "parameters": {"a": 1}, "description": "Weather"}"#,
+        r#"{"name": "w", "parameters": {"type": "object", "properties": {}}}"#,
+        r#"{"type": "function", "name": "w", "parameters": {"properties": {"a": {}}, "type": "object"}}"#,
+        r#"{"name": "w", "parameters": {"a": 1}}; {"name": "t", "main": "index.js"}"#,
+    ] {
+        llama.leaves(described);
+    }
+    llama.reads(
+        r#"{"type": "function", "id": "a", "name": "w", "arguments": {"type": "object"}}"#,
+        r#"tool_use r_a w {"type":"object"}; tool_use"#,
+    );
+    llama.reads(r#"{"name": "w", "parameters": {}}"#, "tool_use minted w {}; tool_use");
+    // A tool that makes tools.
+    let properties = json!({"properties": {"type": {}, "properties": {}}});
+    with_tool(TextToolCalls::Llama, "make", &properties).reads(
+        r#"{"name": "make", "parameters": {"type": "object", "properties": {}}}"#,
+        r#"tool_use minted make {"properties":{},"type":"object"}; tool_use"#,
+    );
+    // Its token leaves no doubt.
+    llama.reads(r#"<|python_tag|>{"name": "w"}"#, "tool_use minted w {}; tool_use");
+}
