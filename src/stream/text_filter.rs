@@ -11,7 +11,7 @@
 //! have no filter: their text is copied without being decoded.
 
 use super::inline_think::{InlineThink, overlap};
-use super::text_tool_calls::Markup;
+use super::text_tool_calls::{End, Markup};
 use crate::asked::{Asked, Tools};
 use crate::json;
 use crate::profile::TextToolCalls;
@@ -92,13 +92,13 @@ impl TextFilter {
         pieces
     }
 
-    /// The text is over. `alone`: the answer has no other calls.
-    pub(super) fn finish(&mut self, tools: &Tools, alone: bool) -> Vec<Piece> {
+    /// The text is over.
+    pub(super) fn finish(&mut self, tools: &Tools, end: End) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
         let stopped = matches!(pieces.last(), Some(Piece::Stop(_)));
         if let Some(markup) = self.markup.take().filter(|_| !stopped) {
-            markup.finish(tools, alone, &mut pieces);
+            markup.finish(tools, end, &mut pieces);
         }
         pieces
     }
@@ -248,7 +248,7 @@ mod tests {
                 }
             }
             if !matches!(pieces.last(), Some(Piece::Stop(_))) {
-                pieces.extend(filter.finish(&asked.tools, true));
+                pieces.extend(filter.finish(&asked.tools, End { alone: true, is_cut_off: false }));
             }
             for piece in pieces {
                 match (all.last_mut(), piece) {

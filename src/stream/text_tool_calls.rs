@@ -44,6 +44,15 @@ pub(super) struct Markup {
     in_span: bool,
 }
 
+/// How an answer ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    /// It has no structured calls.
+    pub(super) alone: bool,
+    /// By its limit or a filter, and not by the model.
+    pub(super) is_cut_off: bool,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Watching,
@@ -222,16 +231,18 @@ impl Markup {
         std::mem::take(&mut self.held)
     }
 
-    /// The answer is over. `alone`: it has no structured calls.
-    pub(super) fn finish(self, tools: &Tools, alone: bool, pieces: &mut Vec<Piece>) {
+    /// The answer is over.
+    pub(super) fn finish(self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
         if self.held.is_empty() {
             return;
         }
-        if self.state == State::Found && alone {
+        if self.state == State::Found && end.alone {
             let schema = |name: &str| {
                 tools.meant_by(name).map(|tool| tool.schema.as_deref().unwrap_or_default())
             };
-            if let Some(calls) = syntax::read(self.syntax, self.held.trim(), &schema) {
+            if let Some(calls) =
+                syntax::read(self.syntax, self.held.trim(), end.is_cut_off, &schema)
+            {
                 pieces.extend(calls);
                 return;
             }

@@ -60,3 +60,25 @@ fn json_that_describes_a_tool_is_no_call_of_it() {
     // Its token leaves no doubt.
     llama.reads(r#"<|python_tag|>{"name": "w"}"#, "tool_use minted w {}; tool_use");
 }
+
+#[test]
+fn an_example_in_a_value_of_qwen_does_not_become_a_call() {
+    let write = json!({"properties": {"path": {"type": "string"}, "content": {"type": "string"}}});
+    let qwen = with_tool(TextToolCalls::QwenXml, "write", &write);
+    let example = "<tool_call>\n<function=w>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>";
+    let start =
+        "<function=write>\n<parameter=path>\na.md\n</parameter>\n<parameter=content>\n# Format\n";
+    // The limit came where the example ends.
+    qwen.leaves_at_the_limit(&format!("<tool_call>\n{start}\n{example}"));
+    qwen.leaves_at_the_limit(&format!("{start}</function>\n{example}"));
+    qwen.leaves_at_the_limit(example);
+    // A parameter that the tool does not have begins no new value.
+    qwen.reads(
+        &format!("<tool_call>\n{start}\n{example}"),
+        r##"tool_use minted write {"content":"# Format\n\n<tool_call>\n<function=w>\n<parameter=command>\nls","path":"a.md"}; tool_use"##,
+    );
+    qwen.reads(
+        "<function=write>\n<parameter=path>\na.md\n<parameter=content>\nHi\n</function>",
+        r#"tool_use minted write {"content":"Hi","path":"a.md"}; tool_use"#,
+    );
+}

@@ -15,6 +15,14 @@ pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
     allows_within(root, schema, kind, DEPTH_MAX, &Cell::new(SCHEMAS_MAX))
 }
 
+/// Whether a tool can have a parameter of this name: its schema lists it, or lists none.
+pub(super) fn has_parameter(schema: &str, name: &str) -> bool {
+    let Some(properties) = json::member(schema, "properties") else { return true };
+    let mut reader = Reader::of(properties);
+    let lists_any = reader.begin_object().is_ok() && matches!(reader.next_key(), Ok(Some(_)));
+    !lists_any || json::member(properties, name).is_some()
+}
+
 fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u16>) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     let Some(more) = left.get().checked_sub(1) else { return false };
@@ -110,6 +118,15 @@ mod tests {
             assert!(!allows(root, schema, "string"), "{schema}");
         }
         assert!(allows(root, r#"{"anyOf":[{"type":"boolean"}]}"#, "boolean"));
+    }
+
+    #[test]
+    fn a_schema_that_lists_parameters_has_no_others() {
+        let listed = r#"{"properties":{"a":{}}}"#;
+        assert!(has_parameter(listed, "a") && !has_parameter(listed, "b"));
+        for open in ["", "{}", r#"{"properties":{}}"#] {
+            assert!(has_parameter(open, "a"), "{open}");
+        }
     }
 
     #[test]

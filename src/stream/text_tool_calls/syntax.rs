@@ -17,12 +17,19 @@ use cursor::{Cursor, Object};
 /// The schema of a tool by its name; `None`: there is no such tool.
 type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
 
-/// Reads `text` as calls.
-pub(super) fn read(syntax: TextToolCalls, text: &str, schemas: Schemas<'_>) -> Option<Vec<Piece>> {
+/// Reads `text` as calls. `is_cut_off`: the model did not end the answer.
+pub(super) fn read(
+    syntax: TextToolCalls,
+    text: &str,
+    is_cut_off: bool,
+    schemas: Schemas<'_>,
+) -> Option<Vec<Piece>> {
     let mut cursor = Cursor { rest: text };
     let mut calls = Vec::new();
     match syntax {
         TextToolCalls::Off => None,
+        // What looks like the end of a value can be an example within it, as nothing there is quoted.
+        TextToolCalls::QwenXml if is_cut_off => None,
         TextToolCalls::Hermes => hermes(&mut cursor, &mut calls),
         TextToolCalls::QwenXml => qwen(&mut cursor, schemas, &mut calls),
         TextToolCalls::Glm => glm(&mut cursor, schemas, &mut calls),
@@ -108,7 +115,7 @@ fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>
         while cursor.eat("<invoke name=\"") {
             let name = cursor.until("\">")?;
             let input =
-                cursor.parameters("<parameter name=\"", "\">", schemas(name)?, |cursor| {
+                cursor.parameters("<parameter name=\"", "\">", schemas(name)?, |cursor, _| {
                     cursor.value("<parameter name=\"", "</parameter>")
                 })?;
             cursor.expect("</invoke>")?;

@@ -4,7 +4,7 @@ use crate::json::{self, Kind, Reader, Writer};
 use crate::tool_schema::property;
 use crate::words;
 
-use super::super::schema::allows;
+use super::super::schema::{allows, has_parameter};
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
@@ -50,12 +50,19 @@ impl<'a> Cursor<'a> {
     }
 
     /// A value of Qwen's, which stands in lines of its own: a line break on each side is layout. Models
-    /// leave its end out, and vLLM ends it at the next tag.
-    pub(super) fn own_lines(&mut self) -> Option<&'a str> {
+    /// leave its end out, and vLLM ends it at the next tag. A parameter that the tool does not have is no such tag.
+    pub(super) fn own_lines(&mut self, schema: &str) -> Option<&'a str> {
         let text = self.rest;
         let (value, rest) = words::places(text, "<").find_map(|at| {
             let (value, rest) = text.split_at_checked(at)?;
-            let next = || rest.starts_with("<parameter=") || rest.starts_with("</function>");
+            let next = || match rest.strip_prefix("<parameter=") {
+                Some(key) => {
+                    let end = key.bytes().position(|byte| matches!(byte, b'>' | b'\n'));
+                    let key = key.get(..end.unwrap_or(key.len())).unwrap_or_default();
+                    has_parameter(schema, key.trim())
+                }
+                None => rest.starts_with("</function>"),
+            };
             match rest.strip_prefix("</parameter>") {
                 Some(rest) => Some((value, rest)),
                 None => (value.ends_with('\n') && next()).then_some((value, rest)),
@@ -92,14 +99,14 @@ impl<'a> Cursor<'a> {
         open: &str,
         named: &str,
         schema: &str,
-        value: fn(&mut Self) -> Option<&'a str>,
+        value: fn(&mut Self, &str) -> Option<&'a str>,
     ) -> Option<String> {
         let mut input = Object::default();
         self.skip_blank();
         while let Some(rest) = self.rest.strip_prefix(open) {
             self.rest = rest;
             let key = self.until(named)?.trim();
-            input.member(key, value(self)?, schema);
+            input.member(key, value(self, schema)?, schema);
             self.skip_blank();
         }
         Some(input.end())

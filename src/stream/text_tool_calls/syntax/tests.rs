@@ -2,7 +2,7 @@
 
 use super::*;
 
-const SCHEMA: &str = r#"{"properties":{"zip":{"type":["null","string"]},
+const SCHEMA: &str = r#"{"properties":{"city":{},"n":{},"zip":{"type":["null","string"]},
     "one":{"anyOf":[{"type":"string"},{"type":"null"}]},"yes":{"type":"boolean"}}}"#;
 
 fn schemas(name: &str) -> Option<&'static str> {
@@ -17,13 +17,13 @@ fn is(syntax: TextToolCalls, text: &str, expected: &str) {
         }
         other => format!("{other:?}"),
     };
-    let shown = read(syntax, text, &schemas)
+    let shown = read(syntax, text, false, &schemas)
         .map(|calls| calls.into_iter().map(show).collect::<Vec<_>>().join(" "));
     assert_eq!(shown.as_deref().unwrap_or("none"), expected, "{text}");
     // Whatever is cut off is no call.
     for end in 0..text.len() {
         if let Some(cut) = text.get(..end)
-            && let Some(calls) = read(syntax, cut, &schemas)
+            && let Some(calls) = read(syntax, cut, false, &schemas)
         {
             for call in calls {
                 let Piece::Call { input, .. } = call else { continue };
