@@ -5,7 +5,7 @@
 //! | echo | `strip_prefill_echo` | leaves out the start that repeats the prefill |
 //! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
 //! | stop | the client has stop sequences | cuts the text at the first that the upstream did not stop at |
-//! | markup | `text_tool_calls` | calls written as text become calls |
+//! | markup | `text_tool_calls` | calls written as text become calls, and channels of Harmony what they are |
 //!
 //! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
 //! have no filter: their text is copied without being decoded.
@@ -57,8 +57,11 @@ impl TextFilter {
                 .then(|| Echo { prefill: asked.prefill.clone(), matched: 0 }),
             think: profile.inline_think.then(InlineThink::new),
             stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
-            markup: (profile.text_tool_calls != TextToolCalls::Off && !asked.tools.is_empty())
-                .then(|| Markup::new(profile.text_tool_calls)),
+            markup: match profile.text_tool_calls {
+                TextToolCalls::Off => None,
+                TextToolCalls::Harmony => Some(Markup::new(TextToolCalls::Harmony)),
+                syntax => (!asked.tools.is_empty()).then(|| Markup::new(syntax)),
+            },
         };
         let is_needed = filter.echo.is_some()
             || filter.think.is_some()
@@ -87,7 +90,7 @@ impl TextFilter {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
         if let Some(markup) = &mut self.markup {
-            push_text(markup.release(), &mut pieces);
+            markup.release(&mut pieces);
         }
         pieces
     }
@@ -169,7 +172,7 @@ impl TextFilter {
         if let Some(sequence) = sequence {
             // Markup that the cut leaves incomplete is text.
             if let Some(markup) = &mut self.markup {
-                push_text(markup.release(), pieces);
+                markup.release(pieces);
             }
             pieces.push(Piece::Stop(sequence));
         }

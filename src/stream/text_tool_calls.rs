@@ -10,7 +10,8 @@
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
-//! Otherwise it stays text. Text before the markup is text. From the markup on, nothing can be sent
+//! Otherwise it stays text. In Harmony, whole messages without a call become text and reasoning as well, with or
+//! without tools. Text before the markup is text. From the markup on, nothing can be sent
 //! before the end of the answer decides.
 
 mod fence;
@@ -90,9 +91,13 @@ impl Markup {
             TextToolCalls::Kimi => &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
             TextToolCalls::Llama => &["{", "<|python_tag|>"],
             TextToolCalls::Minimax => &["<minimax:tool_call>"],
-            TextToolCalls::Harmony => {
-                &["<|channel|>commentary", "<|channel|>analysis", "<|start|>assistant"]
-            }
+            TextToolCalls::Harmony => &[
+                "<|channel|>commentary",
+                "<|channel|>analysis",
+                "<|channel|>final",
+                "<|start|>assistant",
+                "<|end|><|start|>assistant",
+            ],
             TextToolCalls::Deepseek => &[
                 "<｜DSML｜tool_calls>",
                 "<｜DSML｜function_calls>",
@@ -222,32 +227,40 @@ impl Markup {
         self.line_start = end.is_some();
     }
 
-    /// Something else comes: what was held back is text.
-    pub(super) fn release(&mut self) -> String {
+    /// Something else comes, a structured call or the end: what was held back is text.
+    pub(super) fn release(&mut self, pieces: &mut Vec<Piece>) {
+        let end = End { alone: false, is_cut_off: false };
+        self.decide(&Tools::default(), end, pieces);
         if self.state == State::Found {
             self.state = State::Off;
         }
         self.indent = 0;
-        std::mem::take(&mut self.held)
     }
 
     /// The answer is over.
-    pub(super) fn finish(self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
-        if self.held.is_empty() {
-            return;
-        }
-        if self.state == State::Found && end.alone {
+    pub(super) fn finish(mut self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
+        self.decide(tools, end, pieces);
+    }
+
+    /// Gives what was held back.
+    fn decide(&mut self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
+        let held = std::mem::take(&mut self.held);
+        // The channels of Harmony have more than calls in them, and its template refuses a history with their
+        // tokens in a text.
+        let may_be_read = end.alone || self.syntax == TextToolCalls::Harmony;
+        if self.state == State::Found && may_be_read {
             let schema = |name: &str| {
-                tools.meant_by(name).map(|tool| tool.schema.as_deref().unwrap_or_default())
+                let tool = tools.meant_by(name).filter(|_| end.alone)?;
+                Some(tool.schema.as_deref().unwrap_or_default())
             };
-            if let Some(calls) =
-                syntax::read(self.syntax, self.held.trim(), end.is_cut_off, &schema)
-            {
-                pieces.extend(calls);
-                return;
+            let answer = syntax::Answer { is_all: self.first, is_cut_off: end.is_cut_off };
+            if let Some(found) = syntax::read(self.syntax, held.trim(), answer, &schema) {
+                return pieces.extend(found);
             }
         }
-        pieces.push(Piece::Text(self.held));
+        if !held.is_empty() {
+            pieces.push(Piece::Text(held));
+        }
     }
 
     pub(super) fn held_bytes(&self) -> usize {

@@ -211,11 +211,11 @@ fn asked(request: &Request<'_>, tools: &ToolSet<'_>, profile: &Profile, config: 
         reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
         one_tool_call: tools.one_tool_call(),
         profile: Profile {
-            // What looks like a call is none where the client allows none.
-            text_tool_calls: if tools.forbids_calls() {
-                TextToolCalls::Off
-            } else {
-                profile.text_tool_calls
+            // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+            text_tool_calls: match profile.text_tool_calls {
+                TextToolCalls::Harmony => TextToolCalls::Harmony,
+                _ if tools.forbids_calls() => TextToolCalls::Off,
+                syntax => syntax,
             },
             ..profile.clone()
         },

@@ -82,3 +82,76 @@ fn an_example_in_a_value_of_qwen_does_not_become_a_call() {
         r#"tool_use minted write {"content":"Hi","path":"a.md"}; tool_use"#,
     );
 }
+
+#[test]
+fn channels_of_harmony_are_read_without_a_call_too() {
+    let harmony = with(TextToolCalls::Harmony);
+    let none = harmony.clone().with(|asked, _| asked.tools = creole::asked::Tools::default());
+    let think = "<|channel|>analysis<|message|>Think.<|end|>";
+    for case in [&harmony, &none] {
+        case.reads(
+            &format!("{think}<|start|>assistant<|channel|>final<|message|>Hi <b>"),
+            r#"thinking "Think.", text "Hi <b>"; end_turn"#,
+        );
+        case.reads("<|channel|>final<|message|>Hi there.", r#"text "Hi there."; end_turn"#);
+        case.reads(
+            "<|channel|>commentary<|message|>I'll look.<|end|>",
+            r#"text "I'll look."; end_turn"#,
+        );
+        case.reads("\n<|channel|>analysis<|message|>Think", r#"thinking "Think"; end_turn"#);
+        case.gives(
+            &done(&[text("<|channel|>analysis<|message|>Think"), json!({"finish": "length"})]),
+            r#"thinking "Think"; max_tokens"#,
+        );
+        case.gives(
+            &done(&[
+                text(&format!("{think}<|start|>assistant<|chan")),
+                json!({"finish": "length"}),
+            ]),
+            r#"thinking "Think."; max_tokens"#,
+        );
+        case.leaves(&format!("{think}<|start|>assistant<|chan"));
+        // Where the reasoning ends is not said.
+        case.leaves(
+            "<|channel|>analysis<|message|>Think.<|start|>assistant<|channel|>final<|message|>Hi",
+        );
+        // What is said of it.
+        case.leaves("The channel is <|channel|>final<|message|> for you.");
+        case.leaves("One is <|channel|>analysis<|message|>, and that is all.");
+        case.leaves("<|channel|>other<|message|>Hi");
+        case.leaves("<|channel|>final");
+        case.leaves("`<|channel|>final<|message|>` begins the answer.");
+    }
+    none.leaves(&format!(
+        "{think}<|start|>assistant to=functions.w<|channel|>commentary<|message|>{{}}"
+    ));
+    harmony.reads(
+        "Let me see.<|end|><|start|>assistant<|channel|>commentary to=functions.w<|message|>{}<|call|>",
+        r#"text "Let me see.", tool_use minted w {}; tool_use"#,
+    );
+    harmony.gives(
+        &done(&[text(think), call(0, "call_b", "t", "{}"), json!({"finish": "tool_calls"})]),
+        r#"thinking "Think.", tool_use b t {}; tool_use"#,
+    );
+    let both =
+        format!("{think}<|start|>assistant to=functions.w<|channel|>commentary<|message|>{{}}");
+    harmony.gives(
+        &done(&[text(&both), call(0, "call_b", "t", "{}"), json!({"finish": "tool_calls"})]),
+        &format!("text {}, tool_use b t {{}}; tool_use", json!(both)),
+    );
+}
+
+#[test]
+fn channels_of_harmony_are_read_where_no_call_is_allowed() {
+    let forbidden =
+        with(TextToolCalls::Harmony).with(|asked, _| asked.withheld = Withheld::Forbidden);
+    let think = "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant";
+    forbidden.reads(
+        &format!("{think}<|channel|>final<|message|>Hi"),
+        r#"thinking "Think.", text "Hi"; end_turn"#,
+    );
+    forbidden.reads(
+        &format!("{think} to=functions.w<|channel|>commentary<|message|>{{}}"),
+        "thinking \"Think.\", text \"[The model called a tool, which this request forbids.]\"; end_turn !withheld_tool_called",
+    );
+}

@@ -17,11 +17,20 @@ use cursor::{Cursor, Object};
 /// The schema of a tool by its name; `None`: there is no such tool.
 type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
 
-/// Reads `text` as calls. `is_cut_off`: the model did not end the answer.
+/// What is known of an answer beside its markup.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Answer {
+    /// It begins with the markup.
+    pub(super) is_all: bool,
+    /// The model did not end it.
+    pub(super) is_cut_off: bool,
+}
+
+/// Reads `text` as calls.
 pub(super) fn read(
     syntax: TextToolCalls,
     text: &str,
-    is_cut_off: bool,
+    answer: Answer,
     schemas: Schemas<'_>,
 ) -> Option<Vec<Piece>> {
     let mut cursor = Cursor { rest: text };
@@ -29,7 +38,7 @@ pub(super) fn read(
     match syntax {
         TextToolCalls::Off => None,
         // What looks like the end of a value can be an example within it, as nothing there is quoted.
-        TextToolCalls::QwenXml if is_cut_off => None,
+        TextToolCalls::QwenXml if answer.is_cut_off => None,
         TextToolCalls::Hermes => hermes(&mut cursor, &mut calls),
         TextToolCalls::QwenXml => qwen(&mut cursor, schemas, &mut calls),
         TextToolCalls::Glm => glm(&mut cursor, schemas, &mut calls),
@@ -37,7 +46,7 @@ pub(super) fn read(
         TextToolCalls::Kimi => kimi(&mut cursor, &mut calls),
         TextToolCalls::Mistral => mistral(&mut cursor, &mut calls),
         TextToolCalls::Llama => llama(&mut cursor, schemas, &mut calls),
-        TextToolCalls::Harmony => harmony(&mut cursor, &mut calls),
+        TextToolCalls::Harmony => harmony(&mut cursor, answer, &mut calls),
         TextToolCalls::Deepseek => deepseek(&mut cursor, schemas, &mut calls),
     }?;
     cursor.eat_any(match syntax {
@@ -49,8 +58,11 @@ pub(super) fn read(
         _ => &[],
     });
     cursor.skip_blank();
-    // Reasoning says enough as well: an answer in Harmony without a call.
-    let says = |piece: &Piece| matches!(piece, Piece::Call { .. } | Piece::Thinking(..));
+    // In Harmony, an answer without a call is in channels too: its reasoning, or all of it.
+    let says = |piece: &Piece| match piece {
+        Piece::Call { .. } | Piece::Thinking(..) => true,
+        _ => answer.is_all && syntax == TextToolCalls::Harmony,
+    };
     let is_known = |piece: &Piece| match piece {
         Piece::Call { name, .. } => schemas(name).is_some(),
         _ => true,
@@ -192,15 +204,24 @@ fn llama(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) 
 }
 
 /// `<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`.
-fn harmony(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> Option<()> {
+    // That of a message of which some servers take the start off.
+    cursor.eat("<|end|>");
     while !cursor.rest.is_empty() {
-        let head = cursor.until("<|message|>")?;
+        let Some(head) = cursor.until("<|message|>") else {
+            // The limit came in the head of a message, which says nothing.
+            let is_head = cursor.rest.starts_with("<|start|>") && answer.is_cut_off;
+            cursor.rest = "";
+            return (is_head && answer.is_all).then_some(());
+        };
         let Some((_, name)) = words::split_once(head, "to=functions.") else {
             // What the model says before it calls.
             let channel = words::split_once(head, "<|channel|>")?.1.trim();
             let text = match cursor.until("<|end|>") {
-                // The token that ends an answer is a stop token, too.
-                None if channel == "final" => {
+                // The token that ends an answer is a stop token, too; and any message can be cut off.
+                None if channel == "final"
+                    || answer.is_all && !words::has(cursor.rest, "<|message|>") =>
+                {
                     let text = std::mem::take(&mut cursor.rest);
                     text.strip_suffix("<|return|>").unwrap_or(text)
                 }

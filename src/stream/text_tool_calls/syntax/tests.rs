@@ -17,13 +17,13 @@ fn is(syntax: TextToolCalls, text: &str, expected: &str) {
         }
         other => format!("{other:?}"),
     };
-    let shown = read(syntax, text, false, &schemas)
+    let shown = read(syntax, text, Answer::default(), &schemas)
         .map(|calls| calls.into_iter().map(show).collect::<Vec<_>>().join(" "));
     assert_eq!(shown.as_deref().unwrap_or("none"), expected, "{text}");
     // Whatever is cut off is no call.
     for end in 0..text.len() {
         if let Some(cut) = text.get(..end)
-            && let Some(calls) = read(syntax, cut, false, &schemas)
+            && let Some(calls) = read(syntax, cut, Answer::default(), &schemas)
         {
             for call in calls {
                 let Piece::Call { input, .. } = call else { continue };
