@@ -6,7 +6,8 @@
 //! - the markup stands where a model puts it: at the start of a line (syntaxes of ordinary
 //!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON);
 //! - it is outside of code fences and code spans: models write about it, too;
-//! - everything from there to the end of the answer is complete markup and white space;
+//! - everything from there to the end of the answer is complete markup and white space, but for what stands
+//!   around the calls, of which the start or the end may be missing;
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
@@ -88,7 +89,11 @@ impl Markup {
             TextToolCalls::Hermes | TextToolCalls::Glm => &["<tool_call>"],
             TextToolCalls::QwenXml => &["<tool_call>", "<function="],
             TextToolCalls::Mistral => &["[TOOL_CALLS]"],
-            TextToolCalls::Kimi => &["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
+            TextToolCalls::Kimi => &[
+                "<|tool_calls_section_begin|>",
+                "<|tool_call_section_begin|>",
+                "<|tool_call_begin|>",
+            ],
             TextToolCalls::Llama => &["{", "<|python_tag|>"],
             TextToolCalls::Minimax => &["<minimax:tool_call>"],
             TextToolCalls::Harmony => &[
@@ -103,6 +108,7 @@ impl Markup {
                 "<｜DSML｜function_calls>",
                 "<｜DSML｜invoke ",
                 "<｜tool▁calls▁begin｜>",
+                "<｜tool▁call▁begin｜>",
             ],
         }
     }

@@ -155,3 +155,62 @@ fn channels_of_harmony_are_read_where_no_call_is_allowed() {
         "thinking \"Think.\", text \"[The model called a tool, which this request forbids.]\"; end_turn !withheld_tool_called",
     );
 }
+
+#[test]
+fn a_complete_call_needs_no_end_of_its_wrapper() {
+    use TextToolCalls::*;
+    let w = "tool_use minted w {\"a\":1}; tool_use";
+    let kimi = "<|tool_call_begin|>w<|tool_call_argument_begin|>{\"a\":1}<|tool_call_end|>";
+    let v3 = "<｜tool▁call▁begin｜>w<｜tool▁sep｜>{\"a\":1}<｜tool▁call▁end｜>";
+    for (syntax, call, end) in [
+        (Hermes, "<tool_call>\n{\"name\":\"w\",\"arguments\":{\"a\":1}}".to_owned(), "</tool_call>"),
+        (
+            QwenXml,
+            "<tool_call>\n<function=w>\n<parameter=a>\n1\n</parameter>\n</function>".to_owned(),
+            "</tool_call>",
+        ),
+        (
+            Glm,
+            "<tool_call>w<arg_key>a</arg_key><arg_value>1</arg_value>".to_owned(),
+            "</tool_call>",
+        ),
+        (
+            Minimax,
+            "<minimax:tool_call><invoke name=\"w\"><parameter name=\"a\">1</parameter></invoke>".to_owned(),
+            "</minimax:tool_call>",
+        ),
+        (Mistral, "[TOOL_CALLS] [{\"name\":\"w\",\"arguments\":{\"a\":1}}".to_owned(), "]"),
+        (
+            Deepseek,
+            "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"a\" string=\"false\">1</｜DSML｜parameter></｜DSML｜invoke>".to_owned(),
+            "</｜DSML｜tool_calls>",
+        ),
+        (Deepseek, ["<｜tool▁calls▁begin｜>", v3].concat(), "<｜tool▁calls▁end｜>"),
+        (Deepseek, v3.to_owned(), "<｜tool▁calls▁end｜>"),
+    ] {
+        let c = with(syntax);
+        for answer in [format!("{call}\n"), format!("I look.\n{call}\n{end}")] {
+            let expected = if answer.starts_with('I') {
+                format!("text \"I look.\\n\", {w}")
+            } else {
+                w.to_owned()
+            };
+            c.reads(&answer, &expected);
+        }
+        c.leaves(&format!("{call} so"));
+        c.leaves_at_the_limit(&call);
+        // The call itself is not complete.
+        let cut = call.char_indices().nth_back(5).unwrap().0;
+        c.leaves(call.split_at(cut).0);
+    }
+    let c = with(Kimi);
+    for before in ["", "<|tool_calls_section_begin|>"] {
+        let expected = "tool_use r_w w {\"a\":1}; tool_use";
+        c.reads(&[before, kimi].concat(), expected);
+        c.reads(&[before, kimi, "<|tool_calls_section_end|><|im_end|>"].concat(), expected);
+        c.leaves(&[before, kimi, " so"].concat());
+        c.leaves_at_the_limit(&[before, kimi].concat());
+    }
+    // Without arguments, nothing says that a call is complete.
+    with(Glm).leaves("<tool_call>w\n");
+}

@@ -33,7 +33,7 @@ pub(super) fn read(
     answer: Answer,
     schemas: Schemas<'_>,
 ) -> Option<Vec<Piece>> {
-    let mut cursor = Cursor { rest: text };
+    let mut cursor = Cursor { rest: text, is_cut_off: answer.is_cut_off };
     let mut calls = Vec::new();
     match syntax {
         TextToolCalls::Off => None,
@@ -75,7 +75,7 @@ pub(super) fn read(
 fn hermes(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     while cursor.eat("<tool_call>") {
         calls.push(json_call(cursor.object()?)?);
-        cursor.expect("</tool_call>")?;
+        cursor.close(true, &["</tool_call>"])?;
     }
     Some(())
 }
@@ -94,10 +94,7 @@ fn qwen(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -
         let schema = schemas(name)?;
         let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
         cursor.expect("</function>")?;
-        // Some servers cut the tag before it off.
-        if !cursor.eat("</tool_call>") && wrapped {
-            return None;
-        }
+        cursor.close(wrapped, &["</tool_call>"])?;
         calls.push(call(None, name, input));
     }
     Some(())
@@ -115,7 +112,12 @@ fn glm(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) ->
             cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
             input.member(key, cursor.value("<arg_key>", "</arg_value>")?, schema);
         }
-        cursor.expect("</tool_call>")?;
+        if input.is_empty() {
+            // The name could go on.
+            cursor.expect("</tool_call>")?;
+        } else {
+            cursor.close(true, &["</tool_call>"])?;
+        }
         calls.push(call(None, name, input.end()));
     }
     Some(())
@@ -133,7 +135,7 @@ fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>
             cursor.expect("</invoke>")?;
             calls.push(call(None, name, input));
         }
-        cursor.expect("</minimax:tool_call>")?;
+        cursor.close(true, &["</minimax:tool_call>"])?;
     }
     Some(())
 }
@@ -142,7 +144,10 @@ fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>
 fn kimi(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     // vLLM takes either.
     let begin = ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"];
-    while cursor.eat_any(&begin) {
+    let end = ["<|tool_calls_section_end|>", "<|tool_call_section_end|>"];
+    loop {
+        let before = calls.len();
+        let in_section = cursor.eat_any(&begin);
         while cursor.eat("<|tool_call_begin|>") {
             let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
             let name = id.strip_prefix("functions.").unwrap_or(id);
@@ -151,11 +156,11 @@ fn kimi(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
             cursor.expect("<|tool_call_end|>")?;
             calls.push(call(Some(id.to_owned()), name, input));
         }
-        if !cursor.eat_any(&["<|tool_calls_section_end|>", "<|tool_call_section_end|>"]) {
-            return None;
+        if !in_section && calls.len() == before {
+            return Some(());
         }
+        cursor.close(in_section, &end)?;
     }
-    Some(())
 }
 
 /// `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}`.
@@ -168,7 +173,7 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
                     break;
                 }
             }
-            cursor.expect("]")?;
+            cursor.close(true, &["]"])?;
         } else {
             let end = cursor.rest.find(['[', '{'])?;
             let name = cursor.take(end).trim();
@@ -250,26 +255,28 @@ fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> O
 /// to V3.1 `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
 fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     while !cursor.rest.is_empty() && !cursor.eat("<｜end▁of▁sentence｜>") {
-        if cursor.eat("<｜tool▁calls▁begin｜>") {
-            while cursor.eat("<｜tool▁call▁begin｜>") {
-                calls.push(cursor.separated_call()?);
-            }
-            cursor.expect("<｜tool▁calls▁end｜>")?;
+        let before = calls.len();
+        let in_section = cursor.eat("<｜tool▁calls▁begin｜>");
+        while cursor.eat("<｜tool▁call▁begin｜>") {
+            calls.push(cursor.separated_call()?);
+        }
+        if in_section || calls.len() > before {
+            cursor.close(in_section, &["<｜tool▁calls▁end｜>"])?;
             continue;
         }
-        // The name of the section changed with V4; some servers cut it off.
+        // The name of the section changed with V4.
+        let ends = ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"];
         let end = if cursor.eat("<｜DSML｜tool_calls>") {
-            "</｜DSML｜tool_calls>"
+            ends.get(..1)
         } else if cursor.eat("<｜DSML｜function_calls>") {
-            "</｜DSML｜function_calls>"
+            ends.get(1..)
         } else {
-            ""
+            None
         };
-        let before = calls.len();
         while cursor.eat("<｜DSML｜invoke name=\"") {
             calls.push(cursor.marked_call(schemas)?);
         }
-        cursor.expect(end)?;
+        cursor.close(end.is_some(), end.unwrap_or(&ends))?;
         if calls.len() == before {
             return None;
         }
@@ -362,7 +369,7 @@ fn json_call(object: &str) -> Option<Piece> {
                 Kind::Null => drop(reader.skip().ok()?),
                 _ => {
                     let text = reader.string().ok()?.decode();
-                    input = Cursor { rest: &text }.object()?.to_owned();
+                    input = Cursor { rest: &text, is_cut_off: false }.object()?.to_owned();
                 }
             },
             _ => drop(reader.skip().ok()?),

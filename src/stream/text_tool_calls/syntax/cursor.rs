@@ -9,6 +9,8 @@ use super::super::schema::{allows, has_parameter};
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a str,
+    /// The model did not end the answer.
+    pub(super) is_cut_off: bool,
 }
 
 impl<'a> Cursor<'a> {
@@ -34,6 +36,14 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn expect(&mut self, token: &str) -> Option<()> {
         self.eat(token).then_some(())
+    }
+
+    /// The end of what stands around calls. Servers take it for a stop token, and models leave it out, so at the
+    /// end of an answer it may be missing: the calls are complete without it. Anywhere, if its start is missing,
+    /// too (`!is_open`).
+    pub(super) fn close(&mut self, is_open: bool, ends: &[&str]) -> Option<()> {
+        let may_miss = !self.is_cut_off;
+        (self.eat_any(ends) || may_miss && (!is_open || self.rest.is_empty())).then_some(())
     }
 
     /// The text up to `end`, exactly as it is.
@@ -154,6 +164,10 @@ impl Object {
             self.0.push(b'{');
         }
         Writer::new(&mut self.0).key_text(key).text(value);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(super) fn end(mut self) -> String {

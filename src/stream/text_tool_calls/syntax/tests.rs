@@ -151,7 +151,6 @@ fn calls_of_all_deepseek_models_are_read() {
     );
     for doubtful in [
         "<｜DSML｜tool_calls></｜DSML｜tool_calls>",
-        "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"></｜DSML｜invoke>",
         "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"></｜DSML｜invoke></｜DSML｜function_calls>",
         "<｜DSML｜invoke name=\"rm\"></｜DSML｜invoke>",
         "<｜DSML｜invoke name=\"w\"></｜DSML｜invoke> runs w.",
@@ -168,12 +167,10 @@ fn doubtful_text_is_no_call() {
     use TextToolCalls::*;
     is(Hermes, "<tool_call>{\"name\":\"rm\"}</tool_call>", "none");
     is(Hermes, "<tool_call>{\"name\":\"w\"}</tool_call> like this", "none");
-    is(Hermes, "<tool_call>{\"name\":\"w\"}", "none");
     is(Hermes, "", "none");
     is(QwenXml, "<tool_call><function=w></tool_call>", "none");
     is(Glm, "<tool_call>{\"name\":\"w\"}</tool_call>", "none");
     is(Llama, "{\"city\":\"Paris\"}", "none");
-    is(Mistral, "[TOOL_CALLS] [{\"name\":\"w\"}", "none");
     is(Harmony, "<|channel|>commentary<|message|>Let me see.<|end|>", "none");
     is(
         Harmony,
