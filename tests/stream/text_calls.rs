@@ -214,3 +214,26 @@ fn a_complete_call_needs_no_end_of_its_wrapper() {
     // Without arguments, nothing says that a call is complete.
     with(Glm).leaves("<tool_call>w\n");
 }
+
+#[test]
+fn tags_of_deepseek_are_read_whatever_their_bars() {
+    let deepseek = with(TextToolCalls::Deepseek);
+    let call = "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"w\">\n<｜DSML｜parameter name=\"a\" string=\"true\">\n| DSML </｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>";
+    let expected = r#"tool_use minted w {"a":"\n| DSML "}; tool_use"#;
+    for bars in ["｜", "｜｜", "|", "||", "‖", "‖‖", "|｜"] {
+        let written = call.replace("<｜DSML｜tool", "<|DSML|tool").replace('｜', bars);
+        deepseek.reads(&written, expected);
+        deepseek
+            .reads(&written.replace(&format!("{bars}invoke"), &format!("{bars} invoke")), expected);
+    }
+    // Each tag on its own.
+    deepseek.reads(&call.replace("</｜DSML｜", "</||DSML||"), expected);
+    for doubtful in [
+        "<｜DSML｜tool_calls> is how it begins.",
+        "<|DSML|",
+        "<｜｜｜DSML｜｜｜invoke name=\"w\"></｜｜｜DSML｜｜｜invoke>",
+        "<｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"a\" string=\"true\">1<||DSML||parameter name=\"b\">2</｜DSML｜parameter></｜DSML｜invoke>",
+    ] {
+        deepseek.leaves(doubtful);
+    }
+}

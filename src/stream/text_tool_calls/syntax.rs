@@ -265,18 +265,19 @@ fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece
             continue;
         }
         // The name of the section changed with V4.
-        let ends = ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"];
-        let end = if cursor.eat("<｜DSML｜tool_calls>") {
-            ends.get(..1)
-        } else if cursor.eat("<｜DSML｜function_calls>") {
-            ends.get(1..)
-        } else {
-            None
-        };
-        while cursor.eat("<｜DSML｜invoke name=\"") {
+        let sections = ["tool_calls>", "function_calls>"];
+        let section = sections.iter().find(|section| cursor.eat_marked("<", section));
+        while cursor.eat_marked("<", "invoke") {
+            cursor.expect("name=\"")?;
             calls.push(cursor.marked_call(schemas)?);
         }
-        cursor.close(end.is_some(), end.unwrap_or(&ends))?;
+        let is_closed = match section {
+            Some(section) => cursor.eat_marked("</", section),
+            None => sections.iter().any(|section| cursor.eat_marked("</", section)),
+        };
+        if !is_closed {
+            cursor.close(section.is_some(), &[])?;
+        }
         if calls.len() == before {
             return None;
         }
@@ -284,7 +285,7 @@ fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece
     Some(())
 }
 
-impl Cursor<'_> {
+impl<'a> Cursor<'a> {
     /// A DeepSeek call to V3.1: its name before its input, which older models put into a fence.
     fn separated_call(&mut self) -> Option<Piece> {
         let mut name = self.until("<｜tool▁sep｜>")?.trim();
@@ -301,6 +302,35 @@ impl Cursor<'_> {
         Some(call(None, name, input))
     }
 
+    /// The start or the end of a DeepSeek tag since V3.2.
+    fn eat_marked(&mut self, start: &str, name: &str) -> bool {
+        self.skip_blank();
+        match marked(self.rest, start, name) {
+            Some(rest) => {
+                self.rest = rest;
+                self.skip_blank();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The text up to the end of its parameter. A parameter within it: its end is missing.
+    fn marked_value(&mut self) -> Option<&'a str> {
+        let text = self.rest;
+        for at in words::places(text, "<") {
+            let (value, rest) = text.split_at_checked(at)?;
+            if let Some(rest) = marked(rest, "</", "parameter>") {
+                self.rest = rest;
+                return Some(value);
+            }
+            if marked(rest, "<", "parameter ").is_some() {
+                return None;
+            }
+        }
+        None
+    }
+
     /// A DeepSeek call since V3.2, after the start of its name. Each member says whether it is a
     /// text.
     fn marked_call(&mut self, schemas: Schemas<'_>) -> Option<Piece> {
@@ -309,24 +339,36 @@ impl Cursor<'_> {
         let mut input = Object::default();
         if !self.eat("/>") {
             self.expect(">")?;
-            while self.eat("<｜DSML｜parameter name=\"") {
+            while self.eat_marked("<", "parameter") {
+                self.expect("name=\"")?;
                 let key = self.until("\"")?;
                 let is_text = match self.until(">")?.trim() {
                     "string=\"true\"" => true,
                     "string=\"false\"" | "" => false,
                     _ => return None,
                 };
-                let value = self.value("<｜DSML｜parameter ", "</｜DSML｜parameter>")?;
+                let value = self.marked_value()?;
                 if is_text {
                     input.text(key, value);
                 } else {
                     input.member(key, value, schema);
                 }
             }
-            self.expect("</｜DSML｜invoke>")?;
+            if !self.eat_marked("</", "invoke>") {
+                return None;
+            }
         }
         Some(call(None, name, input.end()))
     }
+}
+
+/// What follows `<｜DSML｜name`. The model doubles the bars, writes others that look like them, and a space behind
+/// them, in each tag as it likes.
+fn marked<'t>(text: &'t str, start: &str, name: &str) -> Option<&'t str> {
+    let bar = |text: &'t str| text.strip_prefix(['｜', '|', '‖']);
+    let bars = |text| bar(text).map(|rest| bar(rest).unwrap_or(rest));
+    let text = bars(bars(text.strip_prefix(start)?)?.strip_prefix("DSML")?)?;
+    text.trim_start_matches(' ').strip_prefix(name)
 }
 
 fn call(id: Option<String>, name: &str, input: String) -> Piece {
