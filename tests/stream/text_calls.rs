@@ -237,3 +237,31 @@ fn tags_of_deepseek_are_read_whatever_their_bars() {
         deepseek.leaves(doubtful);
     }
 }
+
+#[test]
+fn a_call_of_glm_is_read_with_a_tag_too_few_or_too_many() {
+    let glm = with(TextToolCalls::Glm);
+    let expected = r#"tool_use minted w {"a":"ls -la","b":2}; tool_use"#;
+    for start in [
+        "<arg_key>a</arg_key>ls -la</arg_value>",
+        "<arg_key>a</arg_key>\nls -la</arg_value>",
+        "<arg_key>a</arg_key></arg_key><arg_value>ls -la</arg_value>",
+        "<arg_key>a</arg_key>\n</arg_key>ls -la</arg_value>",
+    ] {
+        glm.reads(
+            &format!(
+                "<tool_call>w\n{start}\n<arg_key>b</arg_key><arg_value>2</arg_value></tool_call>"
+            ),
+            expected,
+        );
+    }
+    glm.reads("<tool_call>w</arg_value></tool_call>", "tool_use minted w {}; tool_use");
+    for doubtful in [
+        "<tool_call>w<arg_key>a</arg_key>ls</tool_call>",
+        "<tool_call>w<arg_key>a</arg_key><arg_value>ls</tool_call>",
+        "<tool_call>w<arg_key>a</arg_key>x<arg_value>ls</arg_value></tool_call>",
+        "<tool_call>w<arg_key>a</arg_key>ls<arg_key>b</arg_key>2</arg_value></tool_call>",
+    ] {
+        glm.leaves(doubtful);
+    }
+}

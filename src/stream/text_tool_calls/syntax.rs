@@ -109,9 +109,20 @@ fn glm(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) ->
         let mut input = Object::default();
         while cursor.eat("<arg_key>") {
             let key = cursor.value("<", "</arg_key>")?.trim();
-            cursor.rest = cursor.rest.trim_start().strip_prefix("<arg_value>")?;
-            input.member(key, cursor.value("<arg_key>", "</arg_value>")?, schema);
+            // The models close a key twice, and leave the start of a value out.
+            while let Some(rest) = cursor.rest.trim_start().strip_prefix("</arg_key>") {
+                cursor.rest = rest;
+            }
+            let value = if let Some(rest) = cursor.rest.trim_start().strip_prefix("<arg_value>") {
+                cursor.rest = rest;
+                cursor.value("<arg_key>", "</arg_value>")?
+            } else {
+                cursor.rest = cursor.rest.strip_prefix('\n').unwrap_or(cursor.rest);
+                cursor.value("<arg_", "</arg_value>")?
+            };
+            input.member(key, value, schema);
         }
+        cursor.eat("</arg_value>");
         if input.is_empty() {
             // The name could go on.
             cursor.expect("</tool_call>")?;
