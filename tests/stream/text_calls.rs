@@ -265,3 +265,19 @@ fn a_call_of_glm_is_read_with_a_tag_too_few_or_too_many() {
         glm.leaves(doubtful);
     }
 }
+
+#[test]
+fn a_call_of_harmony_may_name_the_tool_alone() {
+    let harmony = with(TextToolCalls::Harmony);
+    let think = "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant";
+    for end in ["<|call|>", "<|end|>", ""] {
+        for name in ["w", "functions.w"] {
+            harmony.reads(
+                &format!("{think}<|channel|>commentary to={name} <|constrain|>json<|message|>{{\"a\":1}}{end}"),
+                r#"thinking "Think.", tool_use minted w {"a":1}; tool_use"#,
+            );
+        }
+    }
+    harmony.leaves(&format!("{think}<|channel|>commentary to=rm<|message|>{{}}<|call|>"));
+    harmony.leaves(&format!("{think}<|channel|>commentary to=<|message|>{{}}<|call|>"));
+}

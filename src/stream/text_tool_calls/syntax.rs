@@ -230,7 +230,7 @@ fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> O
             cursor.rest = "";
             return (is_head && answer.is_all).then_some(());
         };
-        let Some((_, name)) = words::split_once(head, "to=functions.") else {
+        let Some((_, name)) = words::split_once(head, "to=") else {
             // What the model says before it calls.
             let channel = words::split_once(head, "<|channel|>")?.1.trim();
             let text = match cursor.until("<|end|>") {
@@ -252,9 +252,11 @@ fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> O
         };
         let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
         let name = name.get(..end)?;
+        // In long contexts, the models leave it out.
+        let name = name.strip_prefix("functions.").unwrap_or(name);
         let input = cursor.object()?.to_owned();
         // The token that ends a call ends the answer, so servers take it for a stop token.
-        if !cursor.eat("<|call|>") && !cursor.rest.is_empty() {
+        if !cursor.eat_any(&["<|call|>", "<|end|>"]) && !cursor.rest.is_empty() {
             return None;
         }
         calls.push(call(None, name, input));
