@@ -281,3 +281,25 @@ fn a_call_of_harmony_may_name_the_tool_alone() {
     harmony.leaves(&format!("{think}<|channel|>commentary to=rm<|message|>{{}}<|call|>"));
     harmony.leaves(&format!("{think}<|channel|>commentary to=<|message|>{{}}<|call|>"));
 }
+
+#[test]
+fn a_raw_line_break_within_a_string_of_a_call_is_a_line_break() {
+    use TextToolCalls::*;
+    let object = "{\"a\": \"x\n\ty\\\"\\n \u{1}\", \"b\": [\"\r\n\"]\n}";
+    let expected = r#"w {"a":"x\n\ty\"\n \u0001","b":["\r\n"]}; tool_use"#;
+    for (syntax, before, after) in [
+        (Hermes, "<tool_call>\n{\"name\":\"w\",\n\"arguments\":", "}\n</tool_call>"),
+        (Llama, "{\"name\":\"w\",\n\"parameters\":", "}"),
+        (Mistral, "[TOOL_CALLS]w[ARGS]", ""),
+        (Harmony, "<|channel|>commentary to=functions.w<|message|>", "<|call|>"),
+    ] {
+        with(syntax)
+            .reads(&[before, object, after].concat(), &format!("tool_use minted {expected}"));
+        with(syntax).leaves(&[before, object.trim_end_matches('}'), after].concat());
+    }
+    let quoted =
+        "<tool_call>{\"name\":\"w\",\"arguments\":\"{\\\"a\\\":\\\"x\\ny\\\"}\"}</tool_call>";
+    with(Hermes).reads(quoted, r#"tool_use minted w {"a":"x\ny"}; tool_use"#);
+    // Nothing else is mended.
+    with(Hermes).leaves("<tool_call>{\"name\":\"w\",\"arguments\":{\"a\":\"x\n\"y\"}}</tool_call>");
+}

@@ -74,7 +74,7 @@ pub(super) fn read(
 /// `<tool_call>{"name": …, "arguments": …}</tool_call>`.
 fn hermes(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     while cursor.eat("<tool_call>") {
-        calls.push(json_call(cursor.object()?)?);
+        calls.push(json_call(&cursor.object()?)?);
         cursor.close(true, &["</tool_call>"])?;
     }
     Some(())
@@ -163,7 +163,7 @@ fn kimi(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
             let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
             let name = id.strip_prefix("functions.").unwrap_or(id);
             let name = name.rsplit_once(':').map_or(name, |(name, _)| name);
-            let input = cursor.object()?.to_owned();
+            let input = cursor.object()?.into_owned();
             cursor.expect("<|tool_call_end|>")?;
             calls.push(call(Some(id.to_owned()), name, input));
         }
@@ -179,7 +179,7 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     while cursor.eat("[TOOL_CALLS]") {
         if cursor.eat("[") {
             loop {
-                calls.push(json_call(cursor.object()?)?);
+                calls.push(json_call(&cursor.object()?)?);
                 if !cursor.eat(",") {
                     break;
                 }
@@ -195,7 +195,7 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
                 None
             };
             cursor.eat("[ARGS]");
-            let input = cursor.object()?.to_owned();
+            let input = cursor.object()?.into_owned();
             calls.push(call(id, name, input));
         }
     }
@@ -208,9 +208,9 @@ fn llama(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) 
     loop {
         let object = cursor.object()?;
         if is_bare {
-            is_call(object, schemas)?;
+            is_call(&object, schemas)?;
         }
-        calls.push(json_call(object)?);
+        calls.push(json_call(&object)?);
         cursor.eat(";");
         if !cursor.rest.starts_with('{') {
             break;
@@ -254,7 +254,7 @@ fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> O
         let name = name.get(..end)?;
         // In long contexts, the models leave it out.
         let name = name.strip_prefix("functions.").unwrap_or(name);
-        let input = cursor.object()?.to_owned();
+        let input = cursor.object()?.into_owned();
         // The token that ends a call ends the answer, so servers take it for a stop token.
         if !cursor.eat_any(&["<|call|>", "<|end|>"]) && !cursor.rest.is_empty() {
             return None;
@@ -307,7 +307,7 @@ impl<'a> Cursor<'a> {
             name = self.until("\n")?.trim();
             self.expect("```json")?;
         }
-        let input = self.object()?.to_owned();
+        let input = self.object()?.into_owned();
         if is_fenced {
             self.expect("```")?;
         }
@@ -424,7 +424,7 @@ fn json_call(object: &str) -> Option<Piece> {
                 Kind::Null => drop(reader.skip().ok()?),
                 _ => {
                     let text = reader.string().ok()?.decode();
-                    input = Cursor { rest: &text, is_cut_off: false }.object()?.to_owned();
+                    input = Cursor { rest: &text, is_cut_off: false }.object()?.into_owned();
                 }
             },
             _ => drop(reader.skip().ok()?),

@@ -1,10 +1,15 @@
 //! Reading markup from left to right, and the input of a call from what stands in it.
 
+use std::borrow::Cow;
+
 use crate::json::{self, Kind, Reader, Writer};
 use crate::tool_schema::property;
 use crate::words;
 
 use super::super::schema::{allows, has_parameter};
+
+/// An input is nested at most so deep.
+const DEPTH_MAX: u32 = 127;
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
@@ -91,14 +96,18 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    pub(super) fn object(&mut self) -> Option<&'a str> {
+    /// An object of JSON.
+    pub(super) fn object(&mut self) -> Option<Cow<'a, str>> {
         self.skip_blank();
-        let mut reader = Reader::new(self.rest, 127);
+        let mut reader = Reader::new(self.rest, DEPTH_MAX);
         if reader.kind().ok()? != Kind::Object {
             return None;
         }
-        let object = reader.skip().ok()?;
-        self.rest = self.rest.get(object.len()..)?;
+        let (object, length) = match reader.skip() {
+            Ok(object) => (Cow::Borrowed(object), object.len()),
+            Err(_) => escaped(self.rest).map(|(object, length)| (object.into(), length))?,
+        };
+        self.rest = self.rest.get(length..)?;
         self.skip_blank();
         Some(object)
     }
@@ -121,6 +130,39 @@ impl<'a> Cursor<'a> {
         }
         Some(input.end())
     }
+}
+
+/// The object at the start of a text, and its length there. Models write line breaks and tabs in strings as they
+/// are, which can mean nothing else: here they are escaped.
+fn escaped(text: &str) -> Option<(String, usize)> {
+    let (mut out, mut copied) = (Vec::new(), 0);
+    let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        let end = at.saturating_add(1);
+        match byte {
+            _ if is_escape => is_escape = false,
+            b'\\' => is_escape = in_string,
+            b'"' => in_string = !in_string,
+            ..b' ' if in_string => {
+                out.extend_from_slice(text.get(copied..at)?.as_bytes());
+                json::escape(&mut out, text.get(at..end)?);
+                copied = end;
+            }
+            b'{' | b'[' if !in_string => depth = depth.saturating_add(1),
+            b'}' | b']' if !in_string => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    out.extend_from_slice(text.get(copied..end)?.as_bytes());
+                    let object = String::from_utf8(out).ok()?;
+                    let mut reader = Reader::new(&object, DEPTH_MAX);
+                    reader.skip().and_then(|_| reader.end()).ok()?;
+                    return Some((object, end));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
 }
 
 /// An input that is put together member by member.
