@@ -303,3 +303,24 @@ fn a_raw_line_break_within_a_string_of_a_call_is_a_line_break() {
     // Nothing else is mended.
     with(Hermes).leaves("<tool_call>{\"name\":\"w\",\"arguments\":{\"a\":\"x\n\"y\"}}</tool_call>");
 }
+
+#[test]
+fn a_call_of_qwen_is_read_with_a_tag_too_many() {
+    let qwen = with(TextToolCalls::QwenXml);
+    let call = "<function=w>\n<parameter=a>\n1\n</parameter>\n</function>\n";
+    for stray in ["</function>\n", "</function_invocation>\n", ""] {
+        qwen.reads(
+            &format!("<tool_call>\n{call}{stray}</tool_call>"),
+            r#"tool_use minted w {"a":1}; tool_use"#,
+        );
+    }
+    // Two in one wrapper.
+    for between in ["", "</tool_call>\n", "</tool_call>\n<tool_call>\n"] {
+        qwen.reads(
+            &format!("<tool_call>\n{call}{between}{call}</tool_call>"),
+            r#"tool_use minted w {"a":1}, tool_use minted w {"a":1}; tool_use"#,
+        );
+    }
+    qwen.leaves(&format!("<tool_call>\n{call}<tool_call>\n</tool_call>"));
+    qwen.leaves("<tool_call>\n</tool_call>");
+}

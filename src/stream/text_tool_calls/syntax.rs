@@ -83,21 +83,22 @@ fn hermes(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
 fn qwen(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     loop {
+        let before = calls.len();
         let wrapped = cursor.eat("<tool_call>");
-        if !cursor.eat("<function=") {
-            if wrapped {
-                return None;
-            }
-            break;
+        while cursor.eat("<function=") {
+            let name = cursor.until(">")?.trim();
+            let schema = schemas(name)?;
+            let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
+            cursor.expect("</function>")?;
+            // The models close it twice.
+            cursor.eat_any(&["</function>", "</function_invocation>"]);
+            calls.push(call(None, name, input));
         }
-        let name = cursor.until(">")?.trim();
-        let schema = schemas(name)?;
-        let input = cursor.parameters("<parameter=", ">", schema, Cursor::own_lines)?;
-        cursor.expect("</function>")?;
+        if calls.len() == before {
+            return (!wrapped).then_some(());
+        }
         cursor.close(wrapped, &["</tool_call>"])?;
-        calls.push(call(None, name, input));
     }
-    Some(())
 }
 
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
