@@ -95,7 +95,9 @@ impl Markup {
                 "<|tool_call_begin|>",
             ],
             TextToolCalls::Llama => &["{", "<|python_tag|>"],
-            TextToolCalls::Minimax => &["<minimax:tool_call>"],
+            TextToolCalls::Minimax => {
+                &["<minimax:tool_call>", "<function_calls>", "<tool_calls>", "<invoke name=\""]
+            }
             TextToolCalls::Harmony => &[
                 "<|channel|>commentary",
                 "<|channel|>analysis",

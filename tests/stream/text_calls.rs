@@ -324,3 +324,25 @@ fn a_call_of_qwen_is_read_with_a_tag_too_many() {
     qwen.leaves(&format!("<tool_call>\n{call}<tool_call>\n</tool_call>"));
     qwen.leaves("<tool_call>\n</tool_call>");
 }
+
+#[test]
+fn the_reader_of_minimax_reads_the_tags_of_claude_too() {
+    let minimax = with(TextToolCalls::Minimax);
+    let call = "<invoke name=\"w\">\n<parameter name=\"a\">1</parameter>\n</invoke>";
+    let expected = r#"tool_use minted w {"a":1}"#;
+    minimax.reads(call, &format!("{expected}; tool_use"));
+    minimax.reads(&format!("{call}\n{call}"), &format!("{expected}, {expected}; tool_use"));
+    for word in ["function_calls", "tool_calls", "minimax:tool_call"] {
+        minimax.reads(
+            &format!("I look.\n\n<{word}>\n{call}\n</{word}>"),
+            &format!("text \"I look.\\n\\n\", {expected}; tool_use"),
+        );
+        minimax.leaves(&format!("Use <{word}>{call}</{word}>"));
+        minimax.leaves(&format!("```\n<{word}>\n{call}\n</{word}>\n```"));
+        minimax.leaves(&format!("<{word}>{call}</{word}> so"));
+        minimax.leaves(&format!("<{word}></{word}>"));
+    }
+    minimax.leaves(&format!("<tool_calls>{call}</function_calls>"));
+    minimax.leaves(&format!("- {call}"));
+    minimax.leaves(&call.replace("\"w\"", "\"rm\""));
+}

@@ -137,7 +137,12 @@ fn glm(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) ->
 
 /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`.
 fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    while cursor.eat("<minimax:tool_call>") {
+    // The others are those of Claude, whose form many models know.
+    let wrappers = ["<minimax:tool_call>", "<function_calls>", "<tool_calls>"];
+    let ends = ["</minimax:tool_call>", "</function_calls>", "</tool_calls>"];
+    loop {
+        let before = calls.len();
+        let wrapper = wrappers.iter().position(|wrapper| cursor.eat(wrapper));
         while cursor.eat("<invoke name=\"") {
             let name = cursor.until("\">")?;
             let input =
@@ -147,9 +152,12 @@ fn minimax(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>
             cursor.expect("</invoke>")?;
             calls.push(call(None, name, input));
         }
-        cursor.close(true, &["</minimax:tool_call>"])?;
+        if calls.len() == before {
+            return wrapper.is_none().then_some(());
+        }
+        let its_end = wrapper.and_then(|at| ends.get(at..=at));
+        cursor.close(wrapper.is_some(), its_end.unwrap_or(&ends))?;
     }
-    Some(())
 }
 
 /// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a section.
