@@ -180,6 +180,17 @@ impl Markup {
             self.state = State::Found;
             return;
         }
+        // Control tokens follow the end of a fence directly, too.
+        let behind = self.fence.filter(|_| self.anywhere()).and_then(|it| it.behind_end(seen));
+        if let Some(behind) = behind
+            && markers.iter().any(|marker| behind.starts_with(marker))
+        {
+            let at = self.held.len().saturating_sub(behind.len());
+            let markup = self.held.split_off(at);
+            out.push_str(&std::mem::replace(&mut self.held, markup));
+            self.state = State::Found;
+            return;
+        }
         let is_over = seen.ends_with('\n');
         let may_be_call = callable && markers.iter().any(|marker| marker.starts_with(seen));
         if !is_over && (may_be_call || fence::may_begin(seen)) {

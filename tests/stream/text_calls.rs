@@ -346,3 +346,23 @@ fn the_reader_of_minimax_reads_the_tags_of_claude_too() {
     minimax.leaves(&format!("- {call}"));
     minimax.leaves(&call.replace("\"w\"", "\"rm\""));
 }
+
+#[test]
+fn control_tokens_may_follow_the_end_of_a_fence() {
+    let kimi = "<|tool_calls_section_begin|><|tool_call_begin|>w<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
+    let c = with(TextToolCalls::Kimi);
+    for before in ["```bash\nls\n```", "So:\n~~~\nls\n  ~~~~ ", "- ```\n  ls\n  ```"] {
+        c.reads(
+            &[before, kimi].concat(),
+            &format!("text {}, tool_use r_w w {{}}; tool_use", json!(before)),
+        );
+    }
+    // These marks begin a fence, or end none.
+    for before in ["```", "```bash\nls\n~~~", "````\nls\n```", "```\nls\n```x"] {
+        c.leaves(&[before, kimi].concat());
+    }
+    c.leaves(&["```\nls\n```", kimi, "\n```"].concat());
+    c.leaves("```\nls\n```<|tool_calls_sec");
+    let hermes = "<tool_call>\n{\"name\":\"w\"}\n</tool_call>";
+    with(TextToolCalls::Hermes).leaves(&["```\nls\n```", hermes].concat());
+}

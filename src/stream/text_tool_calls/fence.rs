@@ -10,9 +10,22 @@ pub(super) struct Fence {
 /// A fence has at least so many marks.
 const LENGTH_MIN: usize = 3;
 
+/// Marks that are looked at each time a line grows.
+const MARKS_MAX: usize = 64;
+
 /// So deep a fence can stand in lists and quotes, and so far behind their marks.
 const LISTS_MAX: usize = 8;
 const GAP_MAX: usize = 4;
+
+impl Fence {
+    /// What stands behind the marks that end it, if `line` begins with these.
+    pub(super) fn behind_end(self, line: &str) -> Option<&str> {
+        let length = line.bytes().take(MARKS_MAX).take_while(|byte| *byte == self.mark).count();
+        let rest = line.get(length..).filter(|_| length >= self.length)?;
+        let gap = rest.bytes().take(GAP_MAX).take_while(|byte| *byte == b' ').count();
+        rest.get(gap..)
+    }
+}
 
 /// The fence that is open after this line, without its indent, came where `open` was.
 pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
