@@ -366,3 +366,24 @@ fn control_tokens_may_follow_the_end_of_a_fence() {
     let hermes = "<tool_call>\n{\"name\":\"w\"}\n</tool_call>";
     with(TextToolCalls::Hermes).leaves(&["```\nls\n```", hermes].concat());
 }
+
+#[test]
+fn any_stop_tokens_may_follow_a_call() {
+    let hermes = with(TextToolCalls::Hermes);
+    let markup = "<tool_call>\n{\"name\":\"w\"}\n</tool_call>";
+    for tokens in [
+        "<|im_end|>",
+        "<|im_end|>\n<|endoftext|>",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    ] {
+        hermes.reads(&[markup, tokens].concat(), "tool_use minted w {}; tool_use");
+    }
+    hermes.leaves(&[markup, "<|im_end|> so"].concat());
+    hermes.leaves("<tool_call>\n</s>");
+    let mistral = with(TextToolCalls::Mistral);
+    for markup in
+        ["[TOOL_CALLS]{\"name\":\"w\"}", "[TOOL_CALLS][{\"name\":\"w\"}][/TOOL_CALLS]</s>"]
+    {
+        mistral.reads(markup, "tool_use minted w {}; tool_use");
+    }
+}

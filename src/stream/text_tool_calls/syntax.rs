@@ -1,7 +1,7 @@
 //! The nine syntaxes, a function for each.
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls (in Harmony also what
-//! the model says before them, or thinks and says without any), perhaps with the token that ended it.
+//! the model says before them, or thinks and says without any), perhaps with the tokens that ended it.
 
 mod cursor;
 
@@ -20,7 +20,7 @@ type Schemas<'t> = &'t dyn Fn(&str) -> Option<&'t str>;
 /// What is known of an answer beside its markup.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Answer {
-    /// It begins with the markup.
+    /// Nothing comes before the markup, so that this is all of it.
     pub(super) is_all: bool,
     /// The model did not end it.
     pub(super) is_cut_off: bool,
@@ -33,6 +33,8 @@ pub(super) fn read(
     answer: Answer,
     schemas: Schemas<'_>,
 ) -> Option<Vec<Piece>> {
+    // In a text of Harmony they would be cut off.
+    let text = if syntax == TextToolCalls::Harmony { text } else { without_stop_tokens(text) };
     let mut cursor = Cursor { rest: text, is_cut_off: answer.is_cut_off };
     let mut calls = Vec::new();
     match syntax {
@@ -49,14 +51,6 @@ pub(super) fn read(
         TextToolCalls::Harmony => harmony(&mut cursor, answer, &mut calls),
         TextToolCalls::Deepseek => deepseek(&mut cursor, schemas, &mut calls),
     }?;
-    cursor.eat_any(match syntax {
-        TextToolCalls::Hermes | TextToolCalls::QwenXml | TextToolCalls::Kimi => &["<|im_end|>"],
-        TextToolCalls::Glm => &["<|observation|>", "<|user|>", "<|endoftext|>"],
-        TextToolCalls::Minimax => &["[e~["],
-        TextToolCalls::Mistral => &["</s>"],
-        TextToolCalls::Llama => &["<|eom_id|>", "<|eot_id|>"],
-        _ => &[],
-    });
     cursor.skip_blank();
     // In Harmony, an answer without a call is in channels too: its reasoning, or all of it.
     let says = |piece: &Piece| match piece {
@@ -69,6 +63,28 @@ pub(super) fn read(
     };
     (cursor.rest.is_empty() && calls.iter().any(says) && calls.iter().all(is_known))
         .then_some(calls)
+}
+
+/// The tokens that end an answer, or begin the next one.
+const STOP_TOKENS: [&str; 10] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|observation|>",
+    "<|user|>",
+    "[e~[",
+    "</s>",
+    "<|eom_id|>",
+    "<|eot_id|>",
+    "<|start_header_id|>assistant<|end_header_id|>",
+    "<｜end▁of▁sentence｜>",
+];
+
+fn without_stop_tokens(text: &str) -> &str {
+    let mut text = text.trim_end();
+    while let Some(rest) = STOP_TOKENS.iter().find_map(|token| text.strip_suffix(token)) {
+        text = rest.trim_end();
+    }
+    text
 }
 
 /// `<tool_call>{"name": …, "arguments": …}</tool_call>`.
@@ -194,6 +210,8 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
                 }
             }
             cursor.close(true, &["]"])?;
+        } else if cursor.rest.starts_with('{') {
+            calls.push(json_call(&cursor.object()?)?);
         } else {
             let end = cursor.rest.find(['[', '{'])?;
             let name = cursor.take(end).trim();
@@ -207,6 +225,7 @@ fn mistral(cursor: &mut Cursor<'_>, calls: &mut Vec<Piece>) -> Option<()> {
             let input = cursor.object()?.into_owned();
             calls.push(call(id, name, input));
         }
+        cursor.eat("[/TOOL_CALLS]");
     }
     Some(())
 }
@@ -276,7 +295,7 @@ fn harmony(cursor: &mut Cursor<'_>, answer: Answer, calls: &mut Vec<Piece>) -> O
 /// `<｜DSML｜invoke name="NAME"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>`;
 /// to V3.1 `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`.
 fn deepseek(cursor: &mut Cursor<'_>, schemas: Schemas<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    while !cursor.rest.is_empty() && !cursor.eat("<｜end▁of▁sentence｜>") {
+    while !cursor.rest.is_empty() {
         let before = calls.len();
         let in_section = cursor.eat("<｜tool▁calls▁begin｜>");
         while cursor.eat("<｜tool▁call▁begin｜>") {

@@ -231,7 +231,7 @@ fn a_stop_token_may_follow_the_markup() {
         "t{}",
     );
     is(Glm, "<tool_call>t</tool_call><|observation|>more", "none");
-    is(Glm, "<tool_call>t</tool_call><|im_end|>", "none");
+    is(Glm, "<tool_call>t</tool_call><|other|>", "none");
 }
 
 #[test]
