@@ -359,9 +359,9 @@ words! {
         Glm = "glm",
         /// `{"type": "function", "name": …, "parameters": …}`
         Llama = "llama",
-        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`
+        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's `<function_calls>`
         Minimax = "minimax",
-        /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`
+        /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`, and what other channels say
         Harmony = "harmony",
         /// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, `<｜tool▁calls▁begin｜>…`
         Deepseek = "deepseek",
