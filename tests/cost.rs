@@ -289,6 +289,39 @@ fn looking_for_calls_in_text_costs_as_much_a_byte_in_a_long_chunk() {
 }
 
 #[test]
+fn reading_calls_in_text_costs_as_much_a_byte_in_a_long_text() {
+    use TextToolCalls::{Deepseek, Glm, Harmony, Kimi, Mistral, QwenXml};
+    for (syntax, start, again) in [
+        (QwenXml, "<function=w>\n<parameter=a>\n", "<parameter=b\n"),
+        (QwenXml, "<function=w>\n<parameter=a>\n", "1\n<parameter=b>\n"),
+        (Deepseek, "<|DSML|invoke name=\"w\"><|DSML|parameter name=\"a\">", "</||DSML||  "),
+        (Mistral, "[TOOL_CALLS]w[ARGS]{\"a\":[", "\"\n\","),
+        (Mistral, "[TOOL_CALLS]w[ARGS]{\"a\":\"", "\n"),
+        (Mistral, "[TOOL_CALLS]w[ARGS]", "{\"a\":\"\n\","),
+        (Glm, "<tool_call>w", "<arg_key>a</arg_key></arg_key>b</arg_value>"),
+        (Harmony, "", "<|channel|>final<|message|>a<|end|>"),
+        (Kimi, "```\n", "``` ```\n"),
+    ] {
+        let text = |bytes: usize| {
+            let text = start.to_owned() + &again.repeat(bytes / again.len());
+            let text = serde_json::Value::from(text);
+            format!("data: {{\"choices\":[{{\"delta\":{{\"content\":{text}}}}}]}}\n\n{CHUNK_END}")
+        };
+        let calls = |profile: &mut Profile| profile.text_tool_calls = syntax;
+        assert_linear_with(again, calls, &text(SMALL), &text(256 << 10));
+    }
+    // A line that may still end a fence, in small pieces.
+    let kimi = |profile: &mut Profile| profile.text_tool_calls = Kimi;
+    let chunk = |text: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    for again in ["    ", "```` "] {
+        let fence = |count| chunk("```\\n```") + &chunk(again).repeat(count) + CHUNK_END;
+        assert_linear_with(again, kimi, &fence(200), &fence(20_000));
+    }
+}
+
+#[test]
 fn white_space_that_goes_on_and_on_costs_as_much_a_byte_as_a_little() {
     let chunk = |text: &str| {
         format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
