@@ -223,6 +223,7 @@ impl Machine {
             let bytes = call.id.as_ref().map_or(0, String::len);
             self.held.kept = self.held.kept.saturating_add(bytes);
         }
+        let is_named = name.as_ref().is_some_and(|name| !name.is_empty());
         if let Some(name) = name {
             let before = call.name.len();
             let tools = &self.asked.tools;
@@ -243,7 +244,7 @@ impl Machine {
         match entry.arguments {
             Arguments::None => {}
             Arguments::Text(text) => call.input.receive(text.raw(), &mut self.scratch),
-            Arguments::Json(raw) => call.input.receive_json(raw),
+            Arguments::Json(raw) => call.input.receive_json(raw, is_named),
         }
         let conflicts = call.input.take_conflicts();
         let is_late = call.state == CallState::Closed;

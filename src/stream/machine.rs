@@ -283,7 +283,8 @@ impl Machine {
     /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
     /// not over.
     pub(super) fn is_totalled(&self) -> bool {
-        self.answers() && self.outcome.is_totalled(self.report.progress)
+        let is_whole = self.calls.iter().all(|call| call.input.has_text());
+        is_whole && self.answers() && self.outcome.is_totalled(self.report.progress)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.

@@ -71,7 +71,7 @@ impl Machine {
                     let index = self.add_call(Call { id, name, ..Call::default() })?;
                     self.count(&input);
                     if let Some(call) = self.calls.get_mut(index) {
-                        call.input.receive_json(&input);
+                        call.input.receive_json(&input, true);
                     }
                 }
             }

@@ -133,8 +133,8 @@ impl ToolInput {
         self.fragment(scratch);
     }
 
-    /// Takes arguments that are a JSON value and not a text.
-    pub(super) fn receive_json(&mut self, raw: &str) {
+    /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with them.
+    pub(super) fn receive_json(&mut self, raw: &str, named: bool) {
         let mut compact = Vec::with_capacity(raw.len());
         json::compact(&mut compact, raw);
         let value = Reading::of(&String::from_utf8(compact).unwrap_or_default());
@@ -144,7 +144,7 @@ impl ToolInput {
         if self.is_json && self.sent == 0 && !self.closed {
             let before = &self.reading.text;
             let objects = self.objects.get_or_insert_with(|| Box::new(Objects::of(before)));
-            if objects.add(&value.text) {
+            if objects.add(&value.text, named) {
                 self.conflicts = self.conflicts.saturating_add(1);
             }
             if !value.is_placeholder() {

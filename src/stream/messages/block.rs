@@ -447,7 +447,7 @@ impl Tool {
 
     fn receive(&mut self, data: &str, delta: &Delta<'_>, index: u64, out: &mut Out<'_>) {
         match delta.json {
-            Some(json) => self.input.receive_json(json),
+            Some(json) => self.input.receive_json(json, false),
             None => self.input.receive(delta.text.raw(), &mut self.scratch),
         }
         if delta.whole && delta.json.is_none() {

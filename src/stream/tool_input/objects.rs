@@ -9,7 +9,11 @@
 //! | `"Par"` | `"Paris"` | `"Paris"`: it is cumulative |
 //! | `"Par"` | `"is"` | `"Paris"`: it is a delta |
 //! | `[1]`, `null` | `[1,2]` | the later |
-//! | `1` | `true` | a contradiction, and no input that could be run |
+//! | anything | `null` | what was there |
+//! | `1` | `2` | a contradiction, and no input that could be run |
+//!
+//! An object that comes with the name of its tool again may be another call with the same id. It may add
+//! members and say more of one, but what would be a delta is a contradiction there.
 //!
 //! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both readings of a
 //! text are kept until a fragment or the length decides. A fragment is compared with no more than its
@@ -46,23 +50,23 @@ struct Value {
 impl Objects {
     pub(super) fn of(object: &str) -> Self {
         let mut objects = Self::default();
-        objects.add(object);
+        objects.add(object, false);
         objects
     }
 
-    /// Takes one more object. Says whether it contradicts those before it.
-    pub(super) fn add(&mut self, object: &str) -> bool {
+    /// Takes one more object; `named`: the tool's name came with it. Says whether it contradicts those before it.
+    pub(super) fn add(&mut self, object: &str, named: bool) -> bool {
         if self.contradiction.is_some() {
             return false;
         }
-        if self.add_members(object).is_none() {
+        if self.add_members(object, named).is_none() {
             self.bytes = self.bytes.saturating_add(object.len());
             self.contradiction = Some(object.to_owned());
         }
         self.contradiction.is_some()
     }
 
-    fn add_members(&mut self, object: &str) -> Option<()> {
+    fn add_members(&mut self, object: &str, named: bool) -> Option<()> {
         let mut reader = Reader::of(object);
         reader.begin_object().ok()?;
         while let Some(key) = reader.next_key().ok()? {
@@ -72,7 +76,7 @@ impl Objects {
                 self.places.get(&key).and_then(|place| self.members.get_mut(*place))
             {
                 let before = value.held_bytes();
-                value.add(json)?;
+                value.add(json, named)?;
                 self.bytes = self.bytes.saturating_sub(before).saturating_add(value.held_bytes());
                 continue;
             }
@@ -109,8 +113,12 @@ impl Value {
     }
 
     /// `None`: it contradicts what was there.
-    fn add(&mut self, json: &str) -> Option<()> {
-        if json.starts_with(open(&self.json)) {
+    fn add(&mut self, json: &str, named: bool) -> Option<()> {
+        if json == "null" {
+            return Some(());
+        }
+        let grows = self.json.starts_with(['"', '[', '{']) && json.starts_with(open(&self.json));
+        if grows || json == self.json {
             self.joined = match (self.joined.take(), delta(json)) {
                 _ if self.has_deltas || self.json.len() > CHANCE_BYTES_MAX => None,
                 (joined, Some(delta)) => {
@@ -125,7 +133,7 @@ impl Value {
             json.clone_into(&mut self.json);
             return Some(());
         }
-        let delta = delta(json).filter(|_| self.json.starts_with('"'))?;
+        let delta = delta(json).filter(|_| self.json.starts_with('"') && !named)?;
         let before = self.joined.take().unwrap_or_else(|| std::mem::take(&mut self.json));
         self.json = join(before, delta);
         self.has_deltas = true;

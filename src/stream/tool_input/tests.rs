@@ -8,7 +8,7 @@ fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
     let mut sent = Vec::new();
     for fragment in fragments {
         if let Some(raw) = fragment.strip_prefix("json:") {
-            input.receive_json(raw);
+            input.receive_json(raw, false);
         } else {
             let mut raw = Vec::new();
             json::escape(&mut raw, fragment);
@@ -171,10 +171,26 @@ fn objects_in_place_of_texts_are_put_together() {
 }
 
 #[test]
+fn a_null_takes_nothing_from_what_was_there() {
+    let fragments = [
+        r#"json:{"p":"Par","u":null}"#,
+        r#"json:{"p":"is","u":null}"#,
+        r#"json:{"p":null,"u":"C"}"#,
+    ];
+    is(&fragments, &[], r#"{"p":"Paris","u":"C"}"#, 0);
+    is(
+        &[r#"json:{"p":"/a","n":1}"#, r#"json:{"p":"/ab","n":null}"#],
+        &[],
+        r#"{"p":"/ab","n":1}"#,
+        0,
+    );
+}
+
+#[test]
 fn cumulative_objects_are_held_once() {
     let mut input = ToolInput::default();
     for length in 1..2_000 {
-        input.receive_json(&format!("{{\"text\":\"{}\"}}", "x".repeat(length)));
+        input.receive_json(&format!("{{\"text\":\"{}\"}}", "x".repeat(length)), false);
     }
     assert!(input.held_bytes() < 10_000, "{}", input.held_bytes());
 }
@@ -183,6 +199,7 @@ fn cumulative_objects_are_held_once() {
 fn of_objects_that_contradict_each_other_none_is_run() {
     for (fragments, text) in [
         (["json:{\"n\":1}", "json:{\"n\":2}"], r#"{"n":1}{"n":2}"#),
+        (["json:{\"n\":5}", "json:{\"n\":50}"], r#"{"n":5}{"n":50}"#),
         (["json:{\"n\":{\"a\":1}}", "json:{\"n\":{\"b\":2}}"], r#"{"n":{"a":1}}{"n":{"b":2}}"#),
         (["json:{\"n\":\"1\"}", "json:{\"n\":2}"], r#"{"n":"1"}{"n":2}"#),
         (["json:{\"n\":[1]}", "json:{\"n\":\"x\"}"], r#"{"n":[1]}{"n":"x"}"#),
@@ -190,7 +207,7 @@ fn of_objects_that_contradict_each_other_none_is_run() {
         assert_eq!(receive(&fragments), (vec![], Input::Invalid, 1), "{text}");
         let mut input = ToolInput::default();
         for fragment in fragments {
-            input.receive_json(fragment.strip_prefix("json:").unwrap());
+            input.receive_json(fragment.strip_prefix("json:").unwrap(), false);
         }
         input.finish(false);
         assert_eq!(input.rest(), text);
