@@ -73,7 +73,7 @@ const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
 /// Limits of time, which no shorter prompt mends.
 const RATES: [&str; 6] = ["per minute", "rate limit", "daily", "monthly", "quota", "please wait"];
-const TOO_MUCH: [&str; 10] = [
+const TOO_MUCH: [&str; 13] = [
     "exceed",
     "too long",
     "too large",
@@ -83,7 +83,11 @@ const TOO_MUCH: [&str; 10] = [
     "greater than",
     "overflow",
     "maximum",
-    "超",
+    // Not 超时, which is a timeout.
+    "超过",
+    "超出",
+    "超长",
+    "超限",
 ];
 /// The same, where a window is named. Images too can be what only some models take.
 const TOO_MUCH_OF_A_WINDOW: [&str; 2] = ["only", "but the configured"];
@@ -191,7 +195,7 @@ const ANSWER_MOST_AFTER: [&str; 7] = [
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     let wording =
-        wording(said, &said.message, asked).or_else(|| wording(said, &said.rest, asked))?;
+        wording(said, &said.message, asked).or_else(|| context_wording(said, &said.rest))?;
     // The text of a real Anthropic endpoint, perhaps with something around it.
     if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
@@ -200,6 +204,12 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
 }
 
 fn wording(said: &Said, message: &str, asked: &Asked) -> Option<String> {
+    context_wording(said, message)
+        .or_else(|| too_much_output(&numbers_without_commas(&message.to_ascii_lowercase()), asked))
+}
+
+/// The same, where the request is too long as a whole.
+fn context_wording(said: &Said, message: &str) -> Option<String> {
     let text = numbers_without_commas(&message.to_ascii_lowercase());
     let has = |any: &[&str]| words::has_any(&text, any);
     let is_context = said.has_code(&CODES)
@@ -208,7 +218,7 @@ fn wording(said: &Said, message: &str, asked: &Asked) -> Option<String> {
             && (has(&PHRASES) && (has(&WINDOWS) || !words::has(&text, COHERE))
                 || has(&WINDOWS) && (has(&TOO_MUCH) || has(&TOO_MUCH_OF_A_WINDOW))
                 || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS));
-    if is_context { Some(too_long(said, message, &text)) } else { too_much_output(&text, asked) }
+    is_context.then(|| too_long(said, message, &text))
 }
 
 fn too_long(said: &Said, message: &str, text: &str) -> String {
@@ -260,11 +270,13 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
 /// Servers count what the answer may have.
 pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
     let text = numbers_without_commas(&said.message.to_ascii_lowercase());
-    if !words::has(&text, "tokens per ") || words::has(&text, "used ") {
+    if words::has(&text, "used ") {
         return None;
     }
-    let limit = number_after(&text, "limit ")?;
-    let requested = number_after(&text, "requested ").filter(|requested| *requested > limit)?;
+    // Before that, the model's name may have a limit of its own: `gpt-4.1 (for limit gpt-4.1)`.
+    let (_, text) = words::split_once(&text, "tokens per ")?;
+    let limit = number_after(text, "limit ")?;
+    let requested = number_after(text, "requested ").filter(|requested| *requested > limit)?;
     let prompt = requested.saturating_sub(asked.max_tokens);
     let wording = if prompt > limit {
         too_long_by(requested, limit)

@@ -3,7 +3,8 @@
 use crate::words;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 4] = ["image", "vision", "multimodal", "multi-modal"];
+const SUBJECTS: [&str; 5] =
+    ["image", "vision input", "support vision", "multimodal", "multi-modal"];
 
 /// What is said of it.
 const REFUSALS: [&str; 14] = [
@@ -24,8 +25,25 @@ const REFUSALS: [&str; 14] = [
 ];
 
 /// Words about one image, another of which would be taken.
-const OF_ONE: [&str; 8] =
-    ["format", "mime", "media type", "media_type", "too large", "too many", "resolution", "pixel"];
+const OF_ONE: [&str; 17] = [
+    "format",
+    "mime",
+    "media type",
+    "media_type",
+    "image type",
+    "image url",
+    "image urls",
+    "base64",
+    "detail",
+    "too large",
+    "too many",
+    "resolution",
+    "pixel",
+    "unsupported image.",
+    "try another",
+    "valid image",
+    "image is valid",
+];
 
 /// Whether an upstream's error message says that its model takes no images.
 #[must_use]
@@ -63,6 +81,16 @@ mod tests {
             "The image is too large: 9000 pixels",
             "Too many images: this model does not support more than 5",
             "unsupported media type of image: image/heic",
+            // Kimi takes no URLs, and says so of one picture, too.
+            "Invalid request: unsupported image url: https://example.com/a.png",
+            "Unsupported image. Please try another one.",
+            "unsupported image type: bmp",
+            "Image URLs are not supported; please send base64 data",
+            "Unsupported value: 'detail' for image_url is not supported",
+            "You uploaded an unsupported image. Please make sure your image is valid.",
+            "The provisioned model does not support tool use.",
+            "deepseek-vision-7b does not support tools",
+            "This model revision is not supported in your tier; rate limited",
             "This model does not support tools",
             "Invalid image data",
         ] {

@@ -236,7 +236,8 @@ impl Said {
         Ok(())
     }
 
-    /// A member that nobody knows. What repeats the request is no part of the error.
+    /// A member that nobody knows. What repeats the request, or what the model wrote (Groq's `failed_generation`), is
+    /// no part of the error.
     fn other(
         &mut self,
         reader: &mut Reader<'_>,
@@ -244,10 +245,11 @@ impl Said {
         depth: usize,
     ) -> Result<(), json::Error> {
         let key = key.to_ascii_lowercase();
-        let is_request = key.starts_with("request")
-            || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str());
+        let is_quoted = key.starts_with("request")
+            || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str())
+            || words::has_any(&key, &["generation", "output", "completion", "content"]);
         match reader.kind()? {
-            Kind::String if !is_request => {
+            Kind::String if !is_quoted => {
                 let text = reader.string()?.decode();
                 if key == "retrydelay" {
                     self.retry_after = duration(text.trim());
@@ -255,13 +257,13 @@ impl Said {
                     self.add_rest(&text);
                 }
             }
-            Kind::Object if !is_request && depth < DEPTH_MAX => {
+            Kind::Object if !is_quoted && depth < DEPTH_MAX => {
                 reader.begin_object()?;
                 while let Some(key) = reader.next_key()? {
                     self.other(reader, &key.decode(), depth.saturating_add(1))?;
                 }
             }
-            Kind::Array if !is_request && depth < DEPTH_MAX => {
+            Kind::Array if !is_quoted && depth < DEPTH_MAX => {
                 reader.begin_array()?;
                 while reader.next_element()? {
                     self.other(reader, "", depth.saturating_add(1))?;

@@ -523,6 +523,41 @@ fn what_is_no_credential_stays_readable() {
 }
 
 #[test]
+fn a_limit_of_tokens_per_minute_is_not_read_out_of_the_models_name() {
+    let body = r#"{"error":{"message":"Request too large for gpt-4.1 (for limit gpt-4.1) in organization o on tokens per min (TPM): Limit 30000, Requested 37313.","type":"tokens","code":"rate_limit_exceeded"}}"#;
+    assert!(
+        refused(429, body).message.starts_with("prompt is too long: 37313 tokens > 30000 maximum")
+    );
+}
+
+#[test]
+fn what_the_model_wrote_is_not_what_the_error_says() {
+    for generation in [
+        "The context window is at most 200k tokens; only 8k in tests.",
+        "call(model, max_tokens=500) # must be at most 100",
+    ] {
+        let body = serde_json::json!({"error": {
+            "message": "Failed to call a function.", "type": "invalid_request_error",
+            "code": "tool_use_failed", "failed_generation": generation,
+        }});
+        assert_eq!(refused(400, &body.to_string()).message, "Failed to call a function.");
+    }
+}
+
+#[test]
+fn a_context_that_was_not_loaded_in_time_is_not_too_long() {
+    for (text, is_long) in [("加载上下文超时，请稍后重试", false), ("上下文长度超过限制", true)]
+    {
+        let body = serde_json::json!({"error": text}).to_string();
+        assert_eq!(
+            refused(400, &body).message.starts_with("prompt is too long"),
+            is_long,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn templates_that_fail_keep_their_status() {
     let body = r#"{"error":{"code":500,"message":"Error: Jinja Exception: roles must alternate","type":"server_error"}}"#;
     let error = refused(500, body);
