@@ -195,7 +195,9 @@ const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tool
 /// A name without what models write after it: a control token (gpt-oss, Mistral), and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
     let name = words::split_once(name, "<|").map_or(name, |(before, _)| before);
-    let name = words::split_once(name, "[ARGS]").map_or(name, |(before, _)| before).trim();
+    // With an input behind it, that is no name.
+    let name = name.trim();
+    let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
     match name.rsplit_once(':') {
         Some((before, number))
             if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) =>
@@ -265,6 +267,7 @@ mod tests {
             // Nor is what follows it there.
             ("functions.get:0", Some("get")),
             ("get[ARGS]", Some("get")),
+            ("get[ARGS]{\"path\":\"/a\"}", None),
             ("get\n", Some("get")),
             ("\tget", Some("get")),
             ("get<|channel|>commentary", Some("get")),

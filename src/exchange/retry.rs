@@ -102,7 +102,7 @@ impl Exchange {
 
 /// What a server lacks is some other server's 404 or 500.
 fn is_images(error: &Error) -> bool {
-    matches!(error.status, 400..=501) && error::is_images(&error.message)
+    matches!(error.status, 400 | 404 | 415 | 422 | 500 | 501) && error::is_images(&error.message)
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.
