@@ -131,14 +131,14 @@ fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = &'t Block<'a>> 
 /// It changes from turn to turn, and would make equal results look different.
 fn without_reminders(text: Str<'_>) -> Str<'_> {
     let mut rest = without_space(text.raw());
+    if !rest.ends_with(REMINDER_END) {
+        return text;
+    }
     while let Some(inside) = rest.strip_suffix(REMINDER_END) {
         let Some(start) = last_reminder(inside) else { break };
         rest = without_space(inside.get(..start).unwrap_or_default());
     }
-    match Str::inside(rest) {
-        Some(said) if rest.len() < without_space(text.raw()).len() => said,
-        _ => text,
-    }
+    Str::inside(rest).unwrap_or(text)
 }
 
 const REMINDER: &str = "<system-reminder>";

@@ -175,7 +175,7 @@ impl ToolInput {
     }
 
     fn fragment(&mut self, mut text: &str) {
-        if !text.trim().is_empty() {
+        if self.is_json && !text.trim().is_empty() {
             self.join_objects();
         }
         // However an upstream cuts its fragments, what stands behind an object is read on its own.
