@@ -88,6 +88,10 @@ fn handle_items(
             Item::Unreadable(_) => has_text = true,
         }
     }
+    // Nothing can be an error of an answer that has ended.
+    if machine.phase.is_final() {
+        return Ok(());
+    }
     drop_text(machine, data, has_text, has_said)
 }
 
