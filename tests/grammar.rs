@@ -386,3 +386,44 @@ fn client_ids_lead_back_to_upstream_ids() {
     assert!(tool_id::is_minted("call_0123456789abcdefABCDEFGH"));
     assert!(!tool_id::is_minted("call_a"));
 }
+
+#[test]
+fn of_another_server_is_asked_what_clients_need_and_no_more() {
+    let rules = Rules { foreign_blocks: true, ..Rules::default() };
+    let wire = concat!(
+        r#"{"type":"message_start","more":1,"message":{"id":"1","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":9,"output_tokens":0}}}"#,
+        "\n",
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"call_1","name":"w","input":{}}}"#,
+        "\n",
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}"#,
+        "\n",
+        r#"{"type":"content_block_stop","index":0}"#,
+        "\n",
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"server_tool_use","id":"1","name":"s","input":{}}}"#,
+        "\n",
+        r#"{"type":"content_block_stop","index":1}"#,
+        "\n",
+        r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}"#,
+        "\n",
+        r#"{"type":"message_stop"}"#,
+    );
+    check(&sample(wire), rules).unwrap();
+    assert!(check(&sample(wire), Rules::default()).is_err());
+    for (old, new) in [
+        (r#""input_tokens":9,"#, ""),
+        (r#""model":"m""#, r#""model":"""#),
+        (r#""content":[]"#, r#""content":[1]"#),
+        (r#""id":"call_1""#, r#""id":"""#),
+        (r#""name":"w""#, r#""name":"""#),
+        (r#""partial_json":"""#, r#""partial_json":"[]""#),
+        (r#""type":"input_json_delta""#, r#""type":"text_delta""#),
+        (r#""type":"server_tool_use""#, r#""kind":"server_tool_use""#),
+        (r#""index":1,"content_block""#, r#""index":2,"content_block""#),
+        (r#""stop_reason":"tool_use""#, r#""stop_reason":"end_turn""#),
+        (r#""stop_reason":"tool_use""#, r#""stop_reason":null"#),
+        (r#","usage":{"output_tokens":5}"#, ""),
+    ] {
+        assert!(wire.contains(old), "{old}");
+        assert!(check(&sample(&wire.replacen(old, new, 1)), rules).is_err(), "{new}");
+    }
+}

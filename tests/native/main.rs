@@ -10,7 +10,6 @@
 )]
 
 mod errors;
-mod grammar;
 mod guards;
 mod properties;
 mod request;
@@ -24,6 +23,8 @@ use std::sync::Arc;
 use creole::{Config, End, UpstreamRequest};
 use serde_json::{Value, json};
 use support::drive::{self, Answer};
+use support::fold;
+use support::grammar::{self, Rules};
 
 /// An upstream that speaks Messages, with this model behind every name; and other settings.
 fn config_with(model: Option<&str>, settings: &str) -> Arc<Config> {
@@ -89,11 +90,25 @@ fn both(sse: &str) -> (Answer, Answer) {
 fn message_of(sse: &str) -> (Value, Vec<String>) {
     let (streamed, whole) = both(sse);
     let text = String::from_utf8(streamed.body).unwrap();
-    let folded = grammar::fold(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    let folded = message_in(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     let message: Value = serde_json::from_slice(&whole.body).unwrap();
     assert_eq!(folded, message, "a stream and a message differ: {text}");
     let repaired = streamed.report.warnings.iter();
     (message, repaired.map(|it| format!("{}:{}", it.code, it.name)).collect())
+}
+
+/// The message that a client builds of a stream, or what is wrong with it.
+fn message_in(stream: &str) -> Result<Value, String> {
+    let rules = Rules { foreign_blocks: true, invalid_input_shown: true, head_sent_early: false };
+    let events = grammar::check_stream(stream.as_bytes(), rules)?;
+    let mut message = fold::fold(&events).message;
+    // A whole message shows an input that is none like this.
+    for block in message["content"].as_array_mut().unwrap() {
+        if let Some(partial) = block["input"].get("partial_json").cloned() {
+            block["input"] = json!({"INVALID_JSON": partial});
+        }
+    }
+    Ok(message)
 }
 
 /// A stream of these events, as servers write them.

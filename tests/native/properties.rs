@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn a_stream_and_a_message_say_the_same(blocks in proptest::collection::vec(block(), 0..4)) {
         let stream = sse(&events(&blocks));
-        let folded = grammar::fold(&stream).unwrap();
+        let folded = message_in(&stream).unwrap();
         let kind = (200, "text/event-stream");
         let answer = answered(&config(), false, kind, [stream.as_bytes()], End::Complete);
         prop_assert_eq!(serde_json::from_slice::<Value>(&answer.body).unwrap(), folded);
@@ -166,7 +166,7 @@ proptest! {
             Some((_, error)) => prop_assert_eq!(error.matches("\n\n").count(), 1, "{}", text),
             None if text.starts_with("{") => prop_assert!(text.contains("\"error\""), "{}", text),
             None => {
-                let folded = grammar::fold(&text);
+                let folded = message_in(&text);
                 prop_assert!(folded.is_ok(), "{:?}\n{}\n{}", folded, stream, text);
                 let answer = answered(&config(), false, kind, [stream.as_bytes()], End::Complete);
                 let message: Value = serde_json::from_slice(&answer.body).unwrap();

@@ -143,7 +143,7 @@ fn an_answer_that_broke_off_is_an_error() {
     let bytes = sse(&full[..5]);
     let kind = (200, "text/event-stream");
     let cut = answered(&config(), true, kind, [bytes.as_bytes()], End::Aborted);
-    grammar::fold(&String::from_utf8(cut.body).unwrap()).unwrap();
+    message_in(&String::from_utf8(cut.body).unwrap()).unwrap();
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn answers(body: &str) -> (String, Value) {
     let whole = answered(&config, false, kind, [body.as_bytes()], End::Complete);
     let streamed = answered(&config, true, kind, body.as_bytes().chunks(3), End::Complete);
     let text = String::from_utf8(streamed.body).unwrap();
-    let folded = grammar::fold(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
+    let folded = message_in(&text).unwrap_or_else(|wrong| panic!("{wrong}\n{text}"));
     (String::from_utf8(whole.body).unwrap(), folded)
 }
 
@@ -97,7 +97,7 @@ fn the_client_sees_the_model_that_it_asked_for() {
 #[test]
 fn a_message_in_an_event_is_a_message() {
     let (streamed, whole) = both(&format!("data: {}\n\n", message()));
-    let folded = grammar::fold(&String::from_utf8(streamed.body).unwrap()).unwrap();
+    let folded = message_in(&String::from_utf8(streamed.body).unwrap()).unwrap();
     assert_eq!(comparable(folded), comparable(message()));
     assert_eq!(serde_json::from_slice::<Value>(&whole.body).unwrap(), message());
 }

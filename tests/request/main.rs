@@ -14,6 +14,8 @@ mod messages;
 mod pairing;
 mod presets;
 mod properties;
+#[path = "../support/mod.rs"]
+mod support;
 mod system;
 mod thinking;
 

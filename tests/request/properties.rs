@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::support::chat;
 use super::*;
 
 /// Blocks and messages that clients could send, right and wrong ones.
@@ -51,30 +52,6 @@ fn right_history() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-/// The rule of Chat Completions, checked without any of Creole's code: calls are answered at once,
-/// each exactly once, and nothing else is a tool message.
-fn check_pairs(messages: &Value) -> Result<(), String> {
-    let mut open: Vec<String> = Vec::new();
-    for (at, message) in messages.as_array().unwrap().iter().enumerate() {
-        if message["role"] == "tool" {
-            let id = message["tool_call_id"].as_str().unwrap();
-            let place = open.iter().position(|known| known == id);
-            open.remove(place.ok_or_else(|| format!("{at}: no call {id}"))?);
-            continue;
-        }
-        if !open.is_empty() {
-            return Err(format!("{at}: {open:?} not answered"));
-        }
-        for call in message["tool_calls"].as_array().unwrap_or(&Vec::new()) {
-            let arguments = call["function"]["arguments"].as_str().unwrap();
-            let arguments: Value = serde_json::from_str(arguments).unwrap();
-            assert!(arguments.is_object());
-            open.push(call["id"].as_str().unwrap().to_owned());
-        }
-    }
-    if open.is_empty() { Ok(()) } else { Err(format!("end: {open:?} not answered")) }
-}
-
 fn presets() -> impl Strategy<Value = Config> {
     let profile = prop::sample::select(&creole::profile::PRESETS[..]);
     let overrides = prop::sample::select(vec![
@@ -95,8 +72,9 @@ proptest! {
     fn any_history_is_repaired(history in any_history(), config in presets()) {
         let body = whole(json!({"system": "S", "messages": history}));
         let (outcome, _) = try_with(&config, &body);
+        let rules = chat::Rules { tool_choice_any: true, ..chat::Rules::default() };
         match outcome {
-            Ok((sent, _)) => prop_assert_eq!(check_pairs(&sent["messages"]), Ok(()), "{}", sent),
+            Ok((sent, _)) => prop_assert_eq!(chat::check(&sent, rules), Ok(()), "{}", sent),
             Err(error) => {
                 let only_system = history.iter().all(|message| message["role"] == "system");
                 let expected = match only_system {

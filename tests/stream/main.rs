@@ -13,6 +13,8 @@ mod framing;
 mod invariants;
 mod markup;
 mod shapes;
+#[path = "../support/mod.rs"]
+mod support;
 mod text_calls;
 mod text_inputs;
 mod whole;
@@ -24,6 +26,12 @@ use creole::ids::Ids;
 use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::stream::Answer;
 use serde_json::{Value, json};
+use support::fold::fold;
+use support::grammar::{self, Event, Rules};
+
+/// Several cases are about calls whose input makes no sense, and who sees them.
+const RULES: Rules =
+    Rules { invalid_input_shown: true, foreign_blocks: false, head_sent_early: false };
 
 /// One case: what the request asked, and the configuration.
 #[derive(Clone, Debug)]
@@ -136,108 +144,38 @@ fn outcome(answer: &mut Answer, mut out: Vec<u8>, result: Result<(), Error>) -> 
     Outcome { out: String::from_utf8(out).unwrap(), error: result.err(), warnings }
 }
 
-/// The message that a client builds of events, which must obey the grammar.
-fn fold(events: &str, failed: bool) -> Value {
-    let mut message = Value::Null;
-    let mut inputs: Vec<String> = Vec::new();
-    let mut open = None;
-    let mut names = Vec::new();
-    for event in events.split_terminator("\n\n") {
-        let (name, data) = event.split_once("\ndata: ").expect("an event has two lines");
-        let data: Value = serde_json::from_str(data).expect(data);
-        let kind = data["type"].as_str().unwrap().to_owned();
-        assert_eq!(name, format!("event: {kind}"));
-        let at = data["index"].as_u64().map(|at| at as usize);
-        match kind.as_str() {
-            "message_start" => {
-                assert_eq!(message, Value::Null);
-                message = data["message"].clone();
-                assert_eq!(message["content"], json!([]));
-                assert!(message["usage"]["output_tokens"].is_u64());
-            }
-            "ping" => {}
-            "content_block_start" => {
-                assert_eq!((open, at), (None, Some(inputs.len())));
-                open = at;
-                inputs.push(String::new());
-                let block = &data["content_block"];
-                assert!(
-                    ["text", "thinking", "input"]
-                        .iter()
-                        .all(|key| block.get(*key).is_none_or(|it| *it == "" || *it == json!({})))
-                );
-                message["content"].as_array_mut().unwrap().push(block.clone());
-            }
-            "content_block_delta" => {
-                assert!(open.is_some() && open == at);
-                let delta = &data["delta"];
-                let block = &mut message["content"][at.unwrap()];
-                let append = |block: &mut Value, key: &str| {
-                    let more = delta[key].as_str().unwrap();
-                    assert!(!more.is_empty());
-                    block[key] = json!(format!("{}{more}", block[key].as_str().unwrap()));
-                };
-                match (delta["type"].as_str().unwrap(), block["type"].as_str().unwrap()) {
-                    ("text_delta", "text") => append(block, "text"),
-                    ("thinking_delta", "thinking") => append(block, "thinking"),
-                    ("signature_delta", "thinking") => append(block, "signature"),
-                    ("input_json_delta", "tool_use") => {
-                        inputs[at.unwrap()].push_str(delta["partial_json"].as_str().unwrap());
-                    }
-                    kinds => panic!("{kinds:?}"),
-                }
-            }
-            "content_block_stop" => {
-                assert!(open.is_some() && open == at);
-                open = None;
-                let (block, input) = (&mut message["content"][at.unwrap()], &inputs[at.unwrap()]);
-                if block["type"] == "thinking" {
-                    assert_ne!(block["signature"], "");
-                }
-                if !input.is_empty() {
-                    block["input"] = serde_json::from_str(input).unwrap_or_else(|_| json!(input));
-                }
-            }
-            "message_delta" => {
-                assert!(open.is_none());
-                for part in ["delta", "usage"] {
-                    let into = if part == "usage" { &mut message["usage"] } else { &mut message };
-                    for (key, value) in data[part].as_object().unwrap() {
-                        into[key] = value.clone();
-                    }
-                }
-            }
-            "message_stop" => {}
-            other => panic!("{other}"),
-        }
-        names.push(kind);
+/// The message that the client has, which must obey the grammar; null where it gets an error.
+fn message(outcome: &Outcome) -> Value {
+    let out = &outcome.out;
+    let Some(error) = &outcome.error else {
+        return if out.starts_with("event:") {
+            fold(&events(out)).message
+        } else {
+            let message = serde_json::from_str(out).unwrap();
+            grammar::check_message(&message).unwrap_or_else(|wrong| panic!("{wrong}\n{message}"));
+            message
+        };
+    };
+    if !out.is_empty() {
+        // The host ends the stream with the error.
+        let error = json!({"type": "error", "request_id": "req_1",
+            "error": {"type": error.kind.word(), "message": error.message}});
+        events(&format!("{out}event: error\ndata: {error}\n\n"));
     }
-    if !failed {
-        assert_eq!(names.first().map(String::as_str), Some("message_start"));
-        let end: Vec<&str> = names.iter().rev().take(2).map(String::as_str).collect();
-        assert_eq!(end, ["message_stop", "message_delta"]);
-        assert_eq!(names.iter().filter(|name| *name == "message_delta").count(), 1);
-    }
-    message
+    Value::Null
 }
 
-fn message(outcome: &Outcome) -> Value {
-    if outcome.out.starts_with("event:") || outcome.out.is_empty() {
-        fold(&outcome.out, outcome.error.is_some())
-    } else {
-        serde_json::from_str(&outcome.out).unwrap()
-    }
+fn events(stream: &str) -> Vec<Event> {
+    grammar::check_stream(stream.as_bytes(), RULES)
+        .unwrap_or_else(|wrong| panic!("{wrong}\n{stream}"))
 }
 
 /// `text "Hi", tool_use a w {}; tool_use`, then warnings.
 fn show(outcome: &Outcome) -> String {
+    let message = message(outcome);
     let mut shown = match &outcome.error {
-        Some(error) => {
-            assert!(!outcome.out.contains("message_stop"));
-            format!("{} {}", error.status, error.kind.word())
-        }
+        Some(error) => format!("{} {}", error.status, error.kind.word()),
         None => {
-            let message = message(outcome);
             let blocks: Vec<String> =
                 message["content"].as_array().unwrap().iter().map(show_block).collect();
             let sequence = message["stop_sequence"].as_str().map(|text| format!(" {text:?}"));
@@ -265,7 +203,7 @@ fn show_block(block: &Value) -> String {
                 "{kind} {id} {}{} {}",
                 toolset.unwrap_or_default(),
                 block["name"].as_str().unwrap(),
-                block["input"]
+                block["input"].get("partial_json").unwrap_or(&block["input"])
             )
         }
     }

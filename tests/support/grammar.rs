@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// One event, as it stood on the wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +24,20 @@ pub struct Event {
 pub struct Rules {
     /// A call whose input is not a JSON object is shown to the client (`invalid_tool_call: pass`).
     pub invalid_input_shown: bool,
-    /// The upstream speaks Messages itself: its blocks and ids are its own.
+    /// The upstream speaks Messages itself: its blocks, ids and further members are its own.
     pub foreign_blocks: bool,
     /// The host had to send the head before anything was known, so an error can be the first event.
     pub head_sent_early: bool,
+}
+
+impl Rules {
+    /// Whether an object has these members, and no other of our own.
+    fn keys(self, value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+        if self.foreign_blocks {
+            return required_keys(value, required).map(drop);
+        }
+        keys(value, required, optional)
+    }
 }
 
 const STOP_REASONS: [&str; 7] = [
@@ -39,6 +49,9 @@ const STOP_REASONS: [&str; 7] = [
     "refusal",
     "model_context_window_exceeded",
 ];
+
+/// Those after which the last call need not be complete.
+const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
 
 const ERROR_TYPES: [&str; 11] = [
     "invalid_request_error",
@@ -145,22 +158,24 @@ impl Checker {
         match (self.phase, event.name.as_str()) {
             (Phase::Ended | Phase::Failed, _) => Err("something comes after the end".into()),
             (Phase::Before, "message_start") => {
-                keys(data, &["type", "message"], &[])?;
+                self.rules.keys(data, &["type", "message"], &[])?;
                 announced(&data["message"], self.rules)?;
                 self.phase = Phase::Blocks;
                 Ok(())
             }
             (Phase::Before, "error") if self.rules.head_sent_early => self.error(data),
-            (Phase::Before, "ping") if self.rules.head_sent_early => keys(data, &["type"], &[]),
+            (Phase::Before, "ping") if self.rules.head_sent_early => {
+                self.rules.keys(data, &["type"], &[])
+            }
             (Phase::Before, _) => Err("expected message_start first".into()),
-            (_, "ping") => keys(data, &["type"], &[]),
+            (_, "ping") => self.rules.keys(data, &["type"], &[]),
             (_, "error") => self.error(data),
             (Phase::Blocks, "content_block_start") => self.start(data),
             (Phase::Blocks, "content_block_delta") => self.delta(data),
             (Phase::Blocks, "content_block_stop") => self.stop(data),
             (Phase::Blocks, "message_delta") => self.message_delta(data),
             (Phase::Stopping, "message_stop") => {
-                keys(data, &["type"], &[])?;
+                self.rules.keys(data, &["type"], &[])?;
                 self.phase = Phase::Ended;
                 Ok(())
             }
@@ -176,23 +191,27 @@ impl Checker {
     }
 
     fn start(&mut self, data: &Value) -> Result<(), String> {
-        keys(data, &["type", "index", "content_block"], &[])?;
+        self.rules.keys(data, &["type", "index", "content_block"], &[])?;
         if self.open.is_some() {
             return Err("the block before is still open".into());
         }
         self.index(data)?;
         let block = &data["content_block"];
         let kind = block["type"].as_str().unwrap_or_default();
+        let foreign = self.rules.foreign_blocks;
         match kind {
             "text" => {
-                keys(block, &["type", "text"], &["citations"])?;
+                self.rules.keys(block, &["type", "text"], &["citations"])?;
                 equals(block, "text", &"".into())?;
             }
+            "thinking" if foreign => equals(block, "thinking", &"".into())?,
             "thinking" => {
-                keys(block, &["type", "thinking", "signature"], &[])?;
+                self.rules.keys(block, &["type", "thinking", "signature"], &[])?;
                 equals(block, "thinking", &"".into())?;
                 equals(block, "signature", &"".into())?;
             }
+            "" => return Err("a block without a type".into()),
+            _ if foreign && kind != "tool_use" => {}
             "tool_use" => {
                 tool_use(block, &mut self.ids, self.rules)?;
                 equals(block, "input", &serde_json::json!({}))?;
@@ -206,7 +225,7 @@ impl Checker {
     }
 
     fn delta(&mut self, data: &Value) -> Result<(), String> {
-        keys(data, &["type", "index", "delta"], &[])?;
+        self.rules.keys(data, &["type", "index", "delta"], &[])?;
         self.index(data)?;
         let Some(block) = &mut self.open else { return Err("no block is open".into()) };
         let delta = &data["delta"];
@@ -216,14 +235,20 @@ impl Checker {
             ("thinking", "thinking_delta") => "thinking",
             ("thinking", "signature_delta") => "signature",
             ("tool_use", "input_json_delta") => "partial_json",
+            ("server_tool_use", "input_json_delta") | ("text", "citations_delta")
+                if self.rules.foreign_blocks =>
+            {
+                return Ok(());
+            }
             (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
         };
-        keys(delta, &["type", field], &[])?;
+        self.rules.keys(delta, &["type", field], &[])?;
         let Some(text) = delta[field].as_str() else { return Err(format!("{field} is no text")) };
-        if text.is_empty() {
+        if text.is_empty() && !self.rules.foreign_blocks {
             return Err("an empty delta".into());
         }
-        if block.signature {
+        block.deltas += 1;
+        if block.signature && !self.rules.foreign_blocks {
             return Err("a delta after the signature".into());
         }
         if field == "signature" {
@@ -231,23 +256,24 @@ impl Checker {
         } else {
             block.said.push_str(text);
         }
-        block.deltas += 1;
         Ok(())
     }
 
     fn stop(&mut self, data: &Value) -> Result<(), String> {
-        keys(data, &["type", "index"], &[])?;
+        self.rules.keys(data, &["type", "index"], &[])?;
         self.index(data)?;
         let Some(block) = self.open.take() else { return Err("no block is open".into()) };
         self.closed += 1;
         match block.kind.as_str() {
-            "thinking" if !block.signature => {
+            "thinking" if !block.signature && !self.rules.foreign_blocks => {
                 return Err("a thinking block without a signature".into());
             }
+            "text" if self.rules.foreign_blocks => {}
             "text" if block.said.is_empty() => self.empty_text = true,
             "text" if block.said.trim().is_empty() => return Err("only white space".into()),
-            // Without any delta, some clients see a call without input as invalid.
-            "tool_use" if block.deltas == 0 => return Err("a call without any delta".into()),
+            // The real API says nothing of an input that is empty, in one delta.
+            "tool_use"
+                if self.rules.foreign_blocks && block.deltas > 0 && block.said.is_empty() => {}
             "tool_use" if !is_object(&block.said) => self.broken_call = Some(block.said),
             _ => {}
         }
@@ -255,26 +281,31 @@ impl Checker {
     }
 
     fn message_delta(&mut self, data: &Value) -> Result<(), String> {
-        keys(data, &["type", "delta", "usage"], &[])?;
         if self.open.is_some() {
             return Err("a block is still open".into());
         }
         let delta = &data["delta"];
-        keys(delta, &["stop_reason", "stop_sequence", "stop_details", "container"], &[])?;
-        ending(delta, &self.kinds)?;
         if self.rules.foreign_blocks {
-            foreign_usage(&data["usage"])?;
+            reason_fits(delta, &self.kinds)?;
+            count(&data["usage"], "output_tokens")?;
         } else {
+            self.rules.keys(data, &["type", "delta", "usage"], &[])?;
+            self.rules.keys(
+                delta,
+                &["stop_reason", "stop_sequence", "stop_details", "container"],
+                &[],
+            )?;
+            ending(delta, &self.kinds)?;
             usage(
                 &data["usage"],
                 &["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"],
                 &["output_tokens_details", "server_tool_use"],
             )?;
         }
-        let cut = delta["stop_reason"] == "max_tokens";
+        // Without any delta, some clients see a call without input as invalid.
         if let Some(said) = &self.broken_call
-            && !cut
-            && !self.rules.invalid_input_shown
+            && !CUT_OFF.iter().any(|reason| delta["stop_reason"] == *reason)
+            && (said.is_empty() || !self.rules.invalid_input_shown)
         {
             return Err(format!("a call's input is not one JSON object: {said:?}"));
         }
@@ -298,6 +329,9 @@ impl Checker {
 
 /// The `message` of `message_start`.
 fn announced(message: &Value, rules: Rules) -> Result<(), String> {
+    if rules.foreign_blocks {
+        return announced_elsewhere(message);
+    }
     keys(
         message,
         &[
@@ -319,18 +353,25 @@ fn announced(message: &Value, rules: Rules) -> Result<(), String> {
     for key in ["stop_reason", "stop_sequence", "stop_details"] {
         equals(message, key, &Value::Null)?;
     }
-    if rules.foreign_blocks {
-        return foreign_usage(&message["usage"]);
-    }
     message_usage(&message["usage"])
 }
 
-/// The counts without which SDKs fail.
-fn foreign_usage(usage: &Value) -> Result<(), String> {
-    match (usage["input_tokens"].as_u64(), usage["output_tokens"].as_u64()) {
-        (Some(_), Some(_)) => Ok(()),
-        _ => Err(format!("usage without counts: {usage}")),
+/// What SDKs need of the start of a stream, whoever sends it.
+fn announced_elsewhere(message: &Value) -> Result<(), String> {
+    equals(message, "type", &"message".into())?;
+    equals(message, "role", &"assistant".into())?;
+    equals(message, "content", &serde_json::json!([]))?;
+    for key in ["id", "model"] {
+        if message[key].as_str().is_none_or(str::is_empty) {
+            return Err(format!("no {key}"));
+        }
     }
+    count(&message["usage"], "input_tokens")?;
+    count(&message["usage"], "output_tokens")
+}
+
+fn count(usage: &Value, key: &str) -> Result<(), String> {
+    usage[key].as_u64().map(drop).ok_or_else(|| format!("{key} is not a count: {usage}"))
 }
 
 /// Checks a whole message: the answer to a request without `stream`.
@@ -422,18 +463,16 @@ fn constants(message: &Value) -> Result<(), String> {
 }
 
 fn tool_use(block: &Value, ids: &mut BTreeSet<String>, rules: Rules) -> Result<(), String> {
-    if rules.foreign_blocks {
-        keys(block, &["type", "id", "name", "input"], &["toolset_name", "caller"])?;
-    } else {
+    let id = block["id"].as_str().unwrap_or_default();
+    if !rules.foreign_blocks {
         keys(block, &["type", "id", "name", "input", "caller"], &["toolset_name"])?;
         equals(block, "caller", &serde_json::json!({"type": "direct"}))?;
+        if !id.starts_with("toolu_") || !is_plain(id) {
+            return Err(format!("bad tool_use id {id:?}"));
+        }
     }
-    let id = block["id"].as_str().unwrap_or_default();
-    if !id.starts_with("toolu_") || !is_plain(id) {
-        return Err(format!("bad tool_use id {id:?}"));
-    }
-    if !ids.insert(id.to_owned()) {
-        return Err(format!("tool_use id {id:?} comes twice"));
+    if id.is_empty() || !ids.insert(id.to_owned()) {
+        return Err(format!("tool_use id {id:?} is empty or comes twice"));
     }
     if block["name"].as_str().is_none_or(str::is_empty) {
         return Err("a call without a name".into());
@@ -441,19 +480,25 @@ fn tool_use(block: &Value, ids: &mut BTreeSet<String>, rules: Rules) -> Result<(
     Ok(())
 }
 
-/// `stop_reason` and what goes with it.
-fn ending(end: &Value, kinds: &BTreeSet<String>) -> Result<(), String> {
-    let reason = end["stop_reason"].as_str().unwrap_or_default();
-    if !STOP_REASONS.contains(&reason) {
-        return Err(format!("unknown stop_reason {}", end["stop_reason"]));
-    }
+/// Whether `stop_reason` says if there is a call.
+fn reason_fits(end: &Value, kinds: &BTreeSet<String>) -> Result<(), String> {
+    let Some(reason) = end["stop_reason"].as_str() else { return Err("no stop_reason".into()) };
     let calls = kinds.contains("tool_use");
     if reason == "tool_use" && !calls {
         return Err("stop_reason tool_use without a call".into());
     }
-    let may_hide_calls = ["max_tokens", "refusal", "model_context_window_exceeded"];
-    if calls && reason != "tool_use" && !may_hide_calls.contains(&reason) {
+    if calls && reason != "tool_use" && !CUT_OFF.contains(&reason) {
         return Err(format!("stop_reason {reason} with a call"));
+    }
+    Ok(())
+}
+
+/// `stop_reason` and what goes with it.
+fn ending(end: &Value, kinds: &BTreeSet<String>) -> Result<(), String> {
+    reason_fits(end, kinds)?;
+    let reason = end["stop_reason"].as_str().unwrap_or_default();
+    if !STOP_REASONS.contains(&reason) {
+        return Err(format!("unknown stop_reason {reason:?}"));
     }
     if end["stop_sequence"].is_string() != (reason == "stop_sequence") {
         return Err("stop_sequence does not fit stop_reason".into());
@@ -499,15 +544,21 @@ fn usage(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), Stri
     Ok(())
 }
 
-fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+fn required_keys<'v>(
+    value: &'v Value,
+    required: &[&str],
+) -> Result<&'v Map<String, Value>, String> {
     let Some(object) = value.as_object() else {
         return Err(format!("expected an object with {required:?}, but found {value}"));
     };
-    for key in required {
-        if !object.contains_key(*key) {
-            return Err(format!("{key} is missing"));
-        }
+    match required.iter().find(|key| !object.contains_key(**key)) {
+        Some(key) => Err(format!("{key} is missing")),
+        None => Ok(object),
     }
+}
+
+fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+    let object = required_keys(value, required)?;
     for key in object.keys() {
         if !required.contains(&key.as_str()) && !optional.contains(&key.as_str()) {
             return Err(format!("{key} is not documented here"));
