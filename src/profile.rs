@@ -143,7 +143,8 @@ keys! {
         /// Turn `<think>…</think>` (or `[THINK]`, `<reasoning>`, …) at the very start of the text into a
         /// thinking block. What stood in `<think>` goes back there.
         inline_think: bool = false;
-        /// Turn tool calls that the model wrote as text into calls, in this one syntax.
+        /// Turn tool calls that the model wrote as text into calls, in this one syntax. Those at the end of the
+        /// reasoning too, if the answer has nothing else.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;
         /// Drop a reasoning delta equal to the one before it (some xAI models).
         dedupe_reasoning: bool = false;

@@ -161,6 +161,7 @@ impl Machine {
         if entry.is_empty() {
             return Ok(());
         }
+        self.release_reasoning(out);
         if let Some(filter) = &mut self.filter {
             // What was held back as it could become a call is text after all.
             let pieces = filter.release();

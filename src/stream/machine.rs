@@ -163,6 +163,7 @@ impl Machine {
             sink: Sink::new(asked.stream),
             ids_used: std::mem::take(&mut asked.ids_used),
             filter: TextFilter::new(&asked).map(Box::new),
+            reasoning: Reasoning::new(&asked),
             asked,
             ids,
             report: AnswerReport::default(),
@@ -174,7 +175,6 @@ impl Machine {
             has_said: false,
             calls: Vec::new(),
             named_in_list: Vec::new(),
-            reasoning: Reasoning::default(),
             cut_at: None,
             outcome: Outcome::default(),
             spoken: 0,
@@ -228,6 +228,7 @@ impl Machine {
         let held = texts.saturating_add(inputs).saturating_add(kept);
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());
+        let filtered = filtered.saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();
         if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.rules.response_bytes_max

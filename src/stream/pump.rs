@@ -366,6 +366,7 @@ impl Machine {
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
         self.finish_text(out)?;
+        self.finish_reasoning(out)?;
         if let Some(hidden) = self.reasoning.hidden.take()
             && hidden.has_records()
             && !self.calls.is_empty()

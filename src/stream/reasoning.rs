@@ -8,8 +8,10 @@
 
 use super::echo::Echo;
 use super::machine::{Block, Machine};
+use super::text_filter::{Piece, TextFilter};
+use super::text_tool_calls::End;
 use super::thinking::Thinking;
-use crate::asked;
+use crate::asked::{self, Asked};
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::openai::Delta;
@@ -31,6 +33,8 @@ pub(super) struct Reasoning {
     last: String,
     /// The last text was marked as reasoning ([`Field::Marked`]).
     pub(super) in_marked: bool,
+    /// Watches for calls that the model wrote before it ended its reasoning, until it says something.
+    calls: Option<Box<TextFilter>>,
 }
 
 /// The tags of marked text, and as many servers escape them.
@@ -49,6 +53,15 @@ pub(super) fn without_end(raw: &str) -> &str {
 }
 
 impl Reasoning {
+    pub(super) fn new(asked: &Asked) -> Self {
+        Self { calls: TextFilter::of_reasoning(asked).map(Box::new), ..Self::default() }
+    }
+
+    /// Bytes that are held back, as a call may begin with them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.calls.as_ref().map_or(0, |filter| filter.held_bytes())
+    }
+
     /// Whether text of this field counts, which it does if it is the first.
     pub(super) fn counts(&mut self, field: Field) -> bool {
         *self.field.get_or_insert(field) == field
@@ -142,11 +155,58 @@ impl Machine {
         if self.reasoning.echo.repeats(text.raw()) {
             return;
         }
-        let is_blank = text.is_blank();
-        self.note_progress(text.raw(), is_blank);
+        self.note_progress(text.raw(), text.is_blank());
+        match &mut self.reasoning.calls {
+            Some(filter) => {
+                let thoughts = filter.push(text.raw());
+                self.push_thoughts(thoughts, field, out);
+            }
+            None => self.push_thought(text, field, out),
+        }
+    }
+
+    /// Something else came: what was held back is reasoning.
+    pub(super) fn release_reasoning(&mut self, out: &mut Vec<u8>) {
+        self.end_reasoning(false, out);
+    }
+
+    /// The answer is over. If it says nothing else, it calls what its reasoning ends with: some models call a tool
+    /// before they end their reasoning, and servers take the call for a part of it.
+    pub(super) fn finish_reasoning(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let calls = self.end_reasoning(self.cut_at.is_none(), out);
+        self.take_pieces(calls, out)
+    }
+
+    /// Gives the calls that were found.
+    fn end_reasoning(&mut self, alone: bool, out: &mut Vec<u8>) -> Vec<Piece> {
+        let Some(mut filter) = self.reasoning.calls.take() else { return Vec::new() };
+        let end = End { alone, is_cut_off: self.outcome.is_cut_off() };
+        let pieces = filter.finish(&self.asked.tools, end).into_iter();
+        let (calls, thoughts) = pieces.partition(|piece| matches!(piece, Piece::Call { .. }));
+        // There is no field where nothing but white space came.
+        if let Some(field) = self.reasoning.field {
+            self.push_thoughts(thoughts, field, out);
+        }
+        calls
+    }
+
+    fn push_thoughts(&mut self, thoughts: Vec<Piece>, field: Field, out: &mut Vec<u8>) {
+        let mut raw = Vec::new();
+        for thought in thoughts {
+            let Piece::Text(text) = thought else { continue };
+            raw.clear();
+            json::escape(&mut raw, &text);
+            if let Some(text) = std::str::from_utf8(&raw).ok().and_then(Str::inside) {
+                self.push_thought(text, field, out);
+            }
+        }
+    }
+
+    fn push_thought(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
         if !self.shows_thinking() && !self.asked.reasoning_returns {
             return;
         }
+        let is_blank = text.is_blank();
         let continues = match (self.shows_thinking(), self.queue.back(), &self.reasoning.hidden) {
             (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
             (false, _, Some(hidden)) => hidden.has_text(),

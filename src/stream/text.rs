@@ -68,6 +68,7 @@ impl Machine {
                     return Ok(());
                 }
                 Piece::Call { id, name, input } => {
+                    self.release_reasoning(out);
                     let index = self.add_call(Call { id, name, ..Call::default() })?;
                     self.note_progress(&input, false);
                     if let Some(call) = self.calls.get_mut(index) {
@@ -83,6 +84,9 @@ impl Machine {
     fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, out: &mut Vec<u8>) {
         if raw.is_empty() {
             return;
+        }
+        if !is_blank() {
+            self.release_reasoning(out);
         }
         if self.queue.len() == 1
             && self.head_open

@@ -70,6 +70,19 @@ impl TextFilter {
         is_needed.then_some(filter)
     }
 
+    /// What watches reasoning for calls. Harmony's has none: a channel of its own is for them.
+    pub(super) fn of_reasoning(asked: &Asked) -> Option<Self> {
+        let syntax = asked.profile.text_tool_calls;
+        let reads = !matches!(syntax, TextToolCalls::Off | TextToolCalls::Harmony);
+        (reads && !asked.tools.is_empty()).then(|| Self {
+            half: String::new(),
+            echo: None,
+            think: None,
+            stop: None,
+            markup: Some(Markup::new(syntax)),
+        })
+    }
+
     /// Takes text, escaped as it came.
     pub(super) fn push(&mut self, raw: &str) -> Vec<Piece> {
         let held = json::hold_back(raw);

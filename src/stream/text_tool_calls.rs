@@ -11,6 +11,9 @@
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
+//! Reasoning is watched as well, as some models call a tool before they end it; there the answer may have no text,
+//! either.
+//!
 //! Otherwise it stays text. In Harmony, messages without a call become text and reasoning as well, with or
 //! without tools, and no head of a message is left in a text. Text before the markup is text. From the markup on,
 //! nothing can be sent before the end of the answer decides.

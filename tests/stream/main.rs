@@ -12,6 +12,7 @@ mod fragments;
 mod framing;
 mod invariants;
 mod markup;
+mod reasoning_calls;
 mod shapes;
 #[path = "../support/mod.rs"]
 mod support;
@@ -203,7 +204,7 @@ fn show_block(block: &Value) -> String {
                 "{kind} {id} {}{} {}",
                 toolset.unwrap_or_default(),
                 block["name"].as_str().unwrap(),
-                block["input"].get("partial_json").unwrap_or(&block["input"])
+                block["input"].get("partial_json").unwrap_or_else(|| &block["input"])
             )
         }
     }
