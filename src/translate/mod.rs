@@ -87,17 +87,10 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    if let Some(native) = native::translate(body, config, warnings)? {
-        if let Some(text) = native.end {
-            return Ok(Translated::Answer { asked: native.asked, text, stop_reason: "end_turn" });
-        }
-        return Ok(Translated::Send {
-            upstream: native.upstream.name.clone(),
-            body: native.body,
-            asked: native.asked,
-        });
+    match native::translate(body, config, warnings)? {
+        Some(translated) => Ok(translated),
+        None => request::translate(body, config, headers, Aim::Answer, warnings),
     }
-    request::translate(body, config, headers, Aim::Answer, warnings)
 }
 
 /// The same for a body whose translation the upstream refused.

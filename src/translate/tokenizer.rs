@@ -62,16 +62,20 @@ pub fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Quest
     let body = surrogates::without_halves(body);
     // The client asks for a number: what is told of the request itself goes with its answer.
     let mut warnings = Warnings::new(false);
-    if let Some(native) = native::translate(&body, config, &mut warnings).ok()? {
-        let native::Native { upstream, body, mut asked, .. } = native;
-        asked.stream = false;
-        return Some(Question { upstream: upstream.name.clone(), body, beside: 0, asked });
-    }
-    let translated = request::translate(&body, config, headers, Aim::Count, &mut warnings).ok()?;
+    let native = native::translate(&body, config, &mut warnings).ok()?;
+    let is_native = native.is_some();
+    let translated = match native {
+        Some(translated) => translated,
+        None => request::translate(&body, config, headers, Aim::Count, &mut warnings).ok()?,
+    };
+    // What a guard answers goes to no upstream, which could count it.
     let Translated::Send { upstream, body: translated, mut asked } = translated else {
         return None;
     };
     asked.stream = false;
+    if is_native {
+        return Some(Question { upstream, body: translated, beside: 0, asked });
+    }
     let tokenizer = config.upstreams.get(&upstream)?.profile.tokenizer;
     let translated = std::str::from_utf8(&translated).ok()?;
     let mut out = Vec::with_capacity(translated.len());

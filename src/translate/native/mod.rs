@@ -14,7 +14,7 @@
 mod guards;
 mod history;
 
-use super::{count, effort, surrogates, tool_id};
+use super::{Translated, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
 use crate::config::{Config, Pairing, Protocol, Upstream};
@@ -26,26 +26,16 @@ use crate::warning::Warnings;
 use guards::Verdict;
 use history::SentMessages;
 
-/// A request on its way up.
-#[derive(Debug)]
-pub(super) struct Native<'c> {
-    pub(super) upstream: &'c Upstream,
-    pub(super) body: Vec<u8>,
-    pub(super) asked: Box<Asked>,
-    /// A guard answers in place of the upstream.
-    pub(super) end: Option<String>,
-}
-
-/// The body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
+/// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
 /// nothing where the body cannot be read so far.
 ///
 /// # Errors
 /// The configuration wants such a history refused.
-pub(super) fn translate<'c>(
+pub(super) fn translate(
     body: &str,
-    config: &'c Config,
+    config: &Config,
     warnings: &mut Warnings,
-) -> Result<Option<Native<'c>>, Error> {
+) -> Result<Option<Translated>, Error> {
     let speaks = |upstream: &Upstream| upstream.protocol == Protocol::Anthropic;
     if !config.upstreams.values().any(speaks) {
         return Ok(None);
@@ -117,8 +107,14 @@ pub(super) fn translate<'c>(
         asked.withheld = verdict.withheld;
         end = verdict.end;
     }
-    let body = body_up.into_bytes();
-    Ok(Some(Native { upstream, body, asked: Box::new(asked), end }))
+    let asked = Box::new(asked);
+    Ok(Some(match end {
+        // A guard answers in place of the upstream.
+        Some(text) => Translated::Answer { asked, text, stop_reason: "end_turn" },
+        None => {
+            Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), asked }
+        }
+    }))
 }
 
 /// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
