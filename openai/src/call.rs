@@ -42,19 +42,6 @@ pub enum Place {
     Call,
 }
 
-impl Place {
-    /// How others write it down; Google's own has no name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Google => "",
-            Self::Vertex => "vertex",
-            Self::Function => "function",
-            Self::Call => "call",
-        }
-    }
-}
-
 /// The input of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Arguments<'a> {

@@ -12,7 +12,7 @@ use super::tool_input::ToolInput;
 use crate::asked::{self, Tools};
 use crate::error::Error;
 use crate::openai::{Arguments, ToolCall};
-use crate::translate::signature::Field;
+use crate::translate::signature::{self, Field};
 
 /// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
 const CALLS_MAX: usize = 1024;
@@ -227,12 +227,8 @@ impl Machine {
             Arguments::Json(raw) => self.note_progress(raw, false),
         }
         if let Some(signature) = fragment.entry.signature {
-            let text = signature.text.decode();
-            let signature = match signature.place.name() {
-                "" => text.into_owned(),
-                place => [place, "\0", &*text].concat(),
-            };
-            self.carry_signature(index, signature);
+            let placed = signature::placed(signature.place, &signature.text.decode());
+            self.carry_signature(index, placed);
         }
     }
 

@@ -3,14 +3,15 @@
 use super::messages::Messages;
 use super::parts::{begin_text, end_text};
 use super::server_history;
+use super::signature;
 use super::thinking::Reasoning;
 use super::tool_input;
 use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
+use crate::openai::Place;
 use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
-use crate::words;
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
 /// neither, as after a change of models.
@@ -178,9 +179,8 @@ impl<'a> Messages<'_, 'a> {
             self.called.insert(id.to_owned(), outgoing.clone().into_owned());
         }
         let signature = reasoning.signature_of(id).or_else(|| reasoning.signature_of(&client_id));
-        let signature = signature.map(|it| words::split_once(it, "\0").unwrap_or(("google", it)));
-        let signature =
-            signature.or_else(|| (is_first && of_gemini).then_some(("google", UNSIGNED)));
+        let unsigned = || (is_first && of_gemini).then_some((Place::Google, UNSIGNED));
+        let signature = signature.map(signature::place_of).or_else(unsigned);
         json.begin_object().key("id").text(id).key("type").text("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");
@@ -196,18 +196,18 @@ impl<'a> Messages<'_, 'a> {
             let inside = tool_input::unwrapped(&call.input);
             json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
-        if let Some(("function", signature)) = signature {
+        if let Some((Place::Function, signature)) = signature {
             json.key("thought_signature").text(signature);
         }
         json.end_object();
         match signature {
-            None | Some(("function", _)) => {}
-            Some(("call", signature)) => {
+            None | Some((Place::Function, _)) => {}
+            Some((Place::Call, signature)) => {
                 json.key("thought_signature").text(signature);
             }
             Some((place, signature)) => {
                 json.key("extra_content").begin_object();
-                json.key(if place == "vertex" { "vertex" } else { "google" }).begin_object();
+                json.key(if place == Place::Vertex { "vertex" } else { "google" }).begin_object();
                 json.key("thought_signature").text(signature).end_object().end_object();
             }
         }

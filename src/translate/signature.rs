@@ -18,6 +18,9 @@
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
 //! whether the client has changed the text, no more.
 
+use crate::openai::Place;
+use crate::words;
+
 /// Longest signature, in bytes of its text. Clients store it and send it with every request.
 const LENGTH_MAX: usize = 256 << 10;
 
@@ -94,6 +97,29 @@ impl Field {
             Self::Inline => 8,
         }
     }
+}
+
+/// The names of the places where the signature of a call can be. Google's own, where nearly all are, has none.
+const PLACES: [(&str, Place); 3] =
+    [("vertex", Place::Vertex), ("function", Place::Function), ("call", Place::Call)];
+
+/// A call's signature as the record has it: behind the name of its place and 00.
+#[must_use]
+pub fn placed(place: Place, signature: &str) -> String {
+    match PLACES.iter().find(|(_, known)| *known == place) {
+        Some((name, _)) => [name, "\0", signature].concat(),
+        None => signature.to_owned(),
+    }
+}
+
+/// What [`placed`] gave.
+#[must_use]
+pub fn place_of(record: &str) -> (Place, &str) {
+    let Some((name, signature)) = words::split_once(record, "\0") else {
+        return (Place::Google, record);
+    };
+    let place = PLACES.iter().find(|(known, _)| *known == name);
+    (place.map_or(Place::Google, |(_, place)| *place), signature)
 }
 
 /// What a signature of ours says.
