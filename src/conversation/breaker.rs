@@ -23,8 +23,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::failure::is_failure;
+use super::person::after_news;
 use super::same::{of_call, of_result, same_call, same_result};
-use super::turns::after_news;
 use super::waiting::waits;
 use super::{Turn, answer_to, calls, said_before};
 use crate::anthropic::{ToolResult, ToolUse};

@@ -7,10 +7,10 @@
 pub(crate) mod breaker;
 mod failure;
 pub(crate) mod pairs;
+pub(crate) mod person;
 pub(crate) mod rebuild;
 pub(crate) mod rules;
 mod same;
-pub(crate) mod turns;
 mod waiting;
 
 use crate::anthropic::{Block, ToolResult, ToolUse};

@@ -10,7 +10,7 @@ use crate::anthropic::{Block, Text, ToolUse};
 use crate::asked::Withheld;
 use crate::config::{BreakerAction, Guards, ToolTurnsAction};
 use crate::conversation::breaker::{self, Stuck, Verdict, Why};
-use crate::conversation::{Turn, calls, rebuild, turns};
+use crate::conversation::{Turn, calls, person, rebuild};
 use crate::error::Error;
 use crate::json::{Reader, quote};
 use crate::names::Names;
@@ -63,8 +63,8 @@ impl Guarded {
             return Ok(guarded);
         }
         if settings.tool_turns_max > 0 {
-            let from = turns::after_person(turns);
-            guarded.limit_turns(turns::tool_turns(turns, from), tools, settings, warnings)?;
+            let from = person::after_person(turns);
+            guarded.limit_turns(person::tool_turns(turns, from), tools, settings, warnings)?;
         }
         if breaks && guarded.end.is_none() {
             let failures_max = settings.breaker.failures_max;

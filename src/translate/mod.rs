@@ -10,6 +10,7 @@ mod count;
 mod effort;
 mod fields;
 mod guards;
+mod history;
 mod lost_inputs;
 mod messages;
 mod native;
@@ -20,7 +21,6 @@ mod surrogates;
 mod thinking;
 mod tokens;
 mod tool_input;
-mod turns;
 
 pub mod error;
 pub mod headers;

@@ -16,10 +16,10 @@ use crate::words;
 use super::effort::{self, Effective};
 use super::guards::{self, Guarded};
 use super::headers::{Header, Headers};
+use super::history::{self, History};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::ToolSet;
-use super::turns::{self, History};
 use super::{
     Refused, Translated, count, fields, lost_inputs, native, surrogates, thinking, tool_id, usage,
 };
@@ -95,7 +95,7 @@ fn translate_read(
     };
     let input_tokens = count::estimate(&request);
     let mut shape = count::shape(&request);
-    let has_images = profile.image_parts != ImageParts::None && turns::has_images(&request);
+    let has_images = profile.image_parts != ImageParts::None && history::has_images(&request);
 
     let guards = config.guards(upstream);
     let marks = thinking::Marks::new(config, upstream, outgoing_model);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::anthropic::{Block, Text};
-use crate::conversation::turns::after_news;
+use crate::conversation::person::after_news;
 use crate::conversation::{Item, User};
 use crate::json::{Raw, Str};
 use proptest::prelude::*;

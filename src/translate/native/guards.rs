@@ -22,9 +22,9 @@ use crate::json::{self, Error as JsonError, Kind, Reader, Str};
 use crate::names::{NameSet, Names};
 use crate::profile::Profile;
 use crate::translate::guards::{Guarded, Told};
+use crate::translate::history::History;
 use crate::translate::thinking::Marks;
 use crate::translate::tools::{self, ToolSet};
-use crate::translate::turns::History;
 use crate::warning::Warnings;
 use crate::words;
 

@@ -1,4 +1,4 @@
-//! How long an agent has been at it: turns with tool calls since a person last wrote.
+//! When a person last wrote, and how long an agent has been at it since: turns with tool calls.
 //!
 //! Nobody marks a person's words, so they are told from what clients write by themselves:
 //!
