@@ -9,7 +9,6 @@ mod failure;
 pub(crate) mod pairs;
 pub(crate) mod person;
 pub(crate) mod rebuild;
-pub(crate) mod rules;
 mod same;
 mod waiting;
 

@@ -1,11 +1,12 @@
 //! Whole bodies to whole bodies.
 //!
-//! A request goes through three phases: it is read once (`anthropic`), its history is repaired
-//! (`turns`, `conversation`), and the body for the upstream is written straight into its buffer
+//! A request goes through three phases: it is read once (`anthropic`) and checked (`check`), its history is repaired
+//! (`history`, `conversation`), and the body for the upstream is written straight into its buffer
 //! (`messages`, `parts`), shaped by the upstream's profile. For an upstream that speaks Messages
 //! itself, only what is wrong in the history is written anew (`native`).
 
 mod assistant;
+mod check;
 mod count;
 mod effort;
 mod fields;

@@ -3,19 +3,20 @@
 
 use crate::anthropic::{Block, Message, Request, Role, Text};
 use crate::asked::{Asked, Withheld};
-use crate::config::{Config, Pairing, Upstream};
-use crate::conversation::{Turn, calls, pairs, rules};
-use crate::error::{Error, Fault, Kind};
-use crate::json::{self, Reader, Writer};
+use crate::config::{Config, Pairing};
+use crate::conversation::{Turn, calls, pairs};
+use crate::error::Error;
+use crate::json::{self, Writer};
 use crate::profile::{
-    ImageParts, InferenceGeo, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
+    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
 };
 use crate::warning::Warnings;
 use crate::words;
 
+use super::check;
 use super::effort::{self, Effective};
 use super::guards::{self, Guarded};
-use super::headers::{Header, Headers};
+use super::headers::Header;
 use super::history::{self, History};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
@@ -23,9 +24,6 @@ use super::tools::ToolSet;
 use super::{
     Refused, Translated, count, fields, lost_inputs, native, surrogates, thinking, tool_id, usage,
 };
-
-/// The version of the API that has no sampling parameters.
-const NEWEST_VERSION: &str = "2026-10-21";
 
 /// What a body is translated for.
 #[derive(Clone, Copy)]
@@ -84,7 +82,7 @@ fn translate_read(
     let mut request = request;
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
-    let (upstream, outgoing_model) = check(&request, &model, config, headers, warnings)?;
+    let (upstream, outgoing_model) = check::request(&request, &model, config, headers, warnings)?;
     let narrowed;
     let profile = match aim {
         Aim::AnswerWithout(refused) => {
@@ -191,7 +189,7 @@ fn read_history<'a>(
     warnings: &mut Warnings,
 ) -> Result<History<'a>, Error> {
     if strict {
-        rules::check_strictly(request)?;
+        check::strictly(request)?;
     }
     if strict || pairing == Pairing::Reject {
         pairs::check(&request.messages).map_err(|error| guards::unpaired(error, warnings))?;
@@ -258,146 +256,9 @@ pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
         return estimate(&surrogates::without_halves(body), config);
     }
     if !native {
-        check(&request, &request.model.decode(), config, &[], &mut warnings)?;
+        check::request(&request, &request.model.decode(), config, &[], &mut warnings)?;
     }
     Ok(count::estimate_carefully(&request))
-}
-
-/// Refuses what cannot be served, counts what is left out, and finds the upstream.
-fn check<'c>(
-    request: &Request<'_>,
-    model: &'c str,
-    config: &'c Config,
-    headers: &[Header],
-    warnings: &mut Warnings,
-) -> Result<(&'c Upstream, &'c str), Error> {
-    if request.thread {
-        // The SDKs then send the whole conversation, and go on doing so.
-        return Err(Error::invalid(
-            "thread: server-side threads are not supported by this gateway; send the whole \
-             conversation",
-        )
-        .with_code("thread_unsupported_request"));
-    }
-    rules::check_always(request)?;
-    for (present, name) in [
-        (request.compaction, "compaction"),
-        (request.container, "container"),
-        (request.mcp_servers, "mcp_servers"),
-        (request.bill_to_user, "billing_policy.bill_to"),
-    ] {
-        if present {
-            return Err(Error::unsupported(name));
-        }
-    }
-    if warnings.strict() && headers.value("anthropic-version") == Some(NEWEST_VERSION) {
-        check_newest(request)?;
-    }
-    for (present, name) in [
-        (request.context_management.is_some_and(edits_something), "context_management"),
-        (request.fallbacks, "fallbacks"),
-        (request.fallback_credit_token, "fallback_credit_token"),
-        (request.task_budget, "output_config.task_budget"),
-    ] {
-        if present {
-            warnings.dropped(name)?;
-        }
-    }
-    let Some((upstream, outgoing)) = config.route(model) else {
-        let message = format!("model: {model}");
-        return Err(Error::new(Fault::Client, Kind::NotFound, message));
-    };
-    if request.inference_geo {
-        match upstream.profile.inference_geo {
-            InferenceGeo::Reject => return Err(Error::unsupported("inference_geo")),
-            InferenceGeo::Ignore => warnings.dropped("inference_geo")?,
-        }
-    }
-    let no_format = upstream.profile.response_format == ResponseFormat::None;
-    if request.output_schema.is_some() && no_format {
-        return Err(Error::unsupported("output_config.format"));
-    }
-    Ok((upstream, outgoing))
-}
-
-/// What the newest version of the API has no longer.
-fn check_newest(request: &Request<'_>) -> Result<(), Error> {
-    let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
-    for (present, name) in [
-        (request.temperature.is_some(), "temperature"),
-        (request.top_p.is_some(), "top_p"),
-        (request.top_k.is_some(), "top_k"),
-    ] {
-        if present {
-            return gone(name);
-        }
-    }
-    for (at, message) in request.messages.iter().enumerate() {
-        for (number, block) in message.content.iter().enumerate() {
-            let path = format!("messages.{at}.content.{number}");
-            match (message.role, block) {
-                (Role::User, Block::Text(text)) if text.cited => {
-                    return gone(&format!("{path}.citations"));
-                }
-                (Role::Assistant, Block::Document(_)) => {
-                    return Err(Error::invalid(format!(
-                        "{path}: `document` blocks can only be in `user` messages"
-                    )));
-                }
-                _ => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Whether `context_management` would change what the model sees. Claude Code always asks to keep
-/// all thinking, which changes nothing.
-fn edits_something(context_management: &str) -> bool {
-    // The text was read once before: what cannot be read as edits is not one that is known.
-    edits(context_management).unwrap_or(true)
-}
-
-fn edits(context_management: &str) -> Option<bool> {
-    let mut reader = Reader::of(context_management);
-    reader.begin_object().ok()?;
-    let mut any = false;
-    while let Some(key) = reader.next_key().ok()? {
-        if reader.null().ok()? {
-            continue;
-        }
-        if key != "edits" {
-            reader.skip().ok()?;
-            continue;
-        }
-        reader.begin_array().ok()?;
-        while reader.next_element().ok()? {
-            any |= !keeps_all_thinking(reader.skip().ok()?);
-        }
-    }
-    Some(any)
-}
-
-fn keeps_all_thinking(edit: &str) -> bool {
-    let mut reader = Reader::of(edit);
-    let (mut clears_thinking, mut all) = (false, false);
-    let mut read = || {
-        reader.begin_object().ok()?;
-        while let Some(key) = reader.next_key().ok()? {
-            let value = reader.skip().ok()?;
-            match key.decode().as_ref() {
-                "type" => clears_thinking = value == "\"clear_thinking_20251015\"",
-                "keep" => {
-                    let compact: String =
-                        value.chars().filter(|letter| !letter.is_whitespace()).collect();
-                    all = compact == "\"all\"" || compact == "{\"type\":\"all\"}";
-                }
-                _ => {}
-            }
-        }
-        Some(())
-    };
-    read().is_some() && clears_thinking && all
 }
 
 /// Whether a message is a user's, without a word.

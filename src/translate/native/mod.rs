@@ -14,11 +14,10 @@
 mod guards;
 mod history;
 
-use super::{Translated, count, effort, surrogates, tool_id};
+use super::{Translated, check, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Shape, Tool, Tools};
 use crate::config::{Config, Pairing, Protocol, Upstream};
-use crate::conversation::rules;
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
 use crate::names::NameSet;
@@ -75,7 +74,7 @@ pub(super) fn translate(
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
     let typed = Request::read(body, depth_max, &mut Warnings::new(false)).ok();
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
-        rules::check_strictly(request)?;
+        check::strictly(request)?;
     }
     let mut shape = typed.as_ref().map_or_else(Shape::default, count::shape);
     tool_id::count_forms(&ids_used, &mut shape);

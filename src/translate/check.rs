@@ -1,10 +1,18 @@
-//! The real API's rules for a conversation, beside those for tool calls (`pairs`). They are only
-//! enforced in strict mode; otherwise a request is made to fit.
+//! Whether a request can be served: what no upstream can do, and in strict mode the real API's rules for a
+//! conversation, beside those for tool calls (`conversation::pairs`). Otherwise a request is made to fit.
 
+use super::headers::{Header, Headers};
 use crate::anthropic::tool::ChoiceMode;
 use crate::anthropic::{Block, Message, Request, Role, ThinkingMode};
-use crate::error::Error;
+use crate::config::{Config, Upstream};
+use crate::error::{Error, Fault, Kind};
+use crate::json::Reader;
+use crate::profile::{InferenceGeo, ResponseFormat};
+use crate::warning::Warnings;
 use crate::words::is_name_byte;
+
+/// The version of the API that has no sampling parameters.
+const NEWEST_VERSION: &str = "2026-10-21";
 
 /// Most messages in a request.
 const MESSAGES_MAX: usize = 100_000;
@@ -12,11 +20,148 @@ const MESSAGES_MAX: usize = 100_000;
 /// Most blocks with `cache_control`.
 const BREAKPOINTS_MAX: usize = 4;
 
+/// Refuses what cannot be served, counts what is left out, and finds the upstream.
+pub(super) fn request<'c>(
+    request: &Request<'_>,
+    model: &'c str,
+    config: &'c Config,
+    headers: &[Header],
+    warnings: &mut Warnings,
+) -> Result<(&'c Upstream, &'c str), Error> {
+    if request.thread {
+        // The SDKs then send the whole conversation, and go on doing so.
+        return Err(Error::invalid(
+            "thread: server-side threads are not supported by this gateway; send the whole \
+             conversation",
+        )
+        .with_code("thread_unsupported_request"));
+    }
+    always(request)?;
+    for (present, name) in [
+        (request.compaction, "compaction"),
+        (request.container, "container"),
+        (request.mcp_servers, "mcp_servers"),
+        (request.bill_to_user, "billing_policy.bill_to"),
+    ] {
+        if present {
+            return Err(Error::unsupported(name));
+        }
+    }
+    if warnings.strict() && headers.value("anthropic-version") == Some(NEWEST_VERSION) {
+        newest(request)?;
+    }
+    for (present, name) in [
+        (request.context_management.is_some_and(edits_something), "context_management"),
+        (request.fallbacks, "fallbacks"),
+        (request.fallback_credit_token, "fallback_credit_token"),
+        (request.task_budget, "output_config.task_budget"),
+    ] {
+        if present {
+            warnings.dropped(name)?;
+        }
+    }
+    let Some((upstream, outgoing)) = config.route(model) else {
+        let message = format!("model: {model}");
+        return Err(Error::new(Fault::Client, Kind::NotFound, message));
+    };
+    if request.inference_geo {
+        match upstream.profile.inference_geo {
+            InferenceGeo::Reject => return Err(Error::unsupported("inference_geo")),
+            InferenceGeo::Ignore => warnings.dropped("inference_geo")?,
+        }
+    }
+    let no_format = upstream.profile.response_format == ResponseFormat::None;
+    if request.output_schema.is_some() && no_format {
+        return Err(Error::unsupported("output_config.format"));
+    }
+    Ok((upstream, outgoing))
+}
+
+/// What the newest version of the API has no longer.
+fn newest(request: &Request<'_>) -> Result<(), Error> {
+    let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
+    for (present, name) in [
+        (request.temperature.is_some(), "temperature"),
+        (request.top_p.is_some(), "top_p"),
+        (request.top_k.is_some(), "top_k"),
+    ] {
+        if present {
+            return gone(name);
+        }
+    }
+    for (at, message) in request.messages.iter().enumerate() {
+        for (number, block) in message.content.iter().enumerate() {
+            let path = format!("messages.{at}.content.{number}");
+            match (message.role, block) {
+                (Role::User, Block::Text(text)) if text.cited => {
+                    return gone(&format!("{path}.citations"));
+                }
+                (Role::Assistant, Block::Document(_)) => {
+                    return Err(Error::invalid(format!(
+                        "{path}: `document` blocks can only be in `user` messages"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether `context_management` would change what the model sees. Claude Code always asks to keep
+/// all thinking, which changes nothing.
+fn edits_something(context_management: &str) -> bool {
+    // The text was read once before: what cannot be read as edits is not one that is known.
+    edits(context_management).unwrap_or(true)
+}
+
+fn edits(context_management: &str) -> Option<bool> {
+    let mut reader = Reader::of(context_management);
+    reader.begin_object().ok()?;
+    let mut any = false;
+    while let Some(key) = reader.next_key().ok()? {
+        if reader.null().ok()? {
+            continue;
+        }
+        if key != "edits" {
+            reader.skip().ok()?;
+            continue;
+        }
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            any |= !keeps_all_thinking(reader.skip().ok()?);
+        }
+    }
+    Some(any)
+}
+
+fn keeps_all_thinking(edit: &str) -> bool {
+    let mut reader = Reader::of(edit);
+    let (mut clears_thinking, mut all) = (false, false);
+    let mut read = || {
+        reader.begin_object().ok()?;
+        while let Some(key) = reader.next_key().ok()? {
+            let value = reader.skip().ok()?;
+            match key.decode().as_ref() {
+                "type" => clears_thinking = value == "\"clear_thinking_20251015\"",
+                "keep" => {
+                    let compact: String =
+                        value.chars().filter(|letter| !letter.is_whitespace()).collect();
+                    all = compact == "\"all\"" || compact == "{\"type\":\"all\"}";
+                }
+                _ => {}
+            }
+        }
+        Some(())
+    };
+    read().is_some() && clears_thinking && all
+}
+
 /// What no upstream can answer, strict or not.
 ///
 /// # Errors
 /// In the real API's words.
-pub(crate) fn check_always(request: &Request<'_>) -> Result<(), Error> {
+fn always(request: &Request<'_>) -> Result<(), Error> {
     if request.model.is_empty() {
         return Err(Error::invalid("model: String should have at least 1 character"));
     }
@@ -41,7 +186,7 @@ pub(crate) fn check_always(request: &Request<'_>) -> Result<(), Error> {
 ///
 /// # Errors
 /// In the real API's words.
-pub(crate) fn check_strictly(request: &Request<'_>) -> Result<(), Error> {
+pub(super) fn strictly(request: &Request<'_>) -> Result<(), Error> {
     let messages = &request.messages;
     // A compaction stands for the messages before it.
     let compacts =
