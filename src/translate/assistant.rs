@@ -4,8 +4,8 @@ use super::messages::Messages;
 use super::parts::{begin_text, end_text};
 use super::server_history;
 use super::signature;
+use super::spoilt_inputs;
 use super::thinking::Reasoning;
-use super::tool_input;
 use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
@@ -186,14 +186,14 @@ impl<'a> Messages<'_, 'a> {
         json.key("arguments");
         if call.input.starts_with('{') {
             let stripped =
-                tool_input::without_echoed_id(&call.input, call.id, self.tools.schema_of(&name));
+                spoilt_inputs::without_echoed_id(&call.input, call.id, self.tools.schema_of(&name));
             json.string(|out| match stripped {
                 Some(input) => escape_compact(out, &input),
                 None => call.input.escape_compact(out),
             });
         } else {
             self.bad_input(call)?;
-            let inside = tool_input::unwrapped(&call.input);
+            let inside = spoilt_inputs::unwrapped(&call.input);
             json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
         if let Some((Place::Function, signature)) = signature {

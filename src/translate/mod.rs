@@ -12,16 +12,15 @@ mod effort;
 mod fields;
 mod guards;
 mod history;
-mod lost_inputs;
 mod messages;
 mod native;
 mod parts;
 mod request;
 mod server_history;
+mod spoilt_inputs;
 mod surrogates;
 mod thinking;
 mod tokens;
-mod tool_input;
 
 pub mod error;
 pub mod headers;

@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::ToolSet;
 use super::{
-    Refused, Translated, count, fields, lost_inputs, native, surrogates, thinking, tool_id, usage,
+    Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id, usage,
 };
 
 /// What a body is translated for.
@@ -78,7 +78,7 @@ fn translate_read(
     aim: Aim<'_>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let lost = lost_inputs::find(&request, config.settings.depth_max);
+    let lost = spoilt_inputs::find_lost(&request, config.settings.depth_max);
     let mut request = request;
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
