@@ -4,10 +4,11 @@
 //! server says about itself. A value that could not stand in a header (line breaks, control
 //! characters) is never passed on, whoever sent it.
 
+pub(super) mod time;
+
 use crate::Millis;
 use crate::config::{Key, Protocol};
 use crate::error::{Error, Fault, Kind};
-use crate::words;
 
 /// Name (in lower case) and value.
 pub type Header = (String, String);
@@ -237,7 +238,7 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
         for part in ["limit", "remaining", "reset"] {
             let value = upstream.value(&format!("x-ratelimit-{part}-{what}")).map(str::trim);
             let value = match part {
-                "reset" => value.and_then(|value| reset_time(value, now)),
+                "reset" => value.and_then(|value| time::reset_time(value, now)),
                 _ => value.filter(|value| is_value(value)).map(str::to_owned),
             };
             if let Some(value) = value {
@@ -278,106 +279,6 @@ pub fn is_value(text: &str) -> bool {
         && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && !text.starts_with(' ')
         && !text.ends_with(' ')
-}
-
-/// When a limit is reset, in RFC 3339 and whole seconds, never too early.
-fn reset_time(text: &str, now: Millis) -> Option<String> {
-    // 2100-01-01: nobody waits that long, and what is later is not a time.
-    const SECONDS_MAX: u64 = 4_102_444_800;
-    // Some servers give the time itself, in seconds or milliseconds: no wait is that long.
-    const EPOCH_MIN: u64 = 1_000_000_000_000;
-    if is_rfc3339(text) {
-        return Some(text.to_owned());
-    }
-    let millis = match duration(text)? {
-        millis if millis >= EPOCH_MIN.saturating_mul(1_000) => millis.div_ceil(1_000),
-        millis if millis >= EPOCH_MIN => millis,
-        millis => now.saturating_add(millis),
-    };
-    let seconds = millis.div_ceil(1_000);
-    (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
-}
-
-/// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
-pub(super) fn duration(text: &str) -> Option<u64> {
-    let mut rest = text;
-    let mut millis = 0u64;
-    while !rest.is_empty() {
-        let (number, after) = split_where(rest, |c| !c.is_ascii_digit() && c != '.');
-        let (unit, after) = split_where(after, |c| c.is_ascii_digit() || c == '.' || c == ' ');
-        // In microseconds. Go, whose notation this is, writes ns only below one of them.
-        let micros: u64 = match unit {
-            "ns" => 0,
-            "us" | "µs" | "μs" => 1,
-            "ms" => 1_000,
-            "s" => 1_000_000,
-            "" if after.is_empty() && rest == text => 1_000_000,
-            "m" => 60_000_000,
-            "h" => 3_600_000_000,
-            "d" => 86_400_000_000,
-            _ => return None,
-        };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if whole.is_empty() || words::has_byte(fraction, b'.') {
-            return None;
-        }
-        let mut part = whole.parse::<u64>().ok()?.saturating_mul(micros);
-        let mut weight = micros;
-        for digit in fraction.bytes() {
-            weight /= 10;
-            let digit = u64::from(digit.wrapping_sub(b'0'));
-            part = part.saturating_add(digit.saturating_mul(weight));
-        }
-        // Whatever is shorter than what is counted here is still some time.
-        let some = u64::from(number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
-        millis = millis.saturating_add(part.max(some).div_ceil(1_000));
-        rest = after.trim_start_matches(' ');
-    }
-    (!text.is_empty()).then_some(millis)
-}
-
-fn split_where(text: &str, is_end: impl Fn(char) -> bool) -> (&str, &str) {
-    text.split_at_checked(text.find(is_end).unwrap_or(text.len())).unwrap_or((text, ""))
-}
-
-/// `2026-11-18T12:00:00Z`, with any offset or fraction.
-fn is_rfc3339(text: &str) -> bool {
-    let shape: String = text
-        .chars()
-        .take(19)
-        .map(|letter| match letter {
-            '0'..='9' => '0',
-            't' => 'T',
-            other => other,
-        })
-        .collect();
-    let rest_allowed = |byte: u8| byte.is_ascii_digit() || b"zZ.:+-".contains(&byte);
-    shape == "0000-00-00T00:00:00"
-        && matches!(text.len(), 20..=40)
-        && text.bytes().skip(19).all(rest_allowed)
-}
-
-/// A time in seconds since the Unix epoch, in UTC.
-fn rfc3339(seconds: u64) -> String {
-    let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
-    let mut year = 1970u64;
-    let leap = |year: u64| {
-        let every_four = year.is_multiple_of(4) && !year.is_multiple_of(100);
-        u64::from(every_four || year.is_multiple_of(400))
-    };
-    while let Some(rest) = days.checked_sub(leap(year).saturating_add(365)) {
-        days = rest;
-        year = year.saturating_add(1);
-    }
-    let mut month = 1u64;
-    for length in [31, leap(year).saturating_add(28), 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        let Some(rest) = days.checked_sub(length) else { break };
-        days = rest;
-        month = month.saturating_add(1);
-    }
-    let day = days.saturating_add(1);
-    let (hour, minute, second) = (clock / 3_600, clock / 60 % 60, clock % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 use super::page;
 use crate::json::{self, Kind, Reader};
 use crate::openai::number;
-use crate::translate::headers::duration;
+use crate::translate::headers::time::duration;
 use crate::words;
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear

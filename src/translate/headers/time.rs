@@ -1,0 +1,178 @@
+//! Times and durations, as upstreams write them in headers and errors, and as the Messages API does.
+
+use crate::Millis;
+use crate::words;
+
+/// When a limit is reset, in RFC 3339 and whole seconds, never too early.
+pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
+    // 2100-01-01: nobody waits that long, and what is later is not a time.
+    const SECONDS_MAX: u64 = 4_102_444_800;
+    // Some servers give the time itself, in seconds or milliseconds: no wait is that long.
+    const EPOCH_MIN: u64 = 1_000_000_000_000;
+    if is_rfc3339(text) {
+        return Some(text.to_owned());
+    }
+    let millis = match duration(text)? {
+        millis if millis >= EPOCH_MIN.saturating_mul(1_000) => millis.div_ceil(1_000),
+        millis if millis >= EPOCH_MIN => millis,
+        millis => now.saturating_add(millis),
+    };
+    let seconds = millis.div_ceil(1_000);
+    (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
+}
+
+/// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
+pub(in crate::translate) fn duration(text: &str) -> Option<u64> {
+    let mut rest = text;
+    let mut millis = 0u64;
+    while !rest.is_empty() {
+        let (number, after) = split_where(rest, |c| !c.is_ascii_digit() && c != '.');
+        let (unit, after) = split_where(after, |c| c.is_ascii_digit() || c == '.' || c == ' ');
+        // In microseconds. Go, whose notation this is, writes ns only below one of them.
+        let micros: u64 = match unit {
+            "ns" => 0,
+            "us" | "µs" | "μs" => 1,
+            "ms" => 1_000,
+            "s" => 1_000_000,
+            "" if after.is_empty() && rest == text => 1_000_000,
+            "m" => 60_000_000,
+            "h" => 3_600_000_000,
+            "d" => 86_400_000_000,
+            _ => return None,
+        };
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if whole.is_empty() || words::has_byte(fraction, b'.') {
+            return None;
+        }
+        let mut part = whole.parse::<u64>().ok()?.saturating_mul(micros);
+        let mut weight = micros;
+        for digit in fraction.bytes() {
+            weight /= 10;
+            let digit = u64::from(digit.wrapping_sub(b'0'));
+            part = part.saturating_add(digit.saturating_mul(weight));
+        }
+        // Whatever is shorter than what is counted here is still some time.
+        let some = u64::from(number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
+        millis = millis.saturating_add(part.max(some).div_ceil(1_000));
+        rest = after.trim_start_matches(' ');
+    }
+    (!text.is_empty()).then_some(millis)
+}
+
+fn split_where(text: &str, is_end: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at_checked(text.find(is_end).unwrap_or(text.len())).unwrap_or((text, ""))
+}
+
+/// `2026-11-18T12:00:00Z`, with any offset or fraction.
+fn is_rfc3339(text: &str) -> bool {
+    let shape: String = text
+        .chars()
+        .take(19)
+        .map(|letter| match letter {
+            '0'..='9' => '0',
+            't' => 'T',
+            other => other,
+        })
+        .collect();
+    let rest_allowed = |byte: u8| byte.is_ascii_digit() || b"zZ.:+-".contains(&byte);
+    shape == "0000-00-00T00:00:00"
+        && matches!(text.len(), 20..=40)
+        && text.bytes().skip(19).all(rest_allowed)
+}
+
+/// A time in seconds since the Unix epoch, in UTC.
+fn rfc3339(seconds: u64) -> String {
+    let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
+    let mut year = 1970u64;
+    let leap = |year: u64| {
+        let every_four = year.is_multiple_of(4) && !year.is_multiple_of(100);
+        u64::from(every_four || year.is_multiple_of(400))
+    };
+    while let Some(rest) = days.checked_sub(leap(year).saturating_add(365)) {
+        days = rest;
+        year = year.saturating_add(1);
+    }
+    let mut month = 1u64;
+    for length in [31, leap(year).saturating_add(28), 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        let Some(rest) = days.checked_sub(length) else { break };
+        days = rest;
+        month = month.saturating_add(1);
+    }
+    let day = days.saturating_add(1);
+    let (hour, minute, second) = (clock / 3_600, clock / 60 % 60, clock % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn waiting_times_are_read_in_all_their_forms() {
+        for (text, millis) in [
+            ("1s", Some(1_000)),
+            ("6m0s", Some(360_000)),
+            ("120ms", Some(120)),
+            ("1h2m3.5s", Some(3_723_500)),
+            ("7.66s", Some(7_660)),
+            ("2m59.56s", Some(179_560)),
+            ("1d1h", Some(90_000_000)),
+            ("500us", Some(1)),
+            ("12ns", Some(1)),
+            ("0s", Some(0)),
+            ("60", Some(60_000)),
+            ("0.25", Some(250)),
+            ("1m 30s", Some(90_000)),
+            ("", None),
+            ("s", None),
+            ("-1s", None),
+            ("1.2.3s", None),
+            (".5s", None),
+            ("1x", None),
+            ("5m3", None),
+            ("soon", None),
+            ("99999999999999999999s", None),
+        ] {
+            assert_eq!(duration(text), millis, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reset_is_a_time_and_never_too_early() {
+        let now = 1_700_000_000_001;
+        for (text, time) in [
+            ("0s", "2023-11-14T22:13:21Z"),
+            ("999ms", "2023-11-14T22:13:21Z"),
+            ("1s", "2023-11-14T22:13:22Z"),
+            ("2023-11-14T22:20:00.5+00:00", "2023-11-14T22:20:00.5+00:00"),
+            ("1700000100", "2023-11-14T22:15:00Z"),
+            ("1700000100000", "2023-11-14T22:15:00Z"),
+        ] {
+            assert_eq!(reset_time(text, now).as_deref(), Some(time), "{text}");
+        }
+        assert_eq!(reset_time("2023-11-14T22:20:00Z\r\nx: y", now), None);
+        assert_eq!(reset_time("99999999999999999s", now), None);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, time) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (951_782_400, "2000-02-29T00:00:00Z"),
+            (951_868_800, "2000-03-01T00:00:00Z"),
+            (1_735_689_599, "2024-12-31T23:59:59Z"),
+            (1_709_210_096, "2024-02-29T12:34:56Z"),
+            (4_102_444_799, "2099-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(rfc3339(seconds), time);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn later_is_later(left in 0u64..4_000_000_000, right in 0u64..4_000_000_000) {
+            prop_assert_eq!(left.cmp(&right), rfc3339(left).cmp(&rfc3339(right)));
+        }
+    }
+}
