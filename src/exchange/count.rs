@@ -5,7 +5,7 @@ use super::{Exchange, Head, HeadState, JSON, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::report::Outcome;
 use crate::translate;
-use crate::translate::tokenizer::{self, Question};
+use crate::translate::count::upstream::{self, Question};
 
 /// A count that an upstream was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Exchange {
                 return Err(self.refuse(&error));
             }
         };
-        let question = tokenizer::question(text, &self.config, &self.client.headers);
+        let question = upstream::question(text, &self.config, &self.client.headers);
         if let Some(Question { upstream, body, beside, asked }) = question {
             self.note(&asked);
             // They come with the request that is counted.
@@ -60,7 +60,7 @@ impl Exchange {
         now: Millis,
         out: &mut Vec<u8>,
     ) -> Option<Head> {
-        let counted = answer.and_then(tokenizer::count_of);
+        let counted = answer.and_then(upstream::count_of);
         let tokens = match counted {
             Some(tokens) => tokens.saturating_add(count.beside),
             None => count.estimate,

@@ -204,7 +204,7 @@ impl Exchange {
             Protocol::Anthropic => "messages",
         };
         match self.client.path {
-            Path::CountTokens => translate::tokenizer::path(&self.config, upstream),
+            Path::CountTokens => translate::count::upstream::path(&self.config, upstream),
             Path::Messages => None,
         }
         .unwrap_or_else(|| format!("{}/{endpoint}", upstream.base_path))

@@ -1,7 +1,10 @@
 //! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
 //! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
-use super::{server_history, tokens, usage};
+mod letters;
+pub mod upstream;
+
+use super::{server_history, usage};
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request, Role};
 use crate::asked::Shape;
@@ -120,7 +123,7 @@ impl<'t> Count<'t> {
     fn plain(&mut self, text: &str) {
         match &mut self.texts {
             Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
-            Texts::Letters(known) => *known = known.saturating_add(tokens::thousandths(text)),
+            Texts::Letters(known) => *known = known.saturating_add(letters::thousandths(text)),
             Texts::Kept(all) => {
                 all.push_str(text);
                 all.push('\n');

@@ -7,7 +7,6 @@
 
 mod assistant;
 mod check;
-mod count;
 mod effort;
 mod fields;
 mod guards;
@@ -20,15 +19,14 @@ mod server_history;
 mod spoilt_inputs;
 mod surrogates;
 mod thinking;
-mod tokens;
 
+pub mod count;
 pub mod error;
 pub mod headers;
 pub mod models;
 pub mod response;
 pub mod signature;
 pub mod stop_reason;
-pub mod tokenizer;
 pub mod tool_id;
 pub mod tools;
 pub mod usage;

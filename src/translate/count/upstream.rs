@@ -4,13 +4,14 @@
 //! the translated request, with the tools, so that it counts what a later request would cost; one that
 //! takes text gets all text of the request, and the tokens of the chat template are estimated.
 
-use super::request::{self, Aim};
-use super::{Header, Translated, count, native, surrogates};
 use crate::anthropic::Request;
 use crate::asked::Asked;
 use crate::config::{Config, CountTokens, Protocol, Upstream};
 use crate::json::{Reader, Writer};
 use crate::profile::Tokenizer;
+use crate::translate::headers::Header;
+use crate::translate::request::{self, Aim};
+use crate::translate::{Translated, native, surrogates};
 use crate::warning::Warnings;
 
 /// The members of a Chat Completions request that a chat template reads.
@@ -90,7 +91,7 @@ pub fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Quest
         Tokenizer::Prompt | Tokenizer::Content => {
             let depth_max = config.settings.depth_max;
             let request = Request::read(&body, depth_max, &mut warnings).ok()?;
-            let (text, estimated) = count::text(&request);
+            let (text, estimated) = super::text(&request);
             beside = estimated;
             if tokenizer == Tokenizer::Prompt {
                 copy(translated, &["model"], &mut json)?;
