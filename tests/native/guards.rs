@@ -72,6 +72,34 @@ fn the_result_of_a_call_that_fails_again_says_what_is_required() {
 }
 
 #[test]
+fn what_claude_thought_is_bound_to_stays_as_it_was() {
+    let thinking = |mut body: Value, kind: &str| {
+        let block = match kind {
+            "thinking" => json!({"type": kind, "thinking": "", "signature": "Eo"}),
+            _ => json!({"type": kind, "data": "Eo"}),
+        };
+        body["messages"][1]["content"].as_array_mut().unwrap().insert(0, block);
+        body
+    };
+    for kind in ["thinking", "redacted_thinking"] {
+        // A word of warning would be gone after the next success, and be an edit then.
+        let three = thinking(shell(3), kind).to_string();
+        let request = drive::request(&config(), "/v1/messages", &[], three.as_bytes());
+        let (exchange, sent) = request.unwrap_or_else(|_| panic!("it is refused"));
+        assert_eq!(sent.body, three.as_bytes());
+        assert_eq!(exchange.report().warnings.guards(), [""; 0]);
+        // Nor do tools change. No choice is a part of what is bound.
+        let six = thinking(failing(6, &["shell", "look"], |_| json!("no command")), kind);
+        let mut expected = six.clone();
+        expected["tool_choice"] = json!({"type": "none"});
+        assert_eq!(up(&config(), &six), expected);
+        // Other servers of Messages check nothing of the kind.
+        let kimi = config_with(Some("kimi-k3"), "");
+        assert_eq!(up(&kimi, &six)["tools"], json!([six["tools"][1]]));
+    }
+}
+
+#[test]
 fn what_is_not_about_the_guard_keeps_its_bytes() {
     let body = shell(3).to_string().replacen('{', "{ \"newer\" : 1.10 , ", 1);
     let sent = String::from_utf8(sent(&config(), &body).body).unwrap();

@@ -6,6 +6,9 @@
 //! API rejects calls in the history whose tools are not defined. The same is done if a withheld tool
 //! cannot be removed.
 //!
+//! Claude's thinking is bound to all that came before it: the API refuses a request in which `tools` or an earlier
+//! message differ from what they were. There nothing is added that would be gone later, and `tools` stays.
+//!
 //! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
 //! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
 
@@ -51,11 +54,13 @@ impl Verdict {
     /// A guard is set to refuse.
     pub(super) fn new(
         mut request: Request<'_>,
+        model: &str,
         settings: &Guards,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let mut unsaid = Warnings::new(false);
+        let is_bound = words::has(model, "claude") && has_thinking(&request);
         let mut messages = std::mem::take(&mut request.messages);
         for message in &mut messages {
             let of_others =
@@ -101,7 +106,15 @@ impl Verdict {
         let tools =
             ToolSet::new(request.tools, history.changes, &none, None, true, profile, &mut unsaid);
         let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
-        let guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
+        let before = warnings.clone();
+        let mut guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
+        if is_bound {
+            guarded.notes.clear();
+            if guarded.withheld == Withheld::Nothing && guarded.end.is_none() {
+                // No guard has acted.
+                *warnings = before;
+            }
+        }
         let with_id = |note: Told| match history.turns.get(note.turn) {
             Some(Turn::User(user)) => {
                 let id = user.results.get(note.result)?.id.decode().into_owned();
@@ -111,7 +124,9 @@ impl Verdict {
         };
         let is_referred = |name: &String| referred.contains(name.as_str());
         Ok(Self {
-            stays: guarded.unoffered || guarded.names.iter().any(is_referred),
+            stays: guarded.unoffered
+                || is_bound && !guarded.names.is_empty()
+                || guarded.names.iter().any(is_referred),
             notes: guarded.notes.into_iter().filter_map(with_id).collect(),
             names: guarded.names,
             // It wants the definitions of all tools that were called.
@@ -240,6 +255,13 @@ impl Verdict {
         }
         Ok(())
     }
+}
+
+/// Whether a model has thought in the conversation.
+fn has_thinking(request: &Request<'_>) -> bool {
+    let is_thinking =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
+    request.messages.iter().any(|message| message.content.iter().any(is_thinking))
 }
 
 /// A result with one more text.

@@ -99,7 +99,7 @@ pub(super) fn translate(
             Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
         };
         let verdict = match as_sent {
-            Some(request) => Verdict::new(request, guards, &upstream.profile, warnings)?,
+            Some(request) => Verdict::new(request, outgoing, guards, &upstream.profile, warnings)?,
             None => Verdict::skipped(guards, warnings),
         };
         body_up = verdict.apply(body_up, depth_max);
