@@ -1,9 +1,13 @@
-//! Errors that say that a server does not take back what its model thought.
+//! Errors that say that a server does not take back what its model thought: it knows no such member, or
+//! what Claude thought is no longer where it was thought (a gateway with several accounts in front of it, a
+//! message before it that has changed).
 
 use super::says;
 
-/// A member of a message, in lower case and without quotes: `reasoning` alone is a parameter, too.
-const SUBJECTS: [&str; 6] = [
+/// A member or block of a message, in lower case and without quotes: `reasoning` alone is a parameter, too.
+const SUBJECTS: [&str; 8] = [
+    "signature in thinking block",
+    "redacted_thinking blocks in the latest",
     "reasoning_content",
     "reasoning_details",
     "thinking_blocks",
@@ -13,7 +17,9 @@ const SUBJECTS: [&str; 6] = [
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 8] = [
+const REFUSALS: [&str; 10] = [
+    "invalid signature",
+    "cannot be modified",
     "extra_forbidden",
     "not permitted",
     "not allowed",
@@ -56,6 +62,10 @@ mod tests {
             "Unrecognized request argument supplied: messages[1].reasoning_content",
             "Invalid JSON payload received. Unknown name \"reasoning_content\" at 'messages[1]': Cannot find field.",
             "Additional properties are not allowed ('reasoning_details' was unexpected)",
+            // Claude behind LiteLLM or OpenRouter
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+            "messages.5.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
+            "messages.3.content.40: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
         ] {
             assert!(is_reasoning(message), "{message}");
         }
