@@ -3,12 +3,11 @@
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
 //! tolerantly has no flag (see `stream`).
 
-use crate::json::Error;
-use crate::setting::{Members, keys, words};
+use crate::json::{Error, Reader};
+use crate::setting::{Members, Setting, keys, words};
 
 /// The members of a request that Creole writes, for one upstream or another.
-const OWN_MEMBERS: [&str; 24] = [
-    "chat_template_kwargs",
+const OWN_MEMBERS: [&str; 22] = [
     "enable_thinking",
     "max_completion_tokens",
     "max_tokens",
@@ -24,7 +23,6 @@ const OWN_MEMBERS: [&str; 24] = [
     "stream",
     "stream_options",
     "temperature",
-    "thinking",
     "thinking_budget_tokens",
     "tool_choice",
     "tools",
@@ -33,6 +31,9 @@ const OWN_MEMBERS: [&str; 24] = [
     "user",
     "web_search_options",
 ];
+
+/// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to them.
+pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
 
 keys! {
     /// How one upstream wants its requests, and what its answers need. The defaults are for an
@@ -135,7 +136,8 @@ keys! {
         /// What becomes of `inference_geo`, a promise that cannot be kept.
         inference_geo: InferenceGeo = InferenceGeo::Reject;
         /// Members that are added to each request, none that Creole writes itself: `{"min_p": 0.05}`, or
-        /// vLLM's `repetition_detection`.
+        /// vLLM's `repetition_detection`. What is in `chat_template_kwargs` and `thinking` is added to the switch of
+        /// thinking there: `{"chat_template_kwargs": {"preserve_thinking": true}}`.
         extra_body: Members = Members::default();
         /// Leave out Claude Code's first system block, which changes with each request and would defeat
         /// prefix caches.
@@ -194,6 +196,8 @@ words! {
         ThinkingType = "thinking_type",
         /// `chat_template_kwargs: {"enable_thinking": bool}` (vLLM, SGLang, llama.cpp)
         ChatTemplateKwargs = "chat_template_kwargs",
+        /// `chat_template_kwargs: {"thinking": bool}`, the word of the templates of DeepSeek, Kimi and Granite
+        ChatTemplateThinking = "chat_template_thinking",
         /// `enable_thinking: bool` (Qwen's own service). Off too where it refuses to think: with a forced tool or
         /// a schema for the answer, and without a stream unless the client asks for it.
         EnableThinking = "enable_thinking",
@@ -427,6 +431,18 @@ words! {
         Error = "error",
     }
 }
+impl ThinkingSwitch {
+    /// The object in which it is written, and as what.
+    pub(crate) fn member(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::None | Self::EffortNone | Self::EnableThinking => None,
+            Self::ThinkingType => Some(("thinking", "type")),
+            Self::ChatTemplateKwargs => Some(("chat_template_kwargs", "enable_thinking")),
+            Self::ChatTemplateThinking => Some(("chat_template_kwargs", "thinking")),
+        }
+    }
+}
+
 /// The names that `profile` takes in the configuration.
 pub const PRESETS: [&str; 8] =
     ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"];
@@ -434,11 +450,25 @@ pub const PRESETS: [&str; 8] =
 impl Profile {
     /// Checks what no single flag can tell.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let own = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name));
-        own.map_or(Ok(()), |name| {
-            let error = Error::value("expected no member that Creole writes itself");
-            Err(error.in_key(name).in_key("extra_body"))
-        })
+        let own = || Error::value("expected no member that Creole writes itself");
+        if let Some(name) = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name)) {
+            return Err(own().in_key(name).in_key("extra_body"));
+        }
+        for name in SHARED_MEMBERS {
+            let Some(object) = self.extra_body.get(name) else { continue };
+            let added = Members::read(&mut Reader::of(object))
+                .map_err(|error| error.in_key(name).in_key("extra_body"))?;
+            let switch = self.thinking_switch.member().filter(|(within, _)| *within == name);
+            if let Some((_, key)) = switch.filter(|(_, key)| added.get(key).is_some()) {
+                return Err(own().in_key(key).in_key(name).in_key("extra_body"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What `extra_body` adds to one of [`SHARED_MEMBERS`].
+    pub(crate) fn added_to(&self, name: &str) -> Option<Members> {
+        Members::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
     }
 
     /// The profile of a known kind of server, by its name in [`PRESETS`].

@@ -135,9 +135,14 @@ impl Members {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// Writes them into the object that is open.
-    pub(crate) fn write_into(&self, json: &mut Writer<'_>) {
-        for (name, value) in &self.0 {
+    /// The JSON of one of them.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Writes them into the object that is open, but for some.
+    pub(crate) fn write_into(&self, but: &[&str], json: &mut Writer<'_>) {
+        for (name, value) in self.0.iter().filter(|(name, _)| !but.contains(&name.as_str())) {
             json.key_text(name).raw(value);
         }
     }
@@ -148,7 +153,7 @@ impl Setting for Members {
 
     fn write(&self, json: &mut Writer<'_>) {
         json.begin_object();
-        self.write_into(json);
+        self.write_into(&[], json);
         json.end_object();
     }
 

@@ -5,7 +5,7 @@ use crate::asked;
 use crate::config;
 use crate::error::Error;
 use crate::json::{Str, Writer};
-use crate::profile::{Effort, Profile, ThinkingSwitch};
+use crate::profile::{Effort, Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::warning::Warnings;
 
 /// What the upstream is told about thinking.
@@ -37,7 +37,7 @@ impl Effective {
             ThinkingSwitch::EnableThinking => {
                 forced || request.output_schema.is_some() || !request.stream && mode.is_none()
             }
-            ThinkingSwitch::ChatTemplateKwargs => prefilled,
+            ThinkingSwitch::ChatTemplateKwargs | ThinkingSwitch::ChatTemplateThinking => prefilled,
             _ => false,
         };
         if is_off || must_be_off {
@@ -72,22 +72,27 @@ impl Effective {
         if let Some(effort) = self.effort {
             json.key("reasoning_effort").text(effort.word());
         }
-        if let Some(on) = self.switch {
-            match profile.thinking_switch {
-                // Where effort is the switch, it was written above.
-                ThinkingSwitch::None | ThinkingSwitch::EffortNone => {}
-                ThinkingSwitch::ThinkingType => {
-                    let word = if on { "enabled" } else { "disabled" };
-                    json.key("thinking").begin_object().key("type").text(word).end_object();
-                }
-                ThinkingSwitch::ChatTemplateKwargs => {
-                    json.key("chat_template_kwargs").begin_object();
-                    json.key("enable_thinking").bool(on).end_object();
-                }
-                ThinkingSwitch::EnableThinking => {
-                    json.key("enable_thinking").bool(on);
-                }
+        if let (ThinkingSwitch::EnableThinking, Some(on)) = (profile.thinking_switch, self.switch) {
+            json.key("enable_thinking").bool(on);
+        }
+        for name in SHARED_MEMBERS {
+            let switch = profile.thinking_switch.member().filter(|(within, _)| *within == name);
+            let switch = switch.map(|(_, key)| key).zip(self.switch);
+            let added = profile.added_to(name);
+            if switch.is_none() && added.is_none() {
+                continue;
             }
+            json.key(name).begin_object();
+            match switch {
+                Some(("type", true)) => drop(json.key("type").text("enabled")),
+                Some(("type", false)) => drop(json.key("type").text("disabled")),
+                Some((key, on)) => drop(json.key(key).bool(on)),
+                None => {}
+            }
+            if let Some(added) = added {
+                added.write_into(&[], json);
+            }
+            json.end_object();
         }
         if let Some(tokens) = self.budget {
             json.key("thinking_budget_tokens").u64(tokens);

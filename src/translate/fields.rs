@@ -4,7 +4,7 @@ use crate::anthropic::Request;
 use crate::error::Error;
 use crate::ids::hex_of_hash;
 use crate::json::{Reader, Str, Writer};
-use crate::profile::{MaxTokensField, Profile, ResponseFormat, UserId};
+use crate::profile::{MaxTokensField, Profile, ResponseFormat, SHARED_MEMBERS, UserId};
 use crate::warning::Warnings;
 
 use super::effort::Effective;
@@ -35,7 +35,7 @@ pub(super) fn write(
             json.key("stream_options").begin_object().key("include_usage").bool(true).end_object();
         }
     }
-    profile.extra_body.write_into(json);
+    profile.extra_body.write_into(&SHARED_MEMBERS, json);
     Ok(())
 }
 

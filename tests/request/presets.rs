@@ -199,6 +199,54 @@ fn members_of_the_operators_own_are_added_to_each_request() {
 }
 
 #[test]
+fn what_is_added_to_an_object_stands_beside_the_switch_of_thinking() {
+    let off = json!({"thinking": {"type": "disabled"}});
+    let kwargs = |switch: &str, added: Value, thinking: &Value| {
+        let overrides =
+            json!({"thinking_switch": switch, "extra_body": {"chat_template_kwargs": added}});
+        sent_to("vllm", overrides, thinking.clone())["chat_template_kwargs"].clone()
+    };
+    let keep = json!({"preserve_thinking": true});
+    for (switch, thinking, expected) in [
+        (
+            "chat_template_kwargs",
+            &off,
+            json!({"enable_thinking": false, "preserve_thinking": true}),
+        ),
+        ("chat_template_thinking", &off, json!({"thinking": false, "preserve_thinking": true})),
+        // The client says nothing of thinking; the operator does.
+        ("chat_template_kwargs", &json!({}), keep.clone()),
+        ("none", &off, keep.clone()),
+    ] {
+        assert_eq!(kwargs(switch, keep.clone(), thinking), expected, "{switch}");
+    }
+    assert_eq!(kwargs("none", json!({"thinking": true}), &off), json!({"thinking": true}));
+    let zai = json!({"thinking_switch": "thinking_type",
+        "extra_body": {"thinking": {"clear_thinking": false}}});
+    let body = sent_to("default", zai, off);
+    assert_eq!(body["thinking"], json!({"type": "disabled", "clear_thinking": false}));
+    for (switch, object, key) in [
+        ("thinking_type", "thinking", "type"),
+        ("chat_template_kwargs", "chat_template_kwargs", "enable_thinking"),
+        ("chat_template_thinking", "chat_template_kwargs", "thinking"),
+    ] {
+        for (added, end) in [
+            (
+                json!({key: 1}),
+                format!("{object}.{key}: expected no member that Creole writes itself"),
+            ),
+            (json!(7), format!("{object}: expected an object, but found a number")),
+        ] {
+            let profile = json!({"thinking_switch": switch, "extra_body": {object: added}});
+            let text = json!({"upstreams": {"a": {"profile_overrides": profile}}}).to_string();
+            let error = Config::from_json(&text, |_| None).unwrap_err().to_string();
+            let path = "configuration: upstreams.a.profile_overrides.extra_body.";
+            assert_eq!(error, [path, &end].concat());
+        }
+    }
+}
+
+#[test]
 fn no_member_that_creole_writes_can_be_added() {
     let schema = json!({"type": "object", "properties": {}});
     let request = weather(json!({
@@ -218,6 +266,8 @@ fn no_member_that_creole_writes_can_be_added() {
         }
     }
     assert!(found.len() > 15, "{found:?}");
+    // To these can be added.
+    assert!(found.remove("thinking") && found.remove("chat_template_kwargs"), "{found:?}");
     for name in found {
         let text = json!({"upstreams": {"a": {"profile_overrides": {"extra_body": {&name: 1}}}}});
         let error = Config::from_json(&text.to_string(), |_| None).unwrap_err().to_string();
