@@ -13,7 +13,11 @@
 //! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
 //! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
 
+mod unquote;
+
 use std::cmp::Ordering;
+
+pub(crate) use unquote::unquoted;
 
 use crate::json::{self, Kind, Number, Reader, Str, Writer};
 use crate::names::Names;
@@ -206,6 +210,13 @@ impl<'s> Keywords<'s> {
         }
         Ok(Some(keywords))
     }
+
+    /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an index that is
+    /// not kept here.
+    fn of_elements(&self) -> Option<&'s str> {
+        self.items
+            .filter(|items| !self.prefixed && kind_of(items).is_ok_and(|kind| kind != Kind::Array))
+    }
 }
 
 impl<'s> Check<'s, '_> {
@@ -276,13 +287,9 @@ impl<'s> Check<'s, '_> {
     }
 
     fn fits_elements(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
-        // An array of schemas, or `prefixItems` beside, counts from an index that is not kept here.
-        let Some(schema) = keywords.items.filter(|items| {
-            !keywords.prefixed && kind_of(items).is_ok_and(|kind| kind != Kind::Array)
-        }) else {
-            return true;
-        };
-        elements(Some(input)).all(|element| self.apply(schema, element, depth))
+        keywords.of_elements().is_none_or(|schema| {
+            elements(Some(input)).all(|element| self.apply(schema, element, depth))
+        })
     }
 
     fn fits_values(&mut self, keywords: &Keywords<'s>, input: &str) -> bool {

@@ -290,6 +290,14 @@ impl Machine {
                 *object = repaired;
                 self.warnings.add("tool_input_repaired");
             }
+            if let Some(schema) = schema
+                && !tool_schema::fits(schema, object, &mut self.schema_budget)
+                && let Some(unquoted) =
+                    tool_schema::unquoted(schema, object, &mut self.schema_budget)
+            {
+                *object = unquoted;
+                self.warnings.add("tool_input_repaired");
+            }
         }
         if let Some(why) = self.left_out(index, &input) {
             self.warnings.add(why);

@@ -103,6 +103,38 @@ fn a_call_that_is_not_json_is_visible() {
 }
 
 #[test]
+fn repair_takes_what_the_schema_wants_out_of_strings() {
+    let schema = json!({"properties": {"todos": {"type": "array"}, "note": {"type": "string"}}});
+    let repair = case().with(|asked, settings| {
+        let schema = Some(schema.to_string());
+        asked.tools.push(Tool {
+            outgoing: "todo".into(),
+            name: "todo".into(),
+            schema,
+            ..Tool::default()
+        });
+        settings.invalid_tool_call = InvalidToolCall::Repair;
+        settings.tool_stream = ToolStream::Buffered;
+    });
+    // GLM, MiniMax, Qwen
+    let quoted = [call(0, "call_a", "todo", r#"{"todos":"[{\"a\": 1}]","note":"[1]"}"#)];
+    repair.gives(
+        &done(&quoted),
+        r#"tool_use a todo {"note":"[1]","todos":[{"a":1}]}; tool_use !tool_input_repaired"#,
+    );
+    let broken = [call(0, "call_a", "todo", r#"{"todos":"[{"}"#)];
+    repair.gives(
+        &done(&broken),
+        r#"tool_use a todo {"todos":"[{"}; tool_use !tool_input_violates_schema"#,
+    );
+    let pass = repair.with(|_, settings| settings.invalid_tool_call = InvalidToolCall::Pass);
+    pass.gives(
+        &done(&quoted),
+        r#"tool_use a todo {"note":"[1]","todos":"[{\"a\": 1}]"}; tool_use !tool_input_violates_schema"#,
+    );
+}
+
+#[test]
 fn an_input_may_come_as_several_objects() {
     let c = case();
     let object = |id: &str, arguments: Value| {

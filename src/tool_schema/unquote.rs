@@ -1,0 +1,117 @@
+//! Values that a model wrote as texts: `"[1]"` where the schema wants an array.
+
+use super::{Budget, Check, DEPTH_MAX, Keywords, elements, kind_of, members};
+use crate::json::{Kind, Reader, Writer};
+
+/// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
+/// does. Nothing where there is no such string.
+pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut Budget) -> Option<String> {
+    Check { root: schema, budget }.unquoted(schema, input.trim_ascii(), 0)
+}
+
+impl<'s> Check<'s, '_> {
+    fn unquoted(&mut self, schema: &'s str, input: &str, depth: u32) -> Option<String> {
+        if depth > DEPTH_MAX || !self.budget.spend(schema, input) {
+            return None;
+        }
+        let keywords = Keywords::read(schema).ok()??;
+        let deeper = depth.saturating_add(1);
+        if let Some(reference) = keywords.reference {
+            let target = self.target(reference)?;
+            return self.unquoted(target, input, deeper);
+        }
+        match kind_of(input).ok()? {
+            Kind::String => self.of_text(schema, input, deeper),
+            Kind::Object => self.of_members(&keywords, input, deeper),
+            Kind::Array => self.of_elements(&keywords, input, deeper),
+            _ => None,
+        }
+    }
+
+    fn of_text(&mut self, schema: &'s str, input: &str, depth: u32) -> Option<String> {
+        if self.apply(schema, input, depth) {
+            return None;
+        }
+        let text = Reader::new(input, 1).string().ok()?.decode();
+        let mut reader = Reader::of(&text);
+        let json = reader.skip().ok()?;
+        reader.end().ok()?;
+        // There may be more of them inside.
+        let json = self.unquoted(schema, json, depth).unwrap_or_else(|| json.to_owned());
+        self.apply(schema, &json, depth).then_some(json)
+    }
+
+    fn of_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
+        let schemas = members(keywords.properties?);
+        let mut found = false;
+        let mut out = Vec::with_capacity(input.len());
+        let mut json = Writer::new(&mut out);
+        let mut reader = Reader::of(input);
+        reader.begin_object().ok()?;
+        json.begin_object();
+        while let Some(key) = reader.next_key().ok()? {
+            let value = reader.skip().ok()?;
+            let schema = schemas.get(&key.decode());
+            let unquoted = schema.and_then(|schema| self.unquoted(schema, value, depth));
+            found |= unquoted.is_some();
+            json.str(key).out().push(b':');
+            json.raw(unquoted.as_deref().unwrap_or(value));
+        }
+        json.end_object();
+        found.then(|| String::from_utf8(out).ok()).flatten()
+    }
+
+    fn of_elements(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
+        let schema = keywords.of_elements()?;
+        let mut found = false;
+        let mut out = Vec::with_capacity(input.len());
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        for value in elements(Some(input)) {
+            let unquoted = self.unquoted(schema, value, depth);
+            found |= unquoted.is_some();
+            json.raw(unquoted.as_deref().unwrap_or(value));
+        }
+        json.end_array();
+        found.then(|| String::from_utf8(out).ok()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_becomes_the_json_that_its_schema_wants_and_nothing_else_changes() {
+        let schema = r##"{"type":"object","$defs":{"p":{"type":"array"}},"properties":{
+            "list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}}}},
+            "object":{"type":"object"}, "flag":{"type":"boolean"}, "ref":{"$ref":"#/$defs/p"},
+            "text":{"type":"string"}, "any":{}, "either":{"anyOf":[{"type":"array"},{"type":"string"}]},
+            "null":{"type":["array","null"]}, "few":{"type":"array","maxItems":1}}}"##;
+        for (input, expected) in [
+            (r#"{"a": 1, "list": "[{\"n\": 1}]"}"#, Some(r#"{"a":1,"list":[{"n": 1}]}"#)),
+            (r#"{"list": [{"n": "7"}, {"n": 8}]}"#, Some(r#"{"list":[{"n":7},{"n": 8}]}"#)),
+            (r#"{"list": "[{\"n\":\"7\"}]"}"#, Some(r#"{"list":[{"n":7}]}"#)),
+            (
+                r#"{"object": " {\"é\\n\": 1.10} ", "flag": "true"}"#,
+                Some("{\"object\":{\"é\\n\": 1.10},\"flag\":true}"),
+            ),
+            (r#"{"ref": "[]", "null": "null"}"#, Some(r#"{"ref":[],"null":null}"#)),
+            // It fits as it is.
+            (r#"{"text": "[1]", "any": "[1]", "either": "[1]", "other": "[1]"}"#, None),
+            // It would fit no better.
+            (
+                r#"{"list": "[1,", "object": "[]", "flag": "yes", "few": "[1,2]", "ref": "[] []"}"#,
+                None,
+            ),
+            (r#"{"list": "\"[]\""}"#, Some(r#"{"list":[]}"#)),
+            ("[1]", None),
+            ("7", None),
+        ] {
+            let unquoted = unquoted(schema, input, &mut Budget::default());
+            assert_eq!(unquoted.as_deref(), expected, "{input}");
+        }
+        assert_eq!(unquoted("true", r#"{"a":"[]"}"#, &mut Budget::default()), None);
+        assert_eq!(unquoted(schema, r#"{"ref":"[]"}"#, &mut Budget { bytes: 0 }), None);
+    }
+}
