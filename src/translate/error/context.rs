@@ -306,9 +306,11 @@ fn no_room_for(prompt: u64, answer: u64, window: u64) -> String {
 /// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
 pub(super) fn has_no_room(said: &Said, asked: &Asked) -> bool {
     let text = said.message.to_ascii_lowercase();
+    let least = first(&["a value >=", "at least", "or equal to"], |it| number_after(&text, it));
+    let least = least.or_else(|| Some(number_after(&text, "greater than")?.saturating_add(1)));
     words::has(&text, "could not finish the message because max_tokens")
         || words::has_any(&text, &ANSWER_LIMITS)
-            && number_after(&text, "a value >=").is_some_and(|least| asked.max_tokens < least)
+            && least.is_some_and(|least| (1..least).contains(&asked.max_tokens))
 }
 
 fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {

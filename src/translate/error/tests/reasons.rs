@@ -67,6 +67,10 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         &below("max_output_tokens"),
         &below("max_completion_tokens"),
         &below("max_tokens"),
+        // chat.b.ai, and in other words
+        "max_tokens must be greater than 2 (request id: 2026)",
+        "`max_tokens` must be greater than or equal to 10, got 1",
+        "max_output_tokens must be at least 16",
     ] {
         let body =
             serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
@@ -75,7 +79,14 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         assert_eq!(as_answer(&body.to_string(), &asked(1)), Some("max_tokens"), "{text}");
     }
     // Not what the client asked for, and not the limit of the answer.
-    for (text, max_tokens) in [(below("max_tokens"), 16), (below("n"), 1)] {
+    for (text, max_tokens) in [
+        (below("max_tokens"), 16),
+        (below("n"), 1),
+        ("max_tokens must be greater than 2".to_owned(), 3),
+        ("`max_tokens` must be greater than `thinking.budget_tokens`".to_owned(), 1),
+        // Of a server that has no room for the prompt.
+        ("max_tokens must be at least 1, got -5".to_owned(), 100),
+    ] {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked(max_tokens)) else {
             panic!("an error");
