@@ -9,6 +9,7 @@
 
 mod endings;
 mod errors;
+mod report;
 mod requests;
 mod silence;
 #[path = "../support/mod.rs"]

@@ -1,0 +1,107 @@
+//! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
+//! lines are made of.
+
+use creole::asked::Shape;
+use creole::report::{AnswerReport, Outcome, Report};
+use creole::warning::Warnings;
+
+use super::*;
+
+/// A chunk whose answer has this id.
+fn chunk(id: &str, choice: &Value, usage: &Value) -> Vec<u8> {
+    let chunk = json!({"id": id, "choices": [choice], "usage": usage});
+    format!("data: {chunk}\n\n").into_bytes()
+}
+
+#[test]
+fn a_head_has_these_headers_and_no_others() {
+    let whole = r#"{"id":"ID","choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
+    let id = "req_lQqKNPPskLdYLEHQDmNAdpL5";
+    let head = |stream, body: &str| {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
+        assert_eq!(exchange.report().request_id, id);
+        drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete).head.headers
+    };
+    // A proxy such as nginx holds a stream back, unless it is told that it must not.
+    let of_stream = [
+        ("content-type", "text/event-stream; charset=utf-8"),
+        ("request-id", id),
+        ("cache-control", "no-cache"),
+        ("x-accel-buffering", "no"),
+    ];
+    assert_eq!(head(true, whole), headers(&of_stream));
+    let of_whole = [("content-type", "application/json"), ("request-id", id)];
+    let mut named = headers(&of_whole);
+    named.extend(headers(&[("x-creole-upstream-id", "chatcmpl-1")]));
+    assert_eq!(head(false, &whole.replace("ID", "chatcmpl-1")), named);
+    // An id that would begin another header.
+    assert_eq!(head(false, &whole.replace("ID", r"a\r\nb: c")), headers(&of_whole));
+}
+
+#[test]
+fn the_report_of_a_stream_after_a_second_request_is_complete() {
+    let body = ask(true);
+    let (mut exchange, first) = started(&drive::config("{}"), Pings::Sent, &body);
+    exchange.add_translation_us(3);
+    let mut out = Vec::new();
+    let refusal = br#"{"error":{"message":"stream_options: Extra inputs are not permitted"}}"#;
+    exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW + 5);
+    exchange.handle_response_body(refusal, NOW + 6, &mut out);
+    let second = exchange.handle_retry(&body, NOW + 10).unwrap();
+    exchange.handle_response_head(200, &headers(&[("x-request-id", "second")]), NOW + 20);
+    let usage = json!({"prompt_tokens": 40, "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": 30},
+        "completion_tokens_details": {"reasoning_tokens": 2}});
+    let call = json!({"index": 0, "id": "call_a", "function": {"name": "w", "arguments": "{}"}});
+    let pieces = [
+        chunk("c-1", &json!({"delta": {"role": "assistant"}}), &Value::Null),
+        chunk("c-1", &json!({"delta": {"content": "Hi"}}), &Value::Null),
+        chunk("c-1", &json!({"delta": {"tool_calls": [call]}}), &Value::Null),
+        chunk("c-1", &json!({"delta": {}, "finish_reason": "tool_calls"}), &usage),
+    ];
+    for (piece, at) in pieces.iter().zip([30, 40, 50, 60]) {
+        exchange.handle_response_body(piece, NOW + at, &mut out);
+    }
+    exchange.handle_response_end(End::Complete, NOW + 70, &mut out);
+    exchange.add_translation_us(4);
+    let mut warnings = Warnings::new(false);
+    warnings.add("stream_options_refused");
+    warnings.add("tool_unknown");
+    let report = Report {
+        request_id: "req_lQqKNPPskLdYLEHQDmNAdpL5".into(),
+        upstream_request_id: Some("second".into()),
+        upstream: "default".into(),
+        model: "claude-test".into(),
+        stream: true,
+        status: 200,
+        outcome: Outcome::Answered,
+        warnings,
+        answer: AnswerReport {
+            upstream_id: Some("c-1".into()),
+            stop_reason: Some("tool_use"),
+            input_tokens: 10,
+            cache_read_tokens: 30,
+            cache_creation_tokens: 0,
+            output_tokens: 7,
+            thinking_tokens: 2,
+            chunks: 4,
+            tool_calls: 1,
+            progress: 2,
+        },
+        failed_by: None,
+        trace_id: None,
+        upstream_status: Some(200),
+        upstream_message: None,
+        asked: Shape { messages: 1, ..Shape::default() },
+        request_bytes: body.len(),
+        upstream_request_bytes: first.body.len() + second.body.len(),
+        upstream_response_bytes: refusal.len() + pieces.concat().len(),
+        response_bytes: out.len(),
+        translation_us: Some(7),
+        requested_at: NOW,
+        head_at: Some(NOW + 20),
+        content_at: Some(NOW + 40),
+        ended_at: Some(NOW + 70),
+    };
+    assert_eq!(exchange.report(), report);
+}
