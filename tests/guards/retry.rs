@@ -132,6 +132,21 @@ fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
 }
 
 #[test]
+fn a_second_request_may_take_as_long_as_the_first() {
+    let body = request(&history(), &[tool("look", &[])]).to_string();
+    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
+    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    exchange.handle_request(body.as_bytes(), NOW).unwrap();
+    let first = exchange.poll_timeout().unwrap() - NOW;
+    exchange.handle_response_head(400, &[], NOW + 1000);
+    exchange.handle_response_body(MISTRAL.as_bytes(), NOW + 1000, &mut Vec::new());
+    // A refusal is not waited for long.
+    assert!(exchange.poll_timeout().unwrap() < NOW + 1000 + first);
+    exchange.handle_retry(body.as_bytes(), NOW + 2000).unwrap();
+    assert_eq!(exchange.poll_timeout(), Some(NOW + 2000 + first));
+}
+
+#[test]
 fn images_of_results_survive_the_second_request() {
     let image = json!({"type": "image", "source":
         {"type": "base64", "media_type": "image/png", "data": "AA"}});
