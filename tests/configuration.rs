@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use creole::config::schema;
-use creole::{End, Header};
+use creole::{Config, End, Header};
 use serde_json::Value;
 
 use support::{drive, fixture, grammar};
@@ -54,6 +54,27 @@ fn examples() -> Vec<(String, String)> {
     files.sort();
     let name = |path: &PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
     files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+#[test]
+fn a_limit_that_leaves_no_room_is_refused_and_the_least_is_not() {
+    let bytes = "expected at least 1024 bytes, but found 1023";
+    let millis = "expected at least 10 ms, but found 9";
+    for (key, least, reason) in [
+        ("request_bytes_max", 1024, bytes),
+        ("response_bytes_max", 1024, bytes),
+        ("event_bytes_max", 1024, bytes),
+        ("waiting_bytes_max", 1024, bytes),
+        ("buffered_bytes_max", 1024, bytes),
+        ("no_progress_timeout_ms", 10, millis),
+        ("ping_interval_ms", 10, millis),
+        ("depth_max", 8, "expected a number from 8 to 128, but found 7"),
+    ] {
+        let read = |value| Config::from_json(&format!("{{\"{key}\":{value}}}"), |_| None);
+        assert!(read(least).is_ok(), "{key}");
+        let error = read(least - 1).unwrap_err().to_string();
+        assert_eq!(error, format!("configuration: {key}: {reason}"));
+    }
 }
 
 /// As far as the schema goes: types, words, keys.
@@ -211,7 +232,7 @@ fn every_metric_is_in_the_page_for_operators() {
 /// What the operator reads of a configuration that is refused.
 #[track_caller]
 fn refused(json: &str, secret: &str) -> String {
-    match creole::Config::from_json(json, |_| Some(secret.to_owned())) {
+    match Config::from_json(json, |_| Some(secret.to_owned())) {
         Ok(_) => panic!("taken: {json}"),
         Err(error) => error.to_string(),
     }
@@ -251,12 +272,12 @@ fn a_secret_that_no_header_can_hold_stops_the_start() {
         assert!(error.starts_with(expected) && !error.contains("live"), "{error}");
     }
     // Files and shells leave a line end behind it.
-    creole::Config::from_json(document, |_| Some(" sk-live-1\r\n".to_owned())).unwrap();
+    Config::from_json(document, |_| Some(" sk-live-1\r\n".to_owned())).unwrap();
 }
 
 #[test]
 fn a_document_may_have_a_byte_order_mark() {
-    creole::Config::from_json("\u{feff}{\"strict\": true}", |_| None).unwrap();
+    Config::from_json("\u{feff}{\"strict\": true}", |_| None).unwrap();
     let error = refused("\u{feff}{\"strict\" true}", "");
     assert!(error.ends_with("(line 1, column 11)"), "{error}");
 }
