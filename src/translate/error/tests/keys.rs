@@ -34,6 +34,87 @@ fn credentials_never_reach_the_client() {
 }
 
 #[test]
+fn a_providers_key_is_known_by_how_it_begins() {
+    for key in [
+        "sk-a1b2c3d4",
+        // Langfuse, Clerk, Stripe
+        "sk_a1b2c3d4",
+        "pk-lf-a1b2c3d4",
+        "pk_a1b2c3d4",
+        "rk_a1b2c3d4",
+        "gsk_a1b2c3d4",
+        "xai-a1b2c3d4",
+        "AIzaSyA1234567890123456789",
+        "hf_a1b2c3d4",
+        "nvapi-a1b2c3d4",
+        // Replicate
+        "r8_a1b2c3d4",
+        "ghp_a1b2c3d4",
+        "gho_a1b2c3d4",
+        "github_pat_a1b2c3d4",
+        // Fireworks, Together
+        "fw_a1b2c3d4",
+        "tgp_v1_a1b2c3d4",
+        "pplx-a1b2c3d4",
+        // Cerebras
+        "csk-a1b2c3d4",
+        "AKIAIOSFODNN7EXAMPLE",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0",
+    ] {
+        assert_eq!(rewritten(&format!("no user for '{key}'")), "no user for '***'");
+    }
+}
+
+#[test]
+fn any_other_key_is_known_by_the_words_before_it() {
+    let masks = |before: &str| {
+        let text = rewritten(&format!("{before} abcdef-123456"));
+        assert!(text == format!("{before} ***") || text.ends_with(" abcdef-123456"), "{text}");
+        text.ends_with("***")
+    };
+    for word in [
+        "apikey",
+        "api_key",
+        "api-key",
+        "x-api-key",
+        "Bearer",
+        "Authorization",
+        "secret",
+        "password",
+        "credential",
+        "credentials",
+        "access_token",
+        "access-token",
+        "auth_token",
+        "Basic",
+    ] {
+        assert!(masks(&format!("{word}:")), "{word}");
+    }
+    for word in [
+        "API",
+        "access",
+        "secret",
+        "auth",
+        "subscription",
+        "incorrect",
+        "invalid",
+        "your",
+        "bearer",
+        "wrong",
+        "bad",
+        "provided",
+    ] {
+        for noun in ["key", "token"] {
+            assert!(masks(&format!("{word} {noun}:")), "{word} {noun}");
+        }
+    }
+    assert!(!masks("unknown key:") && !masks("unknown token:"));
+    // The key need not be the next word, but one of the next three.
+    assert!(masks("Incorrect API key provided:") && masks("Incorrect API key you gave:"));
+    assert!(!masks("Incorrect API key that you gave:"));
+}
+
+#[test]
 fn what_is_no_credential_stays_readable() {
     for text in [
         "You can find your API key at https://platform.openai.com/account/api-keys.",
