@@ -355,7 +355,7 @@ impl Exchange {
                     self.hide_credentials(&mut message);
                     self.report.upstream_message = Some(message);
                 }
-                self.fail(&error, out)
+                self.fail(&error, now, out)
             }
         };
         self.count_bytes(out.len().saturating_sub(before));
@@ -366,16 +366,14 @@ impl Exchange {
     /// The exchange ends with an error: an HTTP error where the client has seen nothing, else the
     /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
     /// block was closed.
-    fn fail(&mut self, error: &Error, out: &mut Vec<u8>) -> Option<Head> {
-        let mut started = false;
-        if let State::Undecided { answer, .. }
-        | State::Whole { answer, .. }
-        | State::Events { answer } = &self.state
-        {
-            started = answer.is_stream() && answer.has_started();
-            self.report = self.report();
-        }
-        self.end(Outcome::Failed(error.kind, error.fault), error.status);
+    fn fail(&mut self, error: &Error, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let started = match &self.state {
+            State::Undecided { answer, .. }
+            | State::Whole { answer, .. }
+            | State::Events { answer } => answer.is_stream() && answer.has_started(),
+            _ => false,
+        };
+        self.finish(Outcome::Failed(error.kind, error.fault), error.status, now);
         match self.head {
             HeadState::Held(_) if started => {
                 let head = self.success_head(true, None);

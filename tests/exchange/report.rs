@@ -105,3 +105,52 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
     };
     assert_eq!(exchange.report(), report);
 }
+
+/// One way in which an exchange ends at this time.
+type Ending = fn(&mut Exchange, u64, &mut Vec<u8>);
+
+#[test]
+fn however_an_exchange_ends_its_report_tells_when() {
+    fn piece(exchange: &mut Exchange, piece: &[u8], now: u64, out: &mut Vec<u8>) {
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(piece, now, out);
+    }
+    let endings: [(&str, Ending); 7] = [
+        ("reply", |exchange, now, out| {
+            exchange.handle_response_head(200, &[], NOW);
+            exchange.handle_response_body(
+                b"{\"choices\":[{\"finish_reason\":\"stop\"}]}",
+                NOW,
+                out,
+            );
+            exchange.handle_response_end(End::Complete, now, out);
+        }),
+        ("done", |exchange, now, out| {
+            piece(exchange, &[&stopped("Hi")[..], b"data: [DONE]\n\n"].concat(), now, out);
+        }),
+        ("error in a piece", |exchange, now, out| {
+            piece(exchange, b"data: {\"error\":{\"message\":\"no\"}}\n\n", now, out);
+        }),
+        ("refusal", |exchange, now, out| {
+            exchange.handle_response_head(500, &[], NOW);
+            exchange.handle_response_end(End::Complete, now, out);
+        }),
+        ("failure", |exchange, now, out| {
+            exchange.handle_failure(Failure::Timeout, now, out);
+        }),
+        ("silence", |exchange, now, out| {
+            exchange.handle_timeout(now, out);
+        }),
+        ("nobody there", |exchange, now, _| exchange.handle_client_gone(now)),
+    ];
+    for (name, end) in endings {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        assert_eq!(exchange.report().ended_at, None, "{name}");
+        let (now, mut out) = (NOW + 1_000_000, Vec::new());
+        end(&mut exchange, now, &mut out);
+        // A host may say so too, later.
+        exchange.handle_response_end(End::Aborted, now + 1, &mut out);
+        assert!(exchange.is_ended(), "{name}");
+        assert_eq!(exchange.report().ended_at, Some(now), "{name}");
+    }
+}
