@@ -289,7 +289,7 @@ impl Exchange {
     fn may_ping(&self) -> bool {
         match &self.state {
             State::Events { answer } | State::Undecided { answer, .. } => match self.head {
-                // One that speaks the client's language begins its message itself.
+                // An upstream that speaks Messages sends its own `message_start`.
                 HeadState::Held(_) => answer.is_stream() && self.speaks_chat(),
                 _ => matches!(self.head, HeadState::SentEvents),
             },
@@ -329,6 +329,13 @@ impl Exchange {
         self.watchdog.sent(now);
         head
     }
+
+    // Five verbs end an exchange:
+    //   settle  what a call gave: the head, if there are bytes for it; an error goes to `fail`.
+    //   fail    an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
+    //   refuse  an error of a request, which no upstream gets: told as a reply; then `end`.
+    //   finish  what the answer counted, and the time, go into the report; then `end`.
+    //   end     outcome and status go into the report, those of the first call.
 
     /// What an event did: gives the head if this was the first byte, and turns an error into what
     /// the client can still be told.

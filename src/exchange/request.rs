@@ -29,7 +29,7 @@ impl Exchange {
         match self.route(method, path, headers) {
             Ok(RequestHead::PassThrough) => {
                 self.state = State::PassThrough;
-                // For a host that cannot reach it; what passes is in no report.
+                // So that a host that cannot reach it can name it in its log.
                 if let Some((upstream, _)) = passed(&self.config, path) {
                     self.report.upstream.clone_from(&upstream.name);
                 }

@@ -108,8 +108,8 @@ impl Exchange {
             self.watchdog.progress(spoken, now);
             let ending = match &self.state {
                 State::Events { answer } => answer.ending(),
-                // Whether this is its end is asked only where nothing more comes: most answers end by
-                // themselves, and should not be read twice.
+                // A bracket may be the end. Only `handle_timeout` reads the body to be sure, so that an answer
+                // that ends by itself is read once.
                 State::Whole { body, .. } => match body.trim_ascii_end().last() {
                     Some(b'}' | b']' | b'"') => Ending::Sure,
                     _ => Ending::Open,

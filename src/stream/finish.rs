@@ -15,7 +15,7 @@ pub(super) struct Finish {
     went_on: bool,
     /// It does so again and again.
     repeats: bool,
-    /// So much had come when, after that word, it told its counts and nothing else.
+    /// So much had come when it told its counts, without content, after that word.
     counted_at: Option<u64>,
     /// So much had come when it last told its counts as OpenAI does at the end, in a chunk without choices.
     totalled_at: Option<u64>,

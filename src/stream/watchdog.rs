@@ -7,10 +7,10 @@
 use crate::Millis;
 use crate::config::Settings;
 
-/// A server that has said why it stopped, and then neither ends its answer nor goes on, gets so much time.
+/// How long an answer that is complete waits for the end of its connection.
 const SURE_MS: u64 = 10_000;
 
-/// The same for one that has not told its counts: some say that they stopped and then call a tool.
+/// The same where the upstream said that it stopped and has not told its counts: some then call a tool.
 const LIKELY_MS: u64 = 60_000;
 
 /// Whether nothing of an answer need follow.
