@@ -192,7 +192,8 @@ impl<'a> Address<'a> {
         if host.is_empty() || !host.bytes().all(in_host) {
             return Err("expected a host in the URL");
         }
-        if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        // `parse` takes a sign, too.
+        if port.is_some_and(|port| port.starts_with('+') || port.parse::<u16>().is_err()) {
             return Err("expected a port from 0 to 65535 in the URL");
         }
         Ok(Self { tls, authority })
@@ -287,25 +288,40 @@ mod tests {
 
     #[test]
     fn only_an_address_is_taken_for_one() {
-        for url in [
-            "a.example",
-            "ftp://a",
-            "",
-            "http://",
-            "https://",
-            "http:///v1",
-            "http://u@a",
-            "http://u:p@host/v1",
-            "http://a/b?c",
-            "http://a:b",
-            "http://a:70000",
-            "http://a b",
-            "http://[::1",
-            "http://[::1]x",
-            "http://a\r\nx",
+        let scheme = "a URL such as https://api.example.com";
+        let credentials = "a URL without credentials (set a key instead)";
+        let host = "a host in the URL";
+        let port = "a port from 0 to 65535 in the URL";
+        let path = "a path such as \"/v1\", without a query or /chat/completions";
+        for (url, expected) in [
+            ("a.example", scheme),
+            ("ftp://a", scheme),
+            ("http://", scheme),
+            ("https://", scheme),
+            ("http:///v1", host),
+            ("http://u@a", credentials),
+            ("http://u:p@host/v1", credentials),
+            ("http://a/b?c", path),
+            ("http://a:b", port),
+            ("http://a:", port),
+            ("http://a:70000", port),
+            ("http://a:+80", port),
+            ("http://a:-80", port),
+            ("http://a b", host),
+            ("http://[::1", host),
+            ("http://[::1]x", port),
+            ("http://[::1]:+80", port),
+            ("http://a\r\nx", host),
         ] {
             let error = config(&[("UPSTREAM_URL", url), ("CREOLE_CONFIG", "{}")]).unwrap_err();
-            assert!(error.contains(": expected ") && !error.contains('\n'), "{url:?}: {error}");
+            assert_eq!(error, format!("UPSTREAM_URL: expected {expected}"), "{url:?}");
+        }
+        let path = "expected a URL without a path (set base_path instead)";
+        for url in ["http://a/b", "http://a?b", "http://a#b"] {
+            assert_eq!(Address::parse(url), Err(path), "{url}");
+        }
+        for url in ["http://a", "http://a/", "http://a:0", "https://a:65535", "http://[::1]:80"] {
+            assert!(Address::parse(url).is_ok(), "{url}");
         }
     }
 }
