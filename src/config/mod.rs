@@ -371,7 +371,7 @@ impl ModelMap {
         if self.exact.contains(model) {
             return Some(model.into());
         }
-        match self.prefixes.iter().find(|(prefix, _)| model.starts_with(prefix.as_str())) {
+        match self.prefix(model) {
             Some((prefix, _)) => Some(format!("{prefix}*").into()),
             None => self.any.as_ref().map(|_| "*".into()),
         }
@@ -397,12 +397,12 @@ impl ModelMap {
         let model = self.unmarked(model);
         self.exact
             .get(model)
-            .or_else(|| {
-                self.prefixes
-                    .iter()
-                    .find(|(prefix, _)| model.starts_with(prefix.as_str()))
-                    .map(|(_, target)| target)
-            })
+            .or_else(|| self.prefix(model).map(|(_, target)| target))
             .or(self.any.as_ref())
+    }
+
+    /// The longest prefix that `model` has.
+    fn prefix(&self, model: &str) -> Option<&(String, Target)> {
+        self.prefixes.iter().find(|(prefix, _)| model.starts_with(prefix.as_str()))
     }
 }
