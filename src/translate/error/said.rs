@@ -44,7 +44,7 @@ impl Place {
 }
 
 /// What an upstream's error says.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Said {
     /// The text, trimmed; empty if there is none.
     pub(super) message: String,
@@ -110,20 +110,7 @@ impl Said {
 
     /// `depth`: inside of how many objects the text stood.
     fn read_json(text: &str, depth: usize) -> Self {
-        let mut said = Self {
-            message: String::new(),
-            status: None,
-            prompt_tokens: None,
-            context_tokens: None,
-            codes: Vec::new(),
-            base_resp: 0,
-            error_code: None,
-            retry_after: None,
-            place: None,
-            raw: String::new(),
-            reason: String::new(),
-            rest: String::new(),
-        };
+        let mut said = Self::default();
         // A body that was cut off still says what came before the cut.
         let mut reader = Reader::of(text);
         let result = said.value(&mut reader, Place::inside(depth)).and_then(|()| reader.end());
