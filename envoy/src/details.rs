@@ -24,7 +24,7 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
         "" | "via_upstream" => return Origin::Upstream,
         "route_not_found" | "cluster_not_found" => Failure::NoRoute,
         "request_payload_too_large" => Failure::RequestTooLarge,
-        "no_healthy_upstream" | "maintenance_mode" | "overload" => Failure::NoHealthyUpstream,
+        "no_healthy_upstream" => Failure::NoHealthyUpstream,
         "upstream_reset_before_response_started" => reset(reason),
         _ if is_timeout(name) && request_complete => Failure::Timeout,
         _ if is_timeout(name) => Failure::RequestIncomplete,
@@ -32,7 +32,7 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
         _ if ["http1.", "http2.", "http3."].iter().any(|codec| name.starts_with(codec)) => {
             Failure::RequestIncomplete
         }
-        // Overload manager, circuit breakers and filters behind this one: their details are theirs
+        // Overload manager, maintenance mode, circuit breakers and filters behind this one: their details are theirs
         // to choose.
         _ => match status {
             413 => Failure::RequestTooLarge,

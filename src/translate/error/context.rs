@@ -22,7 +22,7 @@ const CODES: [&str; 7] = [
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 28] = [
+const PHRASES: [&str; 26] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -47,8 +47,6 @@ const PHRASES: [&str; 28] = [
     "`max_new_tokens` must be",
     "reduce the length of the",
     "in the messages, ",
-    "exceed context limit",
-    "maximum context length",
     // Ark
     "exceed max message tokens",
     // Cerebras

@@ -3,8 +3,7 @@
 //! Each vendor words them in its own way and changes the wording, so a sentence is known by two
 //! things that it speaks of: a tool call or result, and how messages must stand to each other.
 
-use super::without_quotes;
-use crate::words;
+use super::says;
 
 /// A call or a result, in lower case and without quotes.
 const SUBJECTS: [&str; 18] = [
@@ -28,8 +27,11 @@ const SUBJECTS: [&str; 18] = [
     "function_call",
 ];
 
+/// An id of one. That it is not found says enough.
+const IDS: [&str; 3] = ["tool_call_id", "tool_use_id", "tool id"];
+
 /// How they must stand to each other.
-const RELATIONS: [&str; 42] = [
+const RELATIONS: [&str; 39] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -48,12 +50,9 @@ const RELATIONS: [&str; 42] = [
     "duplicate tool call id",
     // DeepSeek, Moonshot, MiniMax
     "insufficient tool messages",
-    "tool_call_id  is not found",
-    "tool_call_id is not found",
     "result does not follow",
     "results do not follow",
     "does not follow tool call",
-    "tool id not found",
     // Mistral
     "not the same number of function calls and responses",
     "unexpected role user after role tool",
@@ -85,11 +84,7 @@ const RELATIONS: [&str; 42] = [
 /// Whether an upstream's error message says that calls and results do not fit.
 #[must_use]
 pub fn is_pairing(message: &str) -> bool {
-    let text = without_quotes(message);
-    let id_is_lost = words::has_any(&text, &["tool_call_id", "tool_use_id", "tool id"])
-        && words::has(&text, "not found");
-    let mentions = |any: &[&str]| words::has_any(&text, any);
-    id_is_lost || (mentions(&SUBJECTS) || words::has(&text, "role tool")) && mentions(&RELATIONS)
+    says(message, &IDS, &["not found"], &[]) || says(message, &SUBJECTS, &RELATIONS, &[])
 }
 
 #[cfg(test)]
