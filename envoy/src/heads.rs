@@ -1,7 +1,6 @@
 //! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
 
 use creole::config::{Address, Config, Upstream};
-use creole::translate::headers::Headers;
 use creole::{Exchange, Head, Header};
 
 /// Names the upstream to the route table: its `cluster` in the configuration, else its name.
@@ -38,8 +37,7 @@ pub fn for_upstream(
         };
         head.push((name.clone(), value));
     }
-    let envoys = client.iter().filter(|(name, _)| is_envoys(name) && ours.value(name).is_none());
-    head.extend(envoys.cloned());
+    head.extend(client.iter().filter(|(name, _)| is_envoys(name)).cloned());
     head.extend(ours);
     head.push((ROUTING_HEADER.to_owned(), routing_value(upstream).to_owned()));
     if let Some(length) = content_length {
@@ -79,10 +77,10 @@ pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
     headers
 }
 
-/// What Envoy or a tracer added, and what its router acts on. Everything else is the client's, and
-/// may be a credential.
+/// What Envoy or a tracer added, and what its router acts on, beside what the core passes on. Everything
+/// else is the client's, and may be a credential.
 fn is_envoys(name: &str) -> bool {
-    matches!(name, "x-request-id" | "x-forwarded-proto" | "traceparent" | "tracestate" | "b3")
+    matches!(name, "x-forwarded-proto" | "b3")
         || name.starts_with("x-envoy-")
         || name.starts_with("x-b3-")
 }
@@ -90,6 +88,7 @@ fn is_envoys(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use creole::translate::headers::Headers;
 
     fn header(name: &str, value: &str) -> Header {
         (name.to_owned(), value.to_owned())
@@ -102,14 +101,20 @@ mod tests {
             header(":authority", "gateway"),
             header("x-api-key", "sk-client"),
             header("content-length", "17"),
-            header("x-request-id", "envoys"),
+            header("x-forwarded-proto", "https"),
+            header("b3", "0"),
+            header("x-b3-traceid", "1"),
+            header("x-envoy-expected-rq-timeout-ms", "2"),
+            header("x-request-id", "of the client"),
+            header("traceparent", "of the client"),
             header("x-creole-upstream", "chosen-by-client"),
         ]
     }
 
     #[test]
     fn the_clients_headers_stay_here_and_envoys_go_on() {
-        let ours = vec![header("authorization", "Bearer k")];
+        // Of what the core passes on, its own is sent.
+        let ours = vec![header("authorization", "Bearer k"), header("x-request-id", "ours")];
         let upstream = Upstream::named("big");
         let head = for_upstream(&client(), &upstream, "/v1/chat/completions", ours, Some(3));
         assert_eq!(
@@ -118,8 +123,12 @@ mod tests {
                 header(":method", "POST"),
                 header(":path", "/v1/chat/completions"),
                 header(":authority", "gateway"),
-                header("x-request-id", "envoys"),
+                header("x-forwarded-proto", "https"),
+                header("b3", "0"),
+                header("x-b3-traceid", "1"),
+                header("x-envoy-expected-rq-timeout-ms", "2"),
                 header("authorization", "Bearer k"),
+                header("x-request-id", "ours"),
                 header("x-creole-upstream", "big"),
                 header("content-length", "3"),
             ]
