@@ -129,7 +129,9 @@ mod tests {
     fn envoys_own_answers_are_told_from_the_upstreams() {
         assert_eq!(origin("via_upstream", 503, true), Origin::Upstream);
         assert_eq!(origin("", 200, true), Origin::Upstream);
-        assert_eq!(origin("route_not_found", 404, true), Origin::Envoy(Failure::NoRoute));
+        for details in ["route_not_found", "cluster_not_found"] {
+            assert_eq!(origin(details, 404, true), Origin::Envoy(Failure::NoRoute), "{details}");
+        }
         let full = "upstream_reset_before_response_started{overflow}";
         assert_eq!(origin(full, 503, true), Origin::Envoy(Failure::NoHealthyUpstream));
     }
@@ -154,7 +156,17 @@ mod tests {
             ("connection_timeout", "the connection timed out"),
             ("connection_termination", "it closed the connection before it answered"),
             ("protocol_error", "it does not speak HTTP"),
+            ("http1_premature_upstream_half_close", "it closed the connection before it answered"),
             ("remote_reset", "it refused the request"),
+            ("remote_refused_stream_reset", "it refused the request"),
+            (
+                "remote_connection_failure|delayed_connect_error:_No_route_to_host",
+                "its host is unreachable",
+            ),
+            (
+                "remote_connection_failure|immediate_connect_error:_Network_is_unreachable",
+                "its network is unreachable",
+            ),
             (
                 &format!("{tls}CERTIFICATE_VERIFY_FAILED:TLS_error_end"),
                 "TLS: its certificate is not valid",
@@ -177,11 +189,21 @@ mod tests {
 
     #[test]
     fn a_timeout_is_the_upstreams_only_once_it_has_the_request() {
-        assert_eq!(origin("response_timeout", 504, true), Origin::Envoy(Failure::Timeout));
-        assert_eq!(
-            origin("stream_idle_timeout", 408, false),
-            Origin::Envoy(Failure::RequestIncomplete)
-        );
+        for (details, status) in [
+            ("response_timeout", 504),
+            ("upstream_response_timeout", 504),
+            ("upstream_per_try_timeout", 504),
+            ("upstream_per_try_idle_timeout", 504),
+            ("stream_idle_timeout", 408),
+            ("request_overall_timeout", 408),
+            ("max_duration_timeout", 408),
+            ("upstream_max_stream_duration_reached", 408),
+        ] {
+            let given = |complete| origin(details, status, complete);
+            assert_eq!(given(true), Origin::Envoy(Failure::Timeout), "{details}");
+            assert_eq!(given(false), Origin::Envoy(Failure::RequestIncomplete), "{details}");
+            assert_eq!(broken_by(details, true), Break::Timeout, "{details}");
+        }
     }
 
     #[test]
