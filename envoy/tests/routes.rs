@@ -3,6 +3,7 @@
 mod envoy;
 
 use creole::log::Level;
+use creole::translate::headers::Headers;
 use creole_envoy::action::{Action, Decision, Flow, Side};
 use envoy::{Envoy, MESSAGES, header, local, text, written};
 
@@ -125,7 +126,13 @@ fn without_paused_heads_a_count_leaves_for_the_tokenizer_and_a_message_for_its_p
         let mut envoy = Envoy::new(&config);
         let decision = envoy.request("POST", path, &key(), false);
         let head = envoy::replaced(&decision, Side::Request);
-        let found = head.iter().find(|(name, _)| name == ":path").map(|(_, value)| value.as_str());
-        assert_eq!(found, Some(expected), "{upstream} {path}");
+        assert_eq!(head.value(":path"), Some(expected), "{upstream} {path}");
+        envoy.body(&ASK[..9], false);
+        envoy.body(&ASK[9..], true);
+        // What comes back is Creole's own head, whoever counted.
+        let decision = envoy.head(200, &[header("server", "of the upstream")], false, "");
+        let head = envoy::replaced(&decision, Side::Response);
+        assert_eq!(head.value("content-type"), Some("application/json"), "{upstream} {path}");
+        assert_eq!(head.value("server"), None, "{upstream} {path}");
     }
 }
