@@ -17,23 +17,26 @@ fn an_encoding_that_was_not_asked_for_is_an_invalid_answer() {
 }
 
 #[test]
-fn failures_without_an_answer_have_their_own_status() {
+fn failures_without_an_answer_have_their_own_status_and_cause() {
     let cases = [
-        (Failure::RequestTooLarge, 413, "request_too_large"),
-        (Failure::Overloaded, 529, "overloaded_error"),
-        (Failure::Unreachable("connection refused".into()), 502, "api_error"),
-        (Failure::NoHealthyUpstream, 529, "overloaded_error"),
-        (Failure::Timeout, 504, "timeout_error"),
-        (Failure::NoRoute, 404, "not_found_error"),
-        (Failure::Misconfigured, 500, "api_error"),
-        (Failure::Forbidden("Host: no"), 403, "permission_error"),
+        (Failure::RequestTooLarge, 413, "request_too_large", "request_too_large"),
+        (Failure::Overloaded, 529, "overloaded_error", "overloaded"),
+        (Failure::Unreachable("connection refused".into()), 502, "api_error", "unreachable"),
+        (Failure::BrokeOff, 502, "api_error", "upstream_broke_off"),
+        (Failure::NoHealthyUpstream, 529, "overloaded_error", "no_healthy_upstream"),
+        (Failure::Timeout, 504, "timeout_error", "timeout"),
+        (Failure::NoRoute, 404, "not_found_error", "no_route"),
+        (Failure::Misconfigured, 500, "api_error", "misconfigured"),
+        (Failure::Forbidden("Host: no"), 403, "permission_error", "forbidden"),
+        (Failure::RequestIncomplete, 400, "invalid_request_error", "request_incomplete"),
     ];
-    for (failure, status, kind) in cases {
+    for (failure, status, kind, cause) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
         let head = exchange.handle_failure(failure.clone(), NOW, &mut body).unwrap();
         assert_eq!(head.status, status, "{failure:?}");
-        assert_eq!(error_of(&body)["type"], kind);
+        assert_eq!(error_of(&body)["type"], kind, "{failure:?}");
+        assert_eq!(exchange.report().cause(), cause, "{failure:?}");
         assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));
         assert!(exchange.is_ended());
     }
