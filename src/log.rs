@@ -183,6 +183,7 @@ fn short(text: &str) -> &str {
 mod tests {
     use super::*;
     use crate::error::Kind;
+    use crate::report::Cause;
 
     fn read(line: Option<String>) -> serde_json::Value {
         serde_json::from_str(&line.unwrap()).unwrap()
@@ -200,7 +201,7 @@ mod tests {
             status: 504,
             outcome: Outcome::Failed(Kind::Timeout, Fault::Upstream),
             model: "é".repeat(200),
-            failed_by: Some("stall"),
+            failed_by: Some(Cause::Stall),
             ..Report::default()
         };
         report.warnings.acted("stall");

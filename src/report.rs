@@ -30,7 +30,7 @@ pub struct Report {
     pub answer: AnswerReport,
     /// What ended an exchange that failed, where more is known than the kind of the error. See
     /// [`Report::cause`].
-    pub failed_by: Option<&'static str>,
+    pub failed_by: Option<Cause>,
     /// The trace that the client's `traceparent` names.
     pub trace_id: Option<String>,
     /// The status of the upstream's answer.
@@ -68,12 +68,65 @@ impl Report {
             (Outcome::Abandoned, _) => "client_gone",
             // Lists, counts and refusals of probes have no stop reason.
             (Outcome::Answered, _) => self.answer.stop_reason.unwrap_or("reply"),
-            (Outcome::Failed(..), Some(cause)) => cause,
+            (Outcome::Failed(..), Some(cause)) => cause.word(),
             (Outcome::Failed(_, Fault::Client), None) => "request_refused",
             (Outcome::Failed(_, Fault::Upstream), None) => "upstream_error",
             (Outcome::Failed(_, Fault::Operator), None) => "gateway",
         }
     }
+}
+
+/// Defines the causes and their names in logs and metrics.
+macro_rules! causes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
+        /// What ended an exchange that failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Cause {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Cause {
+            /// The names of all.
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            /// As it is named in logs and metrics.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The host does not answer such clients.
+    Forbidden = "forbidden",
+    /// A guard refused the request.
+    Guard = "guard",
+    /// The host's configuration of the route cannot be read.
+    Misconfigured = "misconfigured",
+    /// No server of the upstream is healthy.
+    NoHealthyUpstream = "no_healthy_upstream",
+    /// The host has no route for the request.
+    NoRoute = "no_route",
+    /// All exchanges together hold too much.
+    Overloaded = "overloaded",
+    /// The client's body broke off.
+    RequestIncomplete = "request_incomplete",
+    /// The client's body is too large.
+    RequestTooLarge = "request_too_large",
+    /// The upstream fell silent.
+    Stall = "stall",
+    /// The host's own timeout, before the upstream's head.
+    Timeout = "timeout",
+    /// The connection to the upstream failed, before its head.
+    Unreachable = "unreachable",
+    /// The upstream's stream ended before the answer did.
+    UpstreamBrokeOff = "upstream_broke_off",
+    /// The upstream answered with an error status.
+    UpstreamRefused = "upstream_refused",
 }
 
 /// How an exchange ended.

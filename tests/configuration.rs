@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use creole::config::schema;
+use creole::report::Cause;
 use creole::{Config, End, Header};
 use serde_json::Value;
 
@@ -226,6 +227,21 @@ fn every_metric_is_in_the_page_for_operators() {
         for label in metric.labels {
             assert!(line.contains(&format!("`{label}`")), "{}: {label}", metric.name);
         }
+    }
+}
+
+#[test]
+fn every_cause_is_in_the_page_for_operators() {
+    let page = fs::read_to_string(path("docs/observability.md")).unwrap();
+    let (_, causes) = page.split_once("### Causes").unwrap();
+    let (causes, _) = causes.split_once("\n## ").unwrap();
+    let named = |word: &str| {
+        let row = |line: &str| line.split('|').nth(1).is_some_and(|cell| cell.contains(word));
+        causes.lines().any(row)
+    };
+    let others = ["reply", "request_refused", "upstream_error", "client_gone", "gateway"];
+    for word in Cause::WORDS.iter().chain(&others) {
+        assert!(named(&format!("`{word}`")), "{word} is not in the page");
     }
 }
 

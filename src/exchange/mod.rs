@@ -36,7 +36,7 @@ use crate::asked::Asked;
 use crate::config::{Config, Protocol};
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
-use crate::report::{Outcome, Report};
+use crate::report::{Cause, Outcome, Report};
 use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
 use crate::translate::headers::{self, Header};
@@ -252,7 +252,7 @@ impl Exchange {
                 }
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.warnings.acted("stall");
-                self.report.failed_by.get_or_insert("stall");
+                self.report.failed_by.get_or_insert(Cause::Stall);
                 self.settle(Err(error), before, now, out)
             }
         }

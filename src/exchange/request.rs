@@ -7,7 +7,7 @@ use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
 use crate::error::{Error, Fault, Kind};
 use crate::json::{Reader, quoted};
-use crate::report::Outcome;
+use crate::report::{Cause, Outcome};
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
 use crate::translate::{self, Translated};
@@ -239,10 +239,10 @@ impl Exchange {
 
     pub(super) fn refuse(&mut self, error: &Error) -> Reply {
         if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
-            self.report.failed_by.get_or_insert("guard");
+            self.report.failed_by.get_or_insert(Cause::Guard);
         }
         if error.kind == Kind::RequestTooLarge {
-            self.report.failed_by.get_or_insert("request_too_large");
+            self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
         }
         self.end(Outcome::Failed(error.kind, error.fault), error.status);
         let head = self.error_head(error);

@@ -4,7 +4,7 @@ use super::seam::unreachable_upstream;
 use super::{End, Exchange, Head, HeadState, JSON, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
-use crate::report::Outcome;
+use crate::report::{Cause, Outcome};
 use crate::stream::watchdog::Ending;
 use crate::stream::{self, Answer};
 use crate::translate;
@@ -219,11 +219,11 @@ impl Exchange {
             }
             State::Ended | State::Requested => return None,
             State::Waiting(_) => {
-                cause = Some("unreachable");
+                cause = Some(Cause::Unreachable);
                 Err(unreachable_upstream("it closed the connection"))
             }
             State::Refused { mut asked, status, body } => {
-                cause = Some("upstream_refused");
+                cause = Some(Cause::UpstreamRefused);
                 match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
                         Err(self.pairing_error(&asked, &error).unwrap_or(error))
@@ -242,7 +242,7 @@ impl Exchange {
                 return self.end_count(count, count::readable(status, &body), now, out);
             }
             State::Undecided { mut answer, seen } => {
-                cause = Some("upstream_broke_off");
+                cause = Some(Cause::UpstreamBrokeOff);
                 let result = match end {
                     End::Complete if first_of_body(&seen).is_none() => {
                         Err(Error::misbehaved("Upstream sent an empty response"))
@@ -253,7 +253,7 @@ impl Exchange {
                 result
             }
             State::Whole { mut answer, body } => {
-                cause = (end == End::Aborted).then_some("upstream_broke_off");
+                cause = (end == End::Aborted).then_some(Cause::UpstreamBrokeOff);
                 let result = if end == End::Complete || stream::is_whole(&body) {
                     answer.handle_whole(&body, out)
                 } else {
@@ -263,7 +263,7 @@ impl Exchange {
                 result
             }
             State::Events { mut answer } => {
-                cause = Some("upstream_broke_off");
+                cause = Some(Cause::UpstreamBrokeOff);
                 if end == End::Aborted {
                     answer.break_off();
                 }

@@ -3,6 +3,7 @@
 use super::JSON;
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
+use crate::report::Cause;
 use crate::translate::headers::Header;
 
 /// Status and headers for the client. Names are in lower case; `content-length` is the host's.
@@ -124,43 +125,43 @@ impl Failure {
         )
     }
 
-    /// The `cause` for the log, and what the client is told.
-    pub(super) fn told(self) -> (&'static str, Error) {
+    /// The cause for the report, and what the client is told.
+    pub(super) fn told(self) -> (Cause, Error) {
         match self {
-            Self::RequestTooLarge => ("request_too_large", request_too_large()),
+            Self::RequestTooLarge => (Cause::RequestTooLarge, request_too_large()),
             Self::Overloaded => {
                 let message = "This gateway is holding as much as it may. Try again.";
-                ("overloaded", Error::new(Fault::Operator, Kind::Overloaded, message))
+                (Cause::Overloaded, Error::new(Fault::Operator, Kind::Overloaded, message))
             }
-            Self::Unreachable(reason) => ("unreachable", unreachable_upstream(&reason)),
+            Self::Unreachable(reason) => (Cause::Unreachable, unreachable_upstream(&reason)),
             Self::BrokeOff => (
-                "upstream_broke_off",
+                Cause::UpstreamBrokeOff,
                 Error::misbehaved("Upstream stream ended before completion."),
             ),
             Self::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
-                ("no_healthy_upstream", Error::new(Fault::Upstream, Kind::Overloaded, message))
+                (Cause::NoHealthyUpstream, Error::new(Fault::Upstream, Kind::Overloaded, message))
             }
             Self::Timeout => {
                 let message = "Upstream did not answer in time.";
-                ("timeout", Error::new(Fault::Upstream, Kind::Timeout, message))
+                (Cause::Timeout, Error::new(Fault::Upstream, Kind::Timeout, message))
             }
             Self::NoRoute => {
                 let message = "This gateway has no such route.";
-                ("no_route", Error::new(Fault::Operator, Kind::NotFound, message))
+                (Cause::NoRoute, Error::new(Fault::Operator, Kind::NotFound, message))
             }
             Self::Forbidden(reason) => {
-                ("forbidden", Error::new(Fault::Client, Kind::Permission, reason))
+                (Cause::Forbidden, Error::new(Fault::Client, Kind::Permission, reason))
             }
             Self::Misconfigured => {
                 let message = "This gateway's configuration of the route is not valid.";
                 let error =
                     Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
-                ("misconfigured", error)
+                (Cause::Misconfigured, error)
             }
             Self::RequestIncomplete => {
                 let message = "The request body is not valid JSON: it broke off";
-                ("request_incomplete", Error::invalid(message))
+                (Cause::RequestIncomplete, Error::invalid(message))
             }
         }
     }

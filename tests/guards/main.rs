@@ -26,7 +26,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use creole::report::Report;
+use creole::report::{Cause, Report};
 use creole::{Config, End, Exchange, Head, Pings};
 use serde_json::{Value, json};
 

@@ -139,7 +139,7 @@ fn a_history_that_pairing_rejects_is_refused_as_by_any_other_guard() {
             assert_eq!(turn.header("x-should-retry"), "false", "{document}");
             assert_eq!(turn.header("x-creole-guard"), "pairing", "{document}");
             assert_eq!(turn.report.warnings.guards(), ["pairing"]);
-            assert_eq!(turn.report.failed_by, Some("guard"));
+            assert_eq!(turn.report.failed_by, Some(Cause::Guard));
         }
     }
 }

@@ -126,7 +126,7 @@ fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
     exchange.handle_retry(body.as_bytes(), NOW).unwrap();
     let head = exchange.handle_response_end(End::Aborted, NOW, &mut out).unwrap();
     let report = exchange.report();
-    assert_eq!((head.status, report.failed_by), (502, Some("unreachable")));
+    assert_eq!((head.status, report.failed_by), (502, Some(Cause::Unreachable)));
     assert_eq!((report.upstream_status, report.head_at), (None, None));
     assert_eq!(report.upstream_request_id, None);
 }
