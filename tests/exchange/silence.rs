@@ -23,8 +23,10 @@ fn silence_brings_pings_and_at_last_an_error() {
     }
     assert!(pings >= 10, "{pings} pings");
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
-    assert_eq!(events.last().unwrap().data["error"]["type"], "timeout_error");
+    let said = json!({"type": "timeout_error", "message": "Upstream stopped sending."});
+    assert_eq!(events.last().unwrap().data["error"], said);
     assert_eq!(exchange.report().warnings.guards(), ["stall"]);
+    assert_eq!(exchange.report().cause(), "stall");
 }
 
 /// When an answer is given up whose upstream sends this each second.
@@ -40,7 +42,9 @@ fn given_up_after(piece: impl Fn(u64) -> Value) -> Option<u64> {
         exchange.handle_timeout(now, &mut body);
         if exchange.is_ended() {
             let events = grammar::check_stream(&body, Rules::default()).unwrap();
-            assert_eq!(events.last().unwrap().data["error"]["type"], "timeout_error");
+            let why = "Upstream sends signs of life, but no content.";
+            let said = json!({"type": "timeout_error", "message": why});
+            assert_eq!(events.last().unwrap().data["error"], said);
             return Some(second);
         }
     }
@@ -166,6 +170,16 @@ fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
     exchange.handle_response_end(End::Complete, due, &mut body);
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
+    // What follows may be a whole answer, which is collected.
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_response_body(b" \n", NOW, &mut Vec::new());
+    assert!(exchange.handle_timeout(due, &mut Vec::new()).is_some());
+    exchange.handle_response_body(b"{\"choices\":", due, &mut Vec::new());
+    let mut ping = Vec::new();
+    assert_eq!(exchange.poll_timeout(), Some(due + 15_000));
+    exchange.handle_timeout(due + 15_000, &mut ping);
+    assert!(ping.starts_with(b"event: ping"), "{}", String::from_utf8_lossy(&ping));
     // A host that writes only when the upstream does begins with the next sign of life.
     for pings in [Pings::AfterHead, Pings::No] {
         let (mut exchange, _) = started(&drive::config("{}"), pings, &ask(true));
@@ -198,7 +212,8 @@ fn an_upstream_that_never_answers_is_a_504() {
     let mut body = Vec::new();
     let due = exchange.poll_timeout().unwrap();
     let head = exchange.handle_timeout(due, &mut body).unwrap();
-    assert_eq!((head.status, error_of(&body)["type"].clone()), (504, json!("timeout_error")));
+    let said = json!({"type": "timeout_error", "message": "Upstream did not answer in time."});
+    assert_eq!((head.status, error_of(&body)), (504, said));
 }
 
 /// What an exchange gives whose upstream falls silent after `pieces`, which come every two seconds, and when.
