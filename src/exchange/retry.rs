@@ -118,7 +118,7 @@ fn wants_usage(asked: &Asked) -> bool {
 
 /// What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
 fn is_images(error: &Error) -> bool {
-    matches!(error.status, 400 | 404 | 415 | 500) && error::is_images(&error.message)
+    matches!(error.status, 400 | 404 | 500) && error::is_images(&error.message)
 }
 
 /// A member that a server does not know is always the request's fault.
