@@ -6,7 +6,7 @@
 use super::says;
 
 /// A call or a result, in lower case and without quotes.
-const SUBJECTS: [&str; 18] = [
+const SUBJECTS: [&str; 16] = [
     "tool_call",
     "tool call",
     "tool_use",
@@ -16,11 +16,9 @@ const SUBJECTS: [&str; 18] = [
     "tool result",
     "toolresult",
     "tool message",
-    "tool response",
     "tool output",
     "tool role",
     "role tool",
-    "role=tool",
     "tool id",
     "function call",
     "function response",
@@ -31,7 +29,7 @@ const SUBJECTS: [&str; 18] = [
 const IDS: [&str; 3] = ["tool_call_id", "tool_use_id", "tool id"];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 39] = [
+const RELATIONS: [&str; 27] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -47,11 +45,8 @@ const RELATIONS: [&str; 39] = [
     "no tool output found for",
     "duplicate value for",
     "duplicate tool_call id",
-    "duplicate tool call id",
     // DeepSeek, Moonshot, MiniMax
     "insufficient tool messages",
-    "result does not follow",
-    "results do not follow",
     "does not follow tool call",
     // Mistral
     "not the same number of function calls and responses",
@@ -69,16 +64,6 @@ const RELATIONS: [&str; 39] = [
     "expected toolresult blocks",
     // Chat templates
     "no previous assistant message with a tool call",
-    "no previous tool call",
-    "must follow an assistant message",
-    "must follow a tool call",
-    "must be preceded by",
-    "must come after",
-    "must immediately follow",
-    // In anyone's words
-    "without a matching",
-    "without a corresponding",
-    "no matching tool",
 ];
 
 /// Whether an upstream's error message says that calls and results do not fit.
@@ -96,6 +81,8 @@ mod tests {
         for message in [
             "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1. Each `tool_use` block must have a corresponding `tool_result` block in the next message.",
             "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks: t",
+            "messages.3.content.1: each tool_use must have a single result. Found multiple `tool_result` blocks with id: t",
+            "messages.1.content.1: `tool_use` ids must be unique",
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_1",
             "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
             "Invalid parameter: 'tool_call_id' of 'call_1' not found in 'tool_calls' of previous message.",
@@ -105,13 +92,17 @@ mod tests {
             "invalid params, tool result's tool id(call_1) not found (2013)",
             "Not the same number of function calls and responses",
             "Unexpected role 'user' after role 'tool'",
+            "Unexpected role 'system' after role 'tool'",
+            "Unexpected role 'tool' after role 'user'",
             "Unexpected tool call id call_1 in tool results",
             "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
             "Please ensure that function call turn comes immediately after a user turn or after a function response turn.",
+            "Please ensure that function response turn comes immediately after a function call turn.",
             "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.",
             "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of previous turn.",
             "Expected toolResult blocks at messages.4.content for the following Ids: tooluse_1",
             "No tool output found for function call call_1.",
+            "No tool call found for function call output with call_id call_1.",
             "Message has tool role, but there was no previous assistant message with a tool call!",
             "Invalid parameter: Duplicate value for 'tool_call_id' of 'call_1', in messages[7] and messages[8]",
             "invalid params, duplicate tool_call id: call_1 (2013)",
