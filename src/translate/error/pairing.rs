@@ -29,7 +29,7 @@ const SUBJECTS: [&str; 16] = [
 const IDS: [&str; 3] = ["tool_call_id", "tool_use_id", "tool id"];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 27] = [
+const RELATIONS: [&str; 28] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -48,6 +48,7 @@ const RELATIONS: [&str; 27] = [
     // DeepSeek, Moonshot, MiniMax
     "insufficient tool messages",
     "does not follow tool call",
+    "call and result not match",
     // Mistral
     "not the same number of function calls and responses",
     "unexpected role user after role tool",
@@ -106,6 +107,7 @@ mod tests {
             "Message has tool role, but there was no previous assistant message with a tool call!",
             "Invalid parameter: Duplicate value for 'tool_call_id' of 'call_1', in messages[7] and messages[8]",
             "invalid params, duplicate tool_call id: call_1 (2013)",
+            "invalid params, tool call and result not match (2013)",
         ] {
             assert!(is_pairing(message), "{message}");
         }
