@@ -3,23 +3,20 @@
 use super::says;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 5] =
-    ["image", "vision input", "support vision", "multimodal", "multi-modal"];
+const SUBJECTS: [&str; 4] = ["image", "multimodal", "for vision", "content.type"];
 
 /// What is said of it.
-const REFUSALS: [&str; 14] = [
+const REFUSALS: [&str; 11] = [
     "not support",
     "unsupported",
     "only supported by",
-    "only supports text",
     "text-only",
-    "text only",
     "expected text",
+    // Zhipu names what it takes: `messages.content.type 参数非法，取值范围 ['text']`
+    "[text]",
     "unknown variant image_url",
     "at most 0 image",
     "is not a multimodal",
-    "is not a multi-modal",
-    "is not multimodal",
     "no endpoints found that support",
     "mmproj",
 ];
@@ -65,6 +62,9 @@ mod tests {
             "Invalid content type. image_url is only supported by certain models.",
             "/models/qwen3 is not a multimodal model",
             "Unsupported content type 'image_url': this is a text-only model",
+            // Copilot, Zhipu
+            "model \"gpt-4.1\" not supported for vision",
+            "messages.content.type 参数非法，取值范围 ['text']",
         ] {
             assert!(is_images(message), "{message}");
         }
@@ -75,6 +75,7 @@ mod tests {
         for message in [
             "Unsupported image format: image/tiff",
             "The image is too large: 9000 pixels",
+            "Unsupported image resolution",
             "Too many images: this model does not support more than 5",
             "unsupported media type of image: image/heic",
             // Kimi takes no URLs, and says so of one picture, too.
