@@ -263,6 +263,7 @@ mod tests {
         for (name, expected) in [
             ("functions.get", Some("get")),
             ("default_api:get", Some("get")),
+            ("default_api.get", Some("get")),
             ("functions.put", Some("functions.put")),
             ("other.get", None),
             ("functions.", None),

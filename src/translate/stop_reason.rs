@@ -80,7 +80,6 @@ impl Finish {
             // vLLM gives up an answer that goes round in circles.
             | "repetition"
             | "cancelled"
-            | "canceled"
             | "timeout"
             | "server_error"
             | "network_error"
@@ -226,6 +225,9 @@ mod tests {
             (Some("stop"), Facts { has_tool_use: true, ..at_stop }, "tool_use"),
             (Some("FINISH_REASON_MAX_TOKENS"), facts, "max_tokens"),
             (Some("FINISH_REASON_SAFETY"), facts, "refusal"),
+            (Some("BLOCKLIST"), facts, "refusal"),
+            (Some("SPII"), facts, "refusal"),
+            (Some("IMAGE_SAFETY"), facts, "refusal"),
             (Some("ERROR_TOXIC"), facts, "refusal"),
             (Some("MALFORMED_FUNCTION_CALL"), facts, "end_turn"),
             (Some("whatever"), call, "tool_use"),

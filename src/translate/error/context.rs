@@ -14,8 +14,9 @@ const CODES: [&str; 7] = [
     "context_length_exceeded",
     "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
-    "tokens_limit_reached",
     "model_context_window_exceeded",
+    // GitHub Models
+    "tokens_limit_reached",
     // Zhipu, Qianfan
     "1261",
     "tokens_too_long",
@@ -72,7 +73,7 @@ const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
 /// Limits of time, which no shorter prompt mends.
 const RATES: [&str; 6] = ["per minute", "rate limit", "daily", "monthly", "quota", "please wait"];
-const TOO_MUCH: [&str; 13] = [
+const TOO_MUCH: [&str; 12] = [
     "exceed",
     "too long",
     "too large",
@@ -86,13 +87,12 @@ const TOO_MUCH: [&str; 13] = [
     "超过",
     "超出",
     "超长",
-    "超限",
 ];
 /// The same, where a window is named. Images too can be what only some models take.
 const TOO_MUCH_OF_A_WINDOW: [&str; 3] = ["only", "but the configured", "tokens but the"];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 28] = [
+const WINDOW_AFTER: [&str; 27] = [
     "not exceed max_",
     "less than max_seq_len",
     "context length",
@@ -107,7 +107,6 @@ const WINDOW_AFTER: [&str; 28] = [
     "configured limit",
     "must be <=",
     "cannot exceed",
-    "max size",
     "maximum input length",
     "exceeds the limit of",
     "must have less than",
@@ -124,14 +123,13 @@ const WINDOW_AFTER: [&str; 28] = [
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
 
-const PROMPT_BEFORE: [&str; 7] = [
+const PROMPT_BEFORE: [&str; 6] = [
     "in the messages",
     "input tokens",
     "tokens from the input",
     "of text input",
     "`inputs` tokens",
     "tokens in the prompt",
-    "prompt tokens",
 ];
 const PROMPT_AFTER: [&str; 19] = [
     "request (",
@@ -166,8 +164,7 @@ const ANSWER_BEFORE: [&str; 6] = [
 const ANSWER_AFTER: [&str; 2] = ["is too large", "max_tokens ("];
 
 /// Both together.
-const TOTAL_AFTER: [&str; 5] =
-    ["total of", "contains at least", "you requested", "requested", "sequence length of"];
+const TOTAL_AFTER: [&str; 4] = ["total of", "contains at least", "you requested", "requested"];
 
 /// What the limit of an answer is called.
 const ANSWER_LIMITS: [&str; 5] = [

@@ -214,8 +214,8 @@ impl Said {
                         text.trim().clone_into(&mut self.reason);
                     }
                 }
-                "code" | "type" | "status" | "status_code" | "statusCode" | "http_status"
-                | "error_code" | "error_type" | "errorType" | "errcode" | "StatusCode" => {
+                "code" | "type" | "status" | "status_code" | "statusCode" | "error_code"
+                | "error_type" | "errorType" | "errcode" | "StatusCode" => {
                     self.code(reader)?;
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
@@ -416,12 +416,11 @@ impl Said {
             | "context_length_exceeded"
             | "exceed_context_size_error"
             | "content_filter"
-            | "tool_use_failed"
-            | "validation_error" => Some(400),
+            | "tool_use_failed" => Some(400),
             "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated" => {
                 Some(401)
             }
-            "billing_error" | "payment_required" => Some(402),
+            "billing_error" => Some(402),
             "permission_error" | "permission_denied" | "forbidden" => Some(403),
             "not_found_error" | "model_not_found" | "notfounderror" | "not_found" => Some(404),
             "request_too_large" => Some(413),
@@ -441,7 +440,7 @@ impl Said {
             | "service_unavailable"
             | "unavailable"
             | "insufficient_system_resource" => Some(503),
-            "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout" => Some(504),
+            "timeout_error" | "timeout" | "deadline_exceeded" => Some(504),
             _ => None,
         };
         let of_account = || self.is_unpaid().then_some(402);

@@ -147,6 +147,7 @@ fn pages_are_shown_as_short_plain_text() {
             "502 Bad Gateway …",
         ),
         ("<!DOCTYPE html><!-- <b> --><style>b{}</style><SCRIPT>x<y</SCRIPT>A &amp; B", "A & B"),
+        ("<p>a&nbsp;&lt;b&gt; isn&#39;t &quot;c&quot;</p>", "a <b> isn't \"c\""),
         ("upstream connect error", "upstream connect error"),
         ("1 < 2\n\n and <3", "1 < 2 and <3"),
         ("500 Internal Server Error", "500 Internal Server Error"),

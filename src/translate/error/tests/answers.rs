@@ -56,6 +56,45 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
 }
 
 #[test]
+fn a_vendors_own_code_is_known_by_its_status() {
+    // MiniMax: a time that was up, rates and connections, keys, a wrong request, a plan that is used up.
+    for (code, status) in [
+        (1001, 504),
+        (1002, 429),
+        (1004, 401),
+        (1008, 502),
+        (1039, 429),
+        (1041, 429),
+        (2013, 400),
+        (2049, 401),
+        (2056, 502),
+    ] {
+        let body = format!(r#"{{"base_resp":{{"status_code":{code},"status_msg":"m"}}}}"#);
+        let error = from_object(&body, &asked());
+        assert_eq!(error.status, status, "{code}");
+        let forever = matches!(code, 1008 | 2056).then_some(false);
+        assert_eq!(error.should_retry, forever, "{code}");
+    }
+    for (code, status) in [
+        // Zhipu's limits: requests at once, in a minute, in a day; a model that is busy; a plan.
+        ("1302", 429),
+        ("1303", 429),
+        ("1304", 429),
+        ("1305", 429),
+        ("1308", 429),
+        // GitHub Models, Google, Moonshot, Together
+        ("unauthorized", 401),
+        ("UNAUTHENTICATED", 401),
+        ("DEADLINE_EXCEEDED", 504),
+        ("engine_overloaded_error", 529),
+        ("service_unavailable", 529),
+    ] {
+        let body = format!(r#"{{"error":{{"message":"m","type":"{code}"}}}}"#);
+        assert_eq!(from_object(&body, &asked()).status, status, "{code}");
+    }
+}
+
+#[test]
 fn an_error_is_read_under_the_names_of_other_languages() {
     for object in [
         r#"{"error_type":"BadRequestError","error_message":"m"}"#,

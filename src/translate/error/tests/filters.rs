@@ -10,6 +10,9 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
         r#"{"error":{"message":"m","code":null,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
         r#"{"error":{"message":"Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt.","code":"invalid_prompt"}}"#,
+        // DashScope, on both of its paths.
+        r#"{"error":{"code":"data_inspection_failed","message":"Input data may contain inappropriate content.","type":"data_inspection_failed"}}"#,
+        r#"{"code":"DataInspectionFailed","message":"Output data may contain inappropriate content."}"#,
         // Zhipu, DeepSeek alone and behind a router, One API, Ark.
         r#"{"error":{"code":"1301","message":"m"}}"#,
         r#"{"error":{"message":"Content Exists Risk","type":"invalid_request_error","code":"invalid_request_error"}}"#,

@@ -131,12 +131,15 @@ fn wordings_of_more_servers_are_known_with_their_numbers() {
         "上下文长度超出模型限制",
         "输入长度超过最大上下文长度 131072",
         "model_context_window_exceeded",
+        // No server's, but one word from those of several.
+        "Input too long",
+        "The request is larger than the context window",
         // Snowflake
         "max tokens of 200000 exceeded",
     ] {
         assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
     }
-    for code in ["1261", "tokens_too_long"] {
+    for code in ["1261", "tokens_too_long", "tokens_limit_reached"] {
         let coded = serde_json::json!({"error": {"code": code, "message": "m"}}).to_string();
         assert_eq!(refused(400, &coded).message, "prompt is too long (m)");
     }
