@@ -261,7 +261,11 @@ fn decompression() {
     for encoding in ["gzip", "br", "zstd", "deflate", "gzip, gzip"] {
         let head = [("content-encoding", encoding)];
         let refused = drive::request(&config("{}"), "/v1/messages", &head, b"\x1f\x8b\x08");
-        assert_eq!(refused.unwrap_err().head.status, 400, "{encoding}");
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.head.status, 400, "{encoding}");
+        let said: Value = serde_json::from_slice(&refused.body).unwrap();
+        let code = &said["error"]["details"]["error_code"];
+        assert_eq!(code, "request_body_encoding_unsupported", "{encoding}");
         let (exchange, sent) =
             drive::request(&config("{}"), "/v1/messages", &[], &bytes(&ask("m", true))).unwrap();
         let asked = sent.headers.iter().find(|(name, _)| name == "accept-encoding").unwrap();

@@ -1,5 +1,5 @@
 //! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard of
-//! the sources is on the page, and every text on the page is in the sources.
+//! the sources is on the page, and every text on the page is in the sources. Every code is in a test, too.
 #![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
@@ -210,9 +210,8 @@ fn every_text_of_the_page_is_in_the_sources() {
     assert!(lost.is_empty(), "not in the sources:\n  {}", lost.join("\n  "));
 }
 
-#[test]
-fn every_code_of_the_sources_is_on_the_page() {
-    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+/// The codes of warnings, guards and errors that the core gives.
+fn codes() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
     let makers = ["warnings.add(", "add_named(", "with_code(", "acted(", "guards.push(", "add(if "];
     for (name, text) in sources().into_iter().filter(|(name, _)| name.starts_with("src/")) {
@@ -233,7 +232,43 @@ fn every_code_of_the_sources_is_on_the_page() {
         }
     }
     assert!(codes.len() > 35, "the rule finds nothing any more: {codes:?}");
+    codes
+}
+
+#[test]
+fn every_code_of_the_sources_is_on_the_page() {
+    let page = fs::read_to_string(root().join("docs/troubleshooting.md")).unwrap();
+    let codes = codes();
     let lost: Vec<&String> =
         codes.iter().filter(|code| !page.contains(&format!("`{code}`"))).collect();
     assert!(lost.is_empty(), "not on the page: {lost:?}");
+}
+
+#[test]
+fn every_code_of_the_sources_is_in_a_test() {
+    let mut codes = codes();
+    let mut folders = vec![root().join("tests"), root().join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root()).unwrap().to_str().unwrap();
+            let is_test = name.ends_with(".rs") || name.ends_with("expected.json");
+            if path.is_dir() {
+                if !name.ends_with("node_modules") {
+                    folders.push(path);
+                }
+            } else if is_test && !name.ends_with("troubleshooting.rs") {
+                let text = fs::read_to_string(&path).unwrap();
+                let text = match name.starts_with("src") && !name.contains("tests") {
+                    true => text.split_once("#[cfg(test)]").map_or("", |(_, tests)| tests),
+                    false => text.as_str(),
+                };
+                for word in text.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_')
+                {
+                    codes.remove(word);
+                }
+            }
+        }
+    }
+    assert!(codes.is_empty(), "in no test: {codes:?}");
 }

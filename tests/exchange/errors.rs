@@ -14,6 +14,7 @@ fn an_encoding_that_was_not_asked_for_is_an_invalid_answer() {
     );
     assert_eq!(answer.head.status, 502);
     assert_eq!(error_of(&answer.body)["type"], "api_error");
+    assert_eq!(header(&answer.head, "x-creole-warnings"), Some("upstream_encoding"));
 }
 
 #[test]

@@ -154,3 +154,22 @@ fn however_an_exchange_ends_its_report_tells_when() {
         assert_eq!(exchange.report().ended_at, Some(now), "{name}");
     }
 }
+
+#[test]
+fn reasoning_that_no_signature_can_hold_is_told() {
+    let mut request: Value = serde_json::from_slice(&ask(false)).unwrap();
+    // The client does not want the text: it would have to come back in the signature.
+    request["thinking"] = json!({"type": "adaptive", "display": "omitted"});
+    let told = |bytes: usize| {
+        let (exchange, _) =
+            started(&drive::config("{}"), Pings::Sent, request.to_string().as_bytes());
+        let message = json!({"reasoning_content": "a".repeat(bytes), "content": "Hi"});
+        let body = json!({"choices": [{"message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
+        let body = body.to_string();
+        let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
+        answer.report.warnings.header()
+    };
+    assert_eq!(told(100_000), None);
+    assert_eq!(told(200_000).as_deref(), Some("signature_too_long"));
+}

@@ -223,15 +223,21 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
     let thinking =
         |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
     let say = |text: &str| json!({"type": "text", "text": text});
-    let up = repaired(&json!([
+    let history = json!([
         {"role": "user", "content": [say(""), say("a")]},
         {"role": "assistant", "content": [thinking(&own), thinking("EqQB"), say("b")], "vendor": 1},
         {"role": "user", "content": ""},
         {"role": "assistant", "content": [thinking(&own)]},
         {"role": "user", "content": "c"},
-    ]));
+    ]);
+    let body = body_of(&history);
+    let Ok((exchange, _)) = drive::request(&config(), "/v1/messages", &[], body.as_bytes()) else {
+        panic!("it is refused")
+    };
+    let codes = exchange.report().warnings.header();
+    assert_eq!(codes.as_deref(), Some("empty_text,own_thinking"));
     assert_eq!(
-        up,
+        repaired(&history),
         json!([
             {"role": "user", "content": [say("a")]},
             {"role": "assistant", "content": [thinking("EqQB"), say("b")], "vendor": 1},
