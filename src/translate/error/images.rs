@@ -3,10 +3,18 @@
 use super::says;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 4] = ["image", "multimodal", "for vision", "content.type"];
+const SUBJECTS: [&str; 7] = [
+    "image",
+    "multimodal",
+    "multi-modal",
+    "for vision",
+    "support vision",
+    "vision input",
+    "content.type",
+];
 
 /// What is said of it.
-const REFUSALS: [&str; 11] = [
+const REFUSALS: [&str; 15] = [
     "not support",
     "unsupported",
     "only supported by",
@@ -17,6 +25,10 @@ const REFUSALS: [&str; 11] = [
     "unknown variant image_url",
     "at most 0 image",
     "is not a multimodal",
+    "is not a multi-modal",
+    "is not multimodal",
+    "only supports text",
+    "text only",
     "no endpoints found that support",
     "mmproj",
 ];
@@ -62,6 +74,13 @@ mod tests {
             "Invalid content type. image_url is only supported by certain models.",
             "/models/qwen3 is not a multimodal model",
             "Unsupported content type 'image_url': this is a text-only model",
+            // As anybody would say it
+            "This model does not support vision.",
+            "vision input is not supported",
+            "this model only supports text, but the message has an image",
+            "image_url: the model is text only",
+            "m is not multimodal",
+            "m is not a multi-modal model",
             // Copilot, Zhipu
             "model \"gpt-4.1\" not supported for vision",
             "messages.content.type 参数非法，取值范围 ['text']",

@@ -29,7 +29,7 @@ const SUBJECTS: [&str; 16] = [
 const IDS: [&str; 3] = ["tool_call_id", "tool_use_id", "tool id"];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 28] = [
+const RELATIONS: [&str; 37] = [
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -65,6 +65,16 @@ const RELATIONS: [&str; 28] = [
     "expected toolresult blocks",
     // Chat templates
     "no previous assistant message with a tool call",
+    // As anybody would say it: there are more servers than are known here
+    "no previous tool call",
+    "must follow an assistant message",
+    "must follow a tool call",
+    "must be preceded by",
+    "must come after",
+    "must immediately follow",
+    "without a matching",
+    "without a corresponding",
+    "no matching tool",
 ];
 
 /// Whether an upstream's error message says that calls and results do not fit.
@@ -105,6 +115,15 @@ mod tests {
             "No tool output found for function call call_1.",
             "No tool call found for function call output with call_id call_1.",
             "Message has tool role, but there was no previous assistant message with a tool call!",
+            "Message has tool role, but there was no previous tool call",
+            "tool messages must follow an assistant message with tool calls",
+            "role tool must follow a tool call",
+            "A tool_result block must be preceded by its tool_use",
+            "tool results must come after the calls",
+            "tool message must immediately follow the assistant message",
+            "messages[3]: tool result without a matching call",
+            "tool message without a corresponding call: call_1",
+            "found no matching tool call for the result call_1",
             "Invalid parameter: Duplicate value for 'tool_call_id' of 'call_1', in messages[7] and messages[8]",
             "invalid params, duplicate tool_call id: call_1 (2013)",
             "invalid params, tool call and result not match (2013)",
