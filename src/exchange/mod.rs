@@ -33,7 +33,7 @@ use count::Count;
 
 use crate::Millis;
 use crate::asked::Asked;
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Protocol, Upstream};
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
 use crate::report::{Cause, Outcome, Report};
@@ -98,6 +98,18 @@ enum State {
     PassThrough,
 }
 
+impl State {
+    /// The answer, while one is made.
+    fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Undecided { answer, .. }
+            | Self::Whole { answer, .. }
+            | Self::Events { answer } => Some(answer),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum HeadState {
     /// Not sent; these are the headers that the upstream's head gave.
@@ -137,10 +149,7 @@ impl Exchange {
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
-        if let State::Undecided { answer, .. }
-        | State::Whole { answer, .. }
-        | State::Events { answer } = &self.state
-        {
+        if let Some(answer) = self.state.answer() {
             report.answer = answer.report().clone();
             report.warnings.merge(answer.warnings().clone());
         }
@@ -308,9 +317,13 @@ impl Exchange {
         can_write && self.may_ping()
     }
 
+    /// The upstream that has the request.
+    fn upstream(&self) -> Option<&Upstream> {
+        self.config.upstreams.get(&self.report.upstream)
+    }
+
     fn speaks_chat(&self) -> bool {
-        let upstream = self.config.upstreams.get(&self.report.upstream);
-        upstream.is_some_and(|upstream| upstream.protocol == Protocol::Openai)
+        self.upstream().is_some_and(|upstream| upstream.protocol == Protocol::Openai)
     }
 
     fn ping(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
@@ -374,12 +387,8 @@ impl Exchange {
     /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
     /// block was closed.
     fn fail(&mut self, error: &Error, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        let started = match &self.state {
-            State::Undecided { answer, .. }
-            | State::Whole { answer, .. }
-            | State::Events { answer } => answer.is_stream() && answer.has_started(),
-            _ => false,
-        };
+        let answer = self.state.answer();
+        let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());
         self.finish(Outcome::Failed(error.kind, error.fault), error.status, now);
         match self.head {
             HeadState::Held(_) if started => {
@@ -405,7 +414,7 @@ impl Exchange {
 
     /// What an upstream says can quote the credential that it got, which need not look like one.
     fn hide_credentials(&self, message: &mut String) {
-        let Some(upstream) = self.config.upstreams.get(&self.report.upstream) else { return };
+        let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         for credential in headers::credentials(&sent) {
             while let Some((before, after)) = words::split_once(message, credential) {

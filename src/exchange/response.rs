@@ -73,13 +73,10 @@ impl Exchange {
                 Some(self.error_head(&error))
             }
             State::Counting { .. } => Some(self.make_head(200, JSON)),
-            State::Undecided { answer, .. }
-            | State::Whole { answer, .. }
-            | State::Events { answer } => {
-                let stream = answer.is_stream();
+            state => {
+                let stream = state.answer()?.is_stream();
                 Some(self.success_head(stream, None))
             }
-            State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => None,
         }
     }
 

@@ -33,7 +33,7 @@ impl Exchange {
             && self.speaks_chat()
             && self.count.is_none()
             && matches!(self.head, HeadState::Held(_))
-            && (self.is_repaired(asked)
+            && (self.can_rebuild(asked)
                 || asked.has_images
                 || asked.has_reasoning
                 || wants_usage(asked))
@@ -74,7 +74,7 @@ impl Exchange {
 
     /// What an error refuses of what was sent, and as what that is counted.
     fn refused<'e>(&self, asked: &Asked, error: &'e Error) -> Option<(Refused<'e>, &'static str)> {
-        if self.is_repaired(asked) && is_pairing(error) {
+        if self.can_rebuild(asked) && is_pairing(error) {
             Some((Refused::Calls(&error.message), REFUSED))
         } else if asked.has_images && is_images(error) {
             Some((Refused::Images, IMAGES_REFUSED))
@@ -90,7 +90,7 @@ impl Exchange {
     /// What the client is told of an error of pairing that cannot be tried again here: the request
     /// is not at fault, and the next replica, or the same server a moment later, may take it.
     pub(super) fn pairing_error(&mut self, asked: &Asked, error: &Error) -> Option<Error> {
-        if !(is_pairing(error) && self.is_repaired(asked)) {
+        if !(is_pairing(error) && self.can_rebuild(asked)) {
             return None;
         }
         if !self.retried {
@@ -101,11 +101,11 @@ impl Exchange {
         Some(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
     }
 
-    /// Whether there are calls, all of which have their one result.
-    fn is_repaired(&self, asked: &Asked) -> bool {
+    /// Whether there are calls, which can be told in words: all of them have their one result.
+    fn can_rebuild(&self, asked: &Asked) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
-        let upstream = self.config.upstreams.get(&self.report.upstream);
-        let repairs = upstream
+        let repairs = self
+            .upstream()
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
         repairs && self.speaks_chat() && !asked.ids_used.is_empty()
     }
