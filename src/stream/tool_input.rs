@@ -303,11 +303,11 @@ impl ToolInput {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
     }
 
-    /// Whether it is the first part of an object.
+    /// Whether it is the first part of an object, which a text for a custom tool never is: nobody scans it.
     pub(super) fn is_half(&self) -> bool {
         let Reading { scan, .. } = &self.reading;
         let goes_on = scan.starts_object() && !scan.is_broken() && !scan.is_object();
-        goes_on && !self.custom && !self.may_be_object()
+        goes_on && !self.may_be_object()
     }
 
     /// Whether anything came.
