@@ -37,6 +37,21 @@ pub(super) struct Reasoning {
     calls: Option<Box<TextFilter>>,
 }
 
+/// The reasoning in a delta or message, lists aside, and its field: the one that is `known`, else the first that says
+/// something, else the first.
+pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field, Str<'a>)> {
+    let fields = [
+        (Field::ReasoningContent, delta.reasoning_content),
+        (Field::Reasoning, delta.reasoning),
+        (Field::ReasoningText, delta.reasoning_text),
+        (Field::Thinking, delta.thinking),
+    ];
+    let present = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
+    let mut present = present.filter(|(field, _)| known.is_none_or(|known| known == *field));
+    // White space alone may come in a field that says no more than that.
+    present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
+}
+
 /// The tags of marked text, and as many servers escape them.
 const MARKED: [(&str, &str); 2] =
     [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
@@ -73,27 +88,18 @@ impl Machine {
         let details = delta.reasoning_details.iter();
         let told = details.clone().filter(|detail| !detail.block);
         let details_text = told.clone().any(|detail| detail.text.is_some());
-        let candidates = [
-            (Field::ReasoningContent, delta.reasoning_content),
-            (Field::Reasoning, delta.reasoning),
-            (Field::ReasoningText, delta.reasoning_text),
-            (Field::Thinking, delta.thinking),
-        ];
-        // White space alone may come in a field that says no more than that.
-        let mut present = candidates.iter().filter(|(_, text)| text.is_some());
-        let spoken = present.clone().find(|(_, text)| text.is_some_and(|text| !text.is_blank()));
+        let said = said(delta, self.reasoning.field);
         if self.reasoning.field.is_none() {
             let details = details_text.then_some(Field::ReasoningDetails);
-            self.reasoning.field = details.or_else(|| spoken.map(|(field, _)| *field));
+            let spoken = said.filter(|(_, text)| !text.is_blank());
+            self.reasoning.field = details.or_else(|| spoken.map(|(field, _)| field));
         }
-        let field = self.reasoning.field.or_else(|| present.next().map(|(field, _)| *field));
+        let field = self.reasoning.field.or_else(|| said.map(|(field, _)| field));
         if field == Some(Field::ReasoningDetails) {
             for text in told.filter_map(|detail| detail.text) {
                 self.push_reasoning(text, Field::ReasoningDetails, out);
             }
-        } else if let Some((field, Some(text))) =
-            candidates.into_iter().find(|(name, _)| Some(*name) == field)
-        {
+        } else if let Some((field, text)) = said {
             self.push_reasoning(text, field, out);
         }
         for detail in details {

@@ -12,7 +12,7 @@
 //! The message adds nothing that the deltas have brought already (text, reasoning, calls).
 
 use super::machine::Machine;
-use super::reasoning::{marked, without_end};
+use super::reasoning::{marked, said, without_end};
 use crate::error::Error;
 use crate::json::Str;
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
@@ -24,8 +24,6 @@ pub(super) struct Snapshots {
     text: Growing,
     reasoning: Growing,
     refusal: Growing,
-    /// The field of the reasoning.
-    field: Option<Field>,
     /// `reasoning_details` with something to hand back were taken.
     has_records: bool,
     /// Calls were.
@@ -109,14 +107,9 @@ fn trimmed(raw: &str) -> &str {
     }
 }
 
-/// The reasoning of a message, escaped, and its field. Where two fields have it, it is the same text.
-fn reasoning(message: &Delta<'_>) -> Option<(Field, String)> {
-    let fields = [
-        (Field::ReasoningContent, message.reasoning_content),
-        (Field::Reasoning, message.reasoning),
-        (Field::ReasoningText, message.reasoning_text),
-        (Field::Thinking, message.thinking),
-    ];
+/// The reasoning of a message, escaped, and its field: the one that is `known`, else the first that says something.
+/// Where two fields have it, it is the same text.
+fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String)> {
     let details = || {
         let texts = message.reasoning_details.iter().filter_map(|detail| detail.text);
         (Field::ReasoningDetails, texts.map(|text| text.raw()).collect::<String>())
@@ -132,13 +125,17 @@ fn reasoning(message: &Delta<'_>) -> Option<(Field, String)> {
         });
         (wanted, texts.collect::<String>())
     };
-    let has_text = |found: &(Field, String)| !found.1.is_empty();
-    let field = fields.into_iter().find_map(|(field, text)| Some((field, text?.raw().to_owned())));
+    let counts = |(field, text): &(Field, String)| {
+        known.is_none_or(|known| known == *field) && !text.is_empty()
+    };
+    let plain = said(message, known);
+    let own = |(field, text): (Field, Str<'_>)| (field, text.raw().to_owned());
     Some(details())
-        .filter(has_text)
-        .or(field)
-        .or_else(|| Some(parts(Field::Parts)).filter(has_text))
-        .or_else(|| Some(parts(Field::Marked)).filter(has_text))
+        .filter(counts)
+        .or_else(|| plain.filter(|(_, text)| !text.is_blank()).map(own))
+        .or_else(|| Some(parts(Field::Parts)).filter(counts))
+        .or_else(|| Some(parts(Field::Marked)).filter(counts))
+        .or_else(|| plain.map(own))
 }
 
 /// What the messages of one chunk say together, escaped.
@@ -171,7 +168,7 @@ impl Machine {
         let thought = snapshots.reasoning.push(&said.thought);
         let text = snapshots.text.push(&said.text);
         let refusal = snapshots.refusal.push(&said.refusal);
-        self.say(snapshots.field, [thought, text, refusal], out)?;
+        self.say([thought, text, refusal], out)?;
         for (choice, message) in messages(chunk) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
             let delta = snapshots.rest_of(message, said.has_calls, takes_calls);
@@ -200,11 +197,10 @@ impl Machine {
                 }
             }
             said.refusal.push_str(message.refusal.map_or("", |refusal| refusal.raw()));
-            if !reasoned
-                && let Some((field, more)) = reasoning(message)
-                && self.reasoning.counts(field)
-            {
-                snapshots.field.get_or_insert(field);
+            if !reasoned && let Some((field, more)) = reasoning(message, self.reasoning.field) {
+                if !trimmed(&more).is_empty() {
+                    self.reasoning.field = Some(field);
+                }
                 said.thought.push_str(&more);
             }
             said.has_calls |= !message.tool_calls.is_empty() || message.function_call.is_some();
@@ -216,15 +212,12 @@ impl Machine {
     }
 
     /// Takes reasoning, text and refusal, escaped.
-    fn say(
-        &mut self,
-        field: Option<Field>,
-        raws: [&str; 3],
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
+    fn say(&mut self, raws: [&str; 3], out: &mut Vec<u8>) -> Result<(), Error> {
         let [reasoning, text, refusal] =
             raws.map(|raw| Str::inside(raw).filter(|text| !text.is_empty()));
-        if let (Some(reasoning), Some(field)) = (reasoning, field) {
+        if let Some(reasoning) = reasoning {
+            // White space alone, which says nothing of its field, may come first.
+            let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
             self.push_reasoning(reasoning, field, out);
         }
         let mut delta = Delta::default();

@@ -201,6 +201,25 @@ fn messages_in_a_stream_bring_reasoning_and_calls_too() {
 }
 
 #[test]
+fn white_space_in_one_field_of_a_message_hides_no_reasoning_in_another() {
+    let blank = |more: Value| {
+        let mut message = json!({"reasoning_content": "\n"});
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        message
+    };
+    for answer in [
+        [blank(json!({"reasoning": "Hm."})), blank(json!({"reasoning": "Hm.", "content": "Hi"}))],
+        [json!({"reasoning_content": "", "reasoning": "Hm."}), json!({"content": "Hi"})],
+        [blank(json!({"content": [{"type": "thinking", "thinking": "Hm."}]})), text("Hi")],
+    ] {
+        case().gives(&messages(&answer), "thinking \"Hm.\", text \"Hi\"; end_turn");
+    }
+    // The white space may come alone, too, and the field is chosen by what says something.
+    let later = [blank(json!({})), blank(json!({"reasoning": "Hm."})), json!({"reasoning": "Ah."})];
+    case().gives(&messages(&later), "thinking \"\\nHm.Ah.\"; end_turn");
+}
+
+#[test]
 fn refusals_in_messages_are_refusals() {
     for refusals in [["I can", "I can't."], ["I can", "'t."]] {
         let chunks: Vec<_> = refusals.iter().map(|refusal| json!({"refusal": refusal})).collect();
