@@ -16,8 +16,32 @@ pub(super) fn handle(
     messages: &mut Option<Messages>,
     event: &Event<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Error> {
+) -> Result<(), Broken> {
     Receiver { machine, messages, out }.handle(event)
+}
+
+/// Why an event could not be taken.
+pub(super) enum Broken {
+    /// An object in it cannot be read: the rest of the last one may be missing.
+    Unreadable,
+    /// The upstream reports an error, or what it says makes no sense.
+    Wrong(Error),
+}
+
+impl From<Error> for Broken {
+    fn from(error: Error) -> Self {
+        Self::Wrong(error)
+    }
+}
+
+impl Broken {
+    /// What the client is told of it.
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Unreadable => Error::misbehaved(INVALID_RESPONSE),
+            Self::Wrong(error) => error,
+        }
+    }
 }
 
 /// What takes an event.
@@ -28,10 +52,10 @@ struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    fn handle(&mut self, event: &Event<'_>) -> Result<(), Error> {
+    fn handle(&mut self, event: &Event<'_>) -> Result<(), Broken> {
         let repeats = self.messages.is_none() && event.called.is_plain();
         if repeats && let Some((choice, delta)) = self.machine.pattern.read(&event.data) {
-            return self.machine.handle_delta(choice, &delta, self.out);
+            return Ok(self.machine.handle_delta(choice, &delta, self.out)?);
         }
         let data = event.data.trim();
         let mut chunk = Chunk::default();
@@ -54,7 +78,7 @@ impl Receiver<'_> {
     }
 
     /// Takes the data of an event that is not one chunk.
-    fn handle_items(&mut self, called: Called, data: &str) -> Result<(), Error> {
+    fn handle_items(&mut self, called: Called, data: &str) -> Result<(), Broken> {
         let mut rest = data;
         // What stands between objects that say something is no part of the answer. Where there are none,
         // it may be all that the upstream had to say.
@@ -66,12 +90,12 @@ impl Receiver<'_> {
             match item {
                 Item::Done => {
                     self.drop_text(data, has_text, has_said)?;
-                    return self.handle_done();
+                    return Ok(self.handle_done()?);
                 }
                 _ if called == Called::Error => {
                     return match self.messages {
-                        Some(_) => Err(error::from_object(data, &self.machine.asked)),
-                        None => self.machine.fail(data, self.out),
+                        Some(_) => Err(error::from_object(data, &self.machine.asked).into()),
+                        None => Ok(self.machine.fail(data, self.out)?),
                     };
                 }
                 Item::SignOfLife => {}
@@ -95,7 +119,7 @@ impl Receiver<'_> {
         if self.machine.phase.is_final() {
             return Ok(());
         }
-        self.drop_text(data, has_text, has_said)
+        Ok(self.drop_text(data, has_text, has_said)?)
     }
 
     /// Takes the end mark.
@@ -110,7 +134,7 @@ impl Receiver<'_> {
     }
 
     /// Takes one of several objects. Says whether it says something.
-    fn handle_object(&mut self, called: Called, object: &str) -> Result<bool, Error> {
+    fn handle_object(&mut self, called: Called, object: &str) -> Result<bool, Broken> {
         match Chunk::read(object, self.machine.rules.depth_max) {
             Ok(chunk) => {
                 self.handle_chunk(&chunk, called, object)?;
@@ -121,7 +145,7 @@ impl Receiver<'_> {
                 self.machine.warnings.add("upstream_event_dropped");
                 Ok(false)
             }
-            Err(_) => Err(Error::misbehaved(INVALID_RESPONSE)),
+            Err(_) => Err(Broken::Unreadable),
         }
     }
 

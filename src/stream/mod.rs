@@ -49,6 +49,7 @@ use crate::report::AnswerReport;
 use crate::translate::usage::{Counts, tokens_of};
 use crate::warning::Warnings;
 use crate::words;
+use event::Broken;
 use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};
 use messages::Messages;
@@ -163,6 +164,7 @@ impl Answer {
                 Ok(None) => break,
                 Ok(Some(event)) => {
                     event::handle(&mut self.machine, &mut self.messages, &event, out)
+                        .map_err(Broken::into_error)
                 }
                 Err(error) => Err(error),
             };
@@ -237,7 +239,7 @@ impl Answer {
             {
                 let event = Event { data: body.into(), ..Event::default() };
                 let result = event::handle(&mut self.machine, &mut self.messages, &event, out);
-                self.settle(result)?;
+                self.settle(result.map_err(Broken::into_error))?;
                 self.handle_end(out)
             }
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
@@ -268,11 +270,11 @@ impl Answer {
                     let is_object = event.data.starts_with('{');
                     match event::handle(&mut self.machine, &mut self.messages, &event, out) {
                         // It was cut off with its connection.
-                        Err(error) if is_object && error.message == INVALID_RESPONSE => {
+                        Err(Broken::Unreadable) if is_object => {
                             self.break_off();
                             break;
                         }
-                        handled => handled,
+                        handled => handled.map_err(Broken::into_error),
                     }
                 }
                 None => break,

@@ -65,3 +65,21 @@ fn errors_in_other_words_are_mapped() {
         assert_eq!(error["error"]["type"], "overloaded_error");
     }
 }
+
+#[test]
+fn a_last_event_that_is_wrong_and_not_cut_off_is_an_invalid_answer() {
+    let again = format!("data: {}", start());
+    let stray = format!("data: {}", input(3, "{"));
+    for (last, said) in [
+        (again.as_str(), "Upstream sent an invalid response"),
+        (stray.as_str(), "Upstream sent an invalid response"),
+        (&again[..30], "Upstream stream ended before completion."),
+    ] {
+        let (streamed, whole) =
+            both(&(sse(&[start(), open_text(0), text(0, "x"), stop(0)]) + last));
+        for answer in [streamed, whole] {
+            let body = String::from_utf8(answer.body).unwrap();
+            assert!(body.contains(said), "{last}: {body}");
+        }
+    }
+}
