@@ -23,7 +23,23 @@ const STOP_REASONS: [&str; 7] = [
 
 /// `message_start` with everything that clients need. `message` is that of `data`.
 pub(super) fn started(data: &str, message: &str, machine: &mut Machine) -> String {
-    let changes = head(message, true, machine);
+    note(message, &mut machine.report);
+    let mut changes = head(message, machine);
+    if !is_value(message, "content", "[]") {
+        changes.push(("content", "[]".to_owned()));
+    }
+    for name in ["stop_reason", "stop_sequence"] {
+        if !is_value(message, name, "null") {
+            changes.push((name, "null".to_owned()));
+        }
+    }
+    let given = member(message, "usage").unwrap_or("{}");
+    if count(given, "input_tokens").is_none() || count(given, "output_tokens").is_none() {
+        let said = usage(message).unwrap_or_default();
+        let counts = Counts::of(Some(said), &machine.asked, 0);
+        changes.push(("usage", completed(given, &counts, true)));
+        machine.report.input_tokens = counts.input;
+    }
     if changes.is_empty() && text(data, "type").is_some() {
         return data.to_owned();
     }
@@ -32,17 +48,23 @@ pub(super) fn started(data: &str, message: &str, machine: &mut Machine) -> Strin
     with(data, &[("type", "\"message_start\""), ("message", &message)])
 }
 
-/// What has to change in a message, its content and end aside.
-pub(super) fn head(
-    message: &str,
-    starts: bool,
-    machine: &mut Machine,
-) -> Vec<(&'static str, String)> {
+/// Notes what a message says beside its content and end.
+pub(super) fn note(message: &str, report: &mut AnswerReport) {
+    if let Some(id) = text(message, "id").filter(|id| !id.is_empty()) {
+        report.upstream_id = Some(id.decode().into_owned());
+    }
+    if let Some(input) = count(member(message, "usage").unwrap_or("{}"), "input_tokens") {
+        report.input_tokens = input;
+    }
+    report_details(usage(message).unwrap_or_default(), report);
+}
+
+/// What has to change in a message, its content, its end and its counts aside.
+pub(super) fn head(message: &str, machine: &Machine) -> Vec<(&'static str, String)> {
     let mut changes: Vec<(&'static str, String)> = Vec::new();
     let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
-    match text(message, "id").filter(|id| !id.is_empty()) {
-        Some(id) => machine.report.upstream_id = Some(id.decode().into_owned()),
-        None => changes.push(("id", quoted(&machine.ids.message()))),
+    if text(message, "id").is_none_or(|id| id.is_empty()) {
+        changes.push(("id", quoted(&machine.ids.message())));
     }
     for (name, value) in [("type", "message"), ("role", "assistant")] {
         if !is(name, value) {
@@ -54,29 +76,6 @@ pub(super) fn head(
     let has_model = text(message, "model").is_some_and(|model| !model.is_empty());
     if !(has_model && keeps_model || is("model", &machine.asked.model)) {
         changes.push(("model", quoted(&machine.asked.model)));
-    }
-    if starts {
-        if !is_value(message, "content", "[]") {
-            changes.push(("content", "[]".to_owned()));
-        }
-        for name in ["stop_reason", "stop_sequence"] {
-            if !is_value(message, name, "null") {
-                changes.push((name, "null".to_owned()));
-            }
-        }
-    }
-    let said = usage(message).unwrap_or_default();
-    let given = member(message, "usage").unwrap_or("{}");
-    if let Some(input) = count(given, "input_tokens") {
-        machine.report.input_tokens = input;
-    }
-    report_details(said, &mut machine.report);
-    if starts
-        && !(count(given, "input_tokens").is_some() && count(given, "output_tokens").is_some())
-    {
-        let counts = Counts::of(Some(said), &machine.asked, 0);
-        changes.push(("usage", completed(given, &counts, true)));
-        machine.report.input_tokens = counts.input;
     }
     changes
 }

@@ -20,9 +20,17 @@ pub(in crate::stream) fn write_whole(
     if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}")) {
         return Err(failure);
     }
-    if !machine.asked.stream && is_right(body, machine) {
-        machine.report.chunks = 1;
-        machine.report.progress = 1;
+    if !machine.asked.stream
+        && let Some(calls) = calls_if_right(body, machine)
+    {
+        let report = &mut machine.report;
+        ending::note(body, report);
+        report.chunks = 1;
+        report.progress = 1;
+        report.tool_calls = calls;
+        let usage = member(body, "usage").unwrap_or("{}");
+        report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
+        report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
         machine.phase = Phase::Ended;
         out.extend_from_slice(body.as_bytes());
         return Ok(());
@@ -50,11 +58,9 @@ pub(super) fn blocks(content: &str) -> Vec<String> {
     elements(content).into_iter().filter(block).map(str::to_owned).collect()
 }
 
-/// Whether a message can be passed on as it is.
-fn is_right(body: &str, machine: &mut Machine) -> bool {
-    let Some(content) = member(body, "content").filter(|it| kind(it) == Some(Kind::Array)) else {
-        return false;
-    };
+/// How many calls are in a message, if it can be passed on as it is.
+fn calls_if_right(body: &str, machine: &Machine) -> Option<u32> {
+    let content = member(body, "content").filter(|it| kind(it) == Some(Kind::Array))?;
     let mut ids = NameSet::default();
     let blocks = elements(content);
     let mut right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
@@ -68,25 +74,14 @@ fn is_right(body: &str, machine: &mut Machine) -> bool {
         }
         named => named.is_some(),
     };
-    if !blocks.iter().all(|block| right(block)) {
-        return false;
-    }
-    let has_call = !ids.is_empty();
-    let said = text(body, "stop_reason").map(|word| word.decode());
-    let reason = ending::reason(said.as_deref(), has_call, true).unwrap_or_default();
+    let said = text(body, "stop_reason")?.decode();
     let usage = member(body, "usage").unwrap_or("{}");
-    let (input, output) = (count(usage, "input_tokens"), count(usage, "output_tokens"));
-    let right = said.as_deref() == Some(reason.as_str())
-        && input.is_some()
-        && output.is_some()
-        && ending::head(body, false, machine).is_empty();
-    if right {
-        let report = &mut machine.report;
-        report.output_tokens = output.unwrap_or_default();
-        report.tool_calls = u32::try_from(ids.len()).unwrap_or(u32::MAX);
-        report.stop_reason = ending::known(&reason);
-    }
-    right
+    let is_right = blocks.iter().all(|block| right(block))
+        && ending::reason(Some(&said), !ids.is_empty(), true).is_ok_and(|reason| reason == said)
+        && count(usage, "input_tokens").is_some()
+        && count(usage, "output_tokens").is_some()
+        && ending::head(body, machine).is_empty();
+    is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 
 /// `message_start` of a message.
