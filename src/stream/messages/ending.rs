@@ -43,9 +43,14 @@ pub(super) fn started(data: &str, message: &str, machine: &mut Machine) -> Strin
     if changes.is_empty() && text(data, "type").is_some() {
         return data.to_owned();
     }
-    let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let message = with(message, &changes);
+    let message = with_own(message, &changes);
     with(data, &[("type", "\"message_start\""), ("message", &message)])
+}
+
+/// [`with`], where the values were made for it.
+fn with_own(object: &str, changes: &[(&'static str, String)]) -> String {
+    let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    with(object, &changes)
 }
 
 /// Notes what a message says beside its content and end.
@@ -123,29 +128,7 @@ pub(super) fn failure(data: &str) -> Option<Error> {
 
 /// Two of them as one: what the later one says holds, its nulls aside.
 pub(super) fn merged(earlier: &str, later: &str) -> String {
-    let join = |name| {
-        let (first, second) = (member(earlier, name)?, member(later, name).unwrap_or("{}"));
-        let mut joined = first.to_owned();
-        each(second, |key, value| {
-            if value != "null" {
-                // Names of a server are not ours; the few that matter are.
-                joined = replaced(&joined, &key.decode(), value);
-            }
-        });
-        Some(joined)
-    };
-    let (delta, usage) = (join("delta"), join("usage"));
-    let mut changes = Vec::new();
-    if let Some(delta) = &delta {
-        changes.push(("delta", delta.as_str()));
-    }
-    if let Some(usage) = &usage {
-        changes.push(("usage", usage.as_str()));
-    }
-    with(later, &changes)
-}
-
-fn replaced(object: &str, name: &str, value: &str) -> String {
+    // A server may have names of its own; these are the ones that matter.
     const NAMES: [&str; 8] = [
         "stop_reason",
         "stop_sequence",
@@ -156,10 +139,19 @@ fn replaced(object: &str, name: &str, value: &str) -> String {
         "cache_read_input_tokens",
         "cache_creation_input_tokens",
     ];
-    match NAMES.into_iter().find(|known| *known == name) {
-        Some(name) => with(object, &[(name, value)]),
-        None => object.to_owned(),
+    let mut joined = Vec::new();
+    for part in ["delta", "usage"] {
+        let Some(first) = member(earlier, part) else { continue };
+        let second = member(later, part).unwrap_or("{}");
+        let mut said = Vec::new();
+        for name in NAMES {
+            if let Some(value) = member(second, name) {
+                said.push((name, value));
+            }
+        }
+        joined.push((part, with(first, &said)));
     }
+    with_own(later, &joined)
 }
 
 /// `message_delta` at the end of an answer.
@@ -196,8 +188,7 @@ pub(super) fn finished(
     if !super::member::has(delta, "stop_sequence") {
         changes.push(("stop_sequence", "null".to_owned()));
     }
-    let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let delta = with(delta, if reason_stays { &[] } else { &changes });
+    let delta = with_own(delta, if reason_stays { &[] } else { &changes });
     Ok(with(data, &[("type", "\"message_delta\""), ("delta", &delta), ("usage", &usage)]))
 }
 
