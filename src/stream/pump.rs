@@ -299,7 +299,7 @@ impl Machine {
                 self.warnings.add("tool_input_repaired");
             }
         }
-        if let Some(why) = self.left_out(index, &input) {
+        if let Some(why) = self.judge(index, &input) {
             self.warnings.add(why);
             if let Some(call) = self.calls.get_mut(index) {
                 call.state = CallState::LeftOut;
@@ -311,7 +311,7 @@ impl Machine {
     }
 
     /// Judges a call. Gives what is said of it where it is left out.
-    fn left_out(&mut self, index: usize, input: &Input) -> Option<&'static str> {
+    fn judge(&mut self, index: usize, input: &Input) -> Option<&'static str> {
         let call = self.calls.get(index)?;
         let tool = self.asked.tools.meant_by(&call.name);
         let invalid = *input == Input::Invalid;
@@ -334,12 +334,10 @@ impl Machine {
         self.held_invalid |= held;
         let refused = self.outcome.is_refusal();
         let unseen = self.rules.buffered || refused && waits;
-        match (unseen && *input == Input::CutOff, held) {
-            (true, _) => Some("tool_call_cut_off"),
-            (false, true) if tool.is_none() => Some("tool_unknown"),
-            (false, true) => Some("tool_call_withheld"),
-            (false, false) => None,
+        if unseen && *input == Input::CutOff {
+            return Some("tool_call_cut_off");
         }
+        held.then_some(if tool.is_none() { "tool_unknown" } else { "tool_call_withheld" })
     }
 
     /// Sends what of the input was not sent, and the end of the block.
@@ -391,25 +389,11 @@ impl Machine {
                 self.warnings.add("late_tool_fragment");
             }
         }
-        let stops_midway =
-            self.report.tool_calls == 0 && matches!(self.asked.withheld, Withheld::These(_));
-        if self.held_by_guard && (!self.has_said || stops_midway) {
-            // The model must not call, and says nothing else, or no more than what it would do: the client needs
-            // an end, and a person a reason.
-            self.open_text(out);
-            let forbidden = self.asked.withheld == Withheld::Forbidden;
-            self.sink.text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
-            self.sink.close_text(out);
-        }
+        self.tell_of_withheld(out);
         if !self.has_said && self.held_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
-        let sequences = &self.asked.stop_sequences;
-        let sequence = match (self.cut_at, &self.outcome.stop_sequence) {
-            (Some(at), _) => sequences.get(at),
-            (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
-            (None, None) => None,
-        };
+        let sequence = self.stop_sequence().cloned();
         let reason = stop_reason::of(Facts {
             finish_reason: self.outcome.finish_reason.as_deref(),
             refused: !self.outcome.refusal.trim().is_empty(),
@@ -420,7 +404,7 @@ impl Machine {
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
             self.warnings.add("finish_reason_unknown");
         }
-        let sequence = sequence.filter(|_| reason == "stop_sequence").cloned();
+        let sequence = sequence.filter(|_| reason == "stop_sequence");
         if reason == "end_turn" && self.calls.is_empty() {
             self.note_what_is_missing();
         }
@@ -430,6 +414,29 @@ impl Machine {
         }
         self.stop(reason, sequence.as_deref(), &counts, out);
         Ok(())
+    }
+
+    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would
+    /// do: the client needs an end, and a person a reason.
+    fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
+        let stops_midway =
+            self.report.tool_calls == 0 && matches!(self.asked.withheld, Withheld::These(_));
+        if self.held_by_guard && (!self.has_said || stops_midway) {
+            self.open_text(out);
+            let forbidden = self.asked.withheld == Withheld::Forbidden;
+            self.sink.text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
+            self.sink.close_text(out);
+        }
+    }
+
+    /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
+    fn stop_sequence(&self) -> Option<&String> {
+        let sequences = &self.asked.stop_sequences;
+        match (self.cut_at, &self.outcome.stop_sequence) {
+            (Some(at), _) => sequences.get(at),
+            (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
+            (None, None) => None,
+        }
     }
 
     /// An agent stops at an answer that gives it nothing to go on with, and its log must tell whether the model was
