@@ -29,6 +29,6 @@ pub use error::Error;
 pub use kind::Kind;
 pub use member::member;
 pub use number::Number;
-pub use reader::Reader;
+pub use reader::{DEPTH_LIMIT, Reader};
 pub use text::{Str, hold_back, push_whole, unescape};
 pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote, quoted};

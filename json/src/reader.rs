@@ -46,7 +46,7 @@ pub struct Reader<'a> {
 }
 
 /// The limit that no `depth_max` can raise: [`Reader::skip`] keeps one bit for each open bracket.
-const DEPTH_LIMIT: u32 = 128;
+pub const DEPTH_LIMIT: u32 = 128;
 
 impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`. Values nested deeper than `depth_max` (at most 128) are

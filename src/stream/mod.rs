@@ -43,7 +43,7 @@ use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::json::{self, Reader};
+use crate::json::{self, DEPTH_LIMIT, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
 use crate::translate::usage::{Counts, tokens_of};
@@ -332,14 +332,14 @@ impl Answer {
     }
 }
 
-/// The answer in an object that some gateways put around it.
+/// The answer in an object that some gateways put around it, to which the limit of depth has been applied.
 fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>)> {
     if !chunk.choices.is_empty() || chunk.error || chunk.failed {
         return None;
     }
     ["data", "result"].iter().find_map(|name| {
         let inside = json::member(body, name)?;
-        let answer = Chunk::read(inside, 128).ok()?;
+        let answer = Chunk::read(inside, DEPTH_LIMIT).ok()?;
         let counts = if chunk.complains {
             answer.choices.iter().any(Choice::answers)
         } else {
@@ -354,7 +354,7 @@ fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>
 pub fn is_whole(body: &[u8]) -> bool {
     let body = text_of(body);
     let body = words::bare(&body);
-    match Chunk::read(body, 128) {
+    match Chunk::read(body, DEPTH_LIMIT) {
         Ok(chunk) => {
             let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
             chunk.says_something()

@@ -3,6 +3,7 @@
 
 use super::member::{count, each, member, quoted, text, with};
 use crate::error::Error;
+use crate::json::DEPTH_LIMIT;
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
@@ -105,7 +106,7 @@ fn report_details(usage: Usage, report: &mut AnswerReport) {
 
 /// `usage` of an object, in whichever words.
 fn usage(object: &str) -> Option<Usage> {
-    Chunk::read(object, 128).ok()?.usage
+    Chunk::read(object, DEPTH_LIMIT).ok()?.usage
 }
 
 fn completed(usage: &str, counts: &Counts, input: bool) -> String {
