@@ -305,10 +305,8 @@ impl Answer {
         }
         machine.start(out);
         if !text.is_empty() {
-            let mut raw = Vec::with_capacity(text.len());
-            json::escape(&mut raw, text);
             machine.sink.open_text(out);
-            machine.sink.text(&String::from_utf8_lossy(&raw), out);
+            machine.sink.text(&text::escaped(text), out);
             machine.sink.close_text(out);
             machine.blocks = 1;
         }

@@ -3,12 +3,16 @@
 //! Some servers send the same text in two fields. So the first field that says something is the one
 //! that counts, for the whole answer.
 //!
+//! Where the profile names a syntax of calls, reasoning is looked at for them, too: what it ends with is a call if
+//! the answer says nothing else ([`Watch`]).
+//!
 //! Google's marked text ([`Field::Marked`]) has tags in it beside the mark: `<thought>` before it, and
 //! `</thought>` at its end or at the start of the text after it. Each comes in one piece.
 
 use super::echo::Echo;
 use super::machine::{Block, Machine};
-use super::text_filter::{Piece, TextFilter};
+use super::text::escaped;
+use super::text_filter::{Piece, Watch};
 use super::text_tool_calls::End;
 use super::thinking::Thinking;
 use crate::asked::{self, Asked};
@@ -33,8 +37,8 @@ pub(super) struct Reasoning {
     last: String,
     /// The last text was marked as reasoning ([`Field::Marked`]).
     pub(super) in_marked: bool,
-    /// Watches for calls that the model wrote before it ended its reasoning, until it says something.
-    calls: Option<Box<TextFilter>>,
+    /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
+    watch: Option<Watch>,
 }
 
 /// The reasoning in a delta or message, lists aside, and its field: the one that is `known`, else the first that says
@@ -69,12 +73,12 @@ pub(super) fn without_end(raw: &str) -> &str {
 
 impl Reasoning {
     pub(super) fn new(asked: &Asked) -> Self {
-        Self { calls: TextFilter::of_reasoning(asked).map(Box::new), ..Self::default() }
+        Self { watch: Watch::new(asked), ..Self::default() }
     }
 
     /// Bytes that are held back, as a call may begin with them.
     pub(super) fn held_bytes(&self) -> usize {
-        self.calls.as_ref().map_or(0, |filter| filter.held_bytes())
+        self.watch.as_ref().map_or(0, Watch::held_bytes)
     }
 
     /// Whether text of this field counts, which it does if it is the first.
@@ -162,10 +166,10 @@ impl Machine {
             return;
         }
         self.note_progress(text.raw(), text.is_blank());
-        match &mut self.reasoning.calls {
-            Some(filter) => {
-                let thoughts = filter.push(text.raw());
-                self.push_thoughts(thoughts, field, out);
+        match &mut self.reasoning.watch {
+            Some(watch) => {
+                let thought = watch.push(text.raw());
+                self.push_watched(&thought, field, out);
             }
             None => self.push_thought(text, field, out),
         }
@@ -183,28 +187,27 @@ impl Machine {
         self.take_pieces(calls, out)
     }
 
-    /// Gives the calls that were found.
+    /// Gives the calls that were found; there are none unless the answer says nothing else (`alone`).
     fn end_reasoning(&mut self, alone: bool, out: &mut Vec<u8>) -> Vec<Piece> {
-        let Some(mut filter) = self.reasoning.calls.take() else { return Vec::new() };
+        let Some(watch) = self.reasoning.watch.take() else { return Vec::new() };
         let end = End { alone, is_cut_off: self.outcome.is_cut_off() };
-        let pieces = filter.finish(&self.asked.tools, end).into_iter();
-        let (calls, thoughts) = pieces.partition(|piece| matches!(piece, Piece::Call { .. }));
-        // There is no field where nothing but white space came.
-        if let Some(field) = self.reasoning.field {
-            self.push_thoughts(thoughts, field, out);
+        let mut calls = Vec::new();
+        for piece in watch.finish(&self.asked.tools, end) {
+            match (piece, self.reasoning.field) {
+                (Piece::Text(text), Some(field)) => self.push_watched(&text, field, out),
+                // There is no field where nothing but white space came.
+                (Piece::Text(_), None) => {}
+                (call, _) => calls.push(call),
+            }
         }
         calls
     }
 
-    fn push_thoughts(&mut self, thoughts: Vec<Piece>, field: Field, out: &mut Vec<u8>) {
-        let mut raw = Vec::new();
-        for thought in thoughts {
-            let Piece::Text(text) = thought else { continue };
-            raw.clear();
-            json::escape(&mut raw, &text);
-            if let Some(text) = std::str::from_utf8(&raw).ok().and_then(Str::inside) {
-                self.push_thought(text, field, out);
-            }
+    /// Reasoning that was looked at.
+    fn push_watched(&mut self, text: &str, field: Field, out: &mut Vec<u8>) {
+        let raw = escaped(text);
+        if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty()) {
+            self.push_thought(text, field, out);
         }
     }
 

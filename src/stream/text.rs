@@ -10,6 +10,13 @@ use crate::json::{self, Str};
 /// The first so many bytes of a refusal become its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
 
+/// A text as the inside of a JSON string.
+pub(super) fn escaped(text: &str) -> String {
+    let mut raw = Vec::with_capacity(text.len());
+    json::escape(&mut raw, text);
+    String::from_utf8(raw).unwrap_or_default()
+}
+
 impl Machine {
     pub(super) fn take_refusal(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut room = REFUSAL_BYTES_MAX.saturating_sub(self.outcome.refusal.len());
@@ -49,19 +56,13 @@ impl Machine {
         pieces: Vec<Piece>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        let mut raw = Vec::new();
         for piece in pieces {
-            raw.clear();
             match piece {
                 Piece::Text(text) => {
-                    json::escape(&mut raw, &text);
-                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
-                    self.push_text(raw, || text.trim().is_empty(), out);
+                    self.push_text(&escaped(&text), || text.trim().is_empty(), out);
                 }
                 Piece::Thinking(field, text) => {
-                    json::escape(&mut raw, &text);
-                    let raw = std::str::from_utf8(&raw).unwrap_or_default();
-                    self.push_raw_reasoning(raw, field, out);
+                    self.push_raw_reasoning(&escaped(&text), field, out);
                 }
                 Piece::Stop(sequence) => {
                     self.cut_at = Some(sequence);

@@ -21,8 +21,7 @@ use crate::words;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct TextFilter {
-    /// The first half of a surrogate pair.
-    half: String,
+    unescape: Unescape,
     echo: Option<Echo>,
     think: Option<InlineThink>,
     stop: Option<Stop>,
@@ -52,7 +51,7 @@ impl TextFilter {
         let stops = asked.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
-            half: String::new(),
+            unescape: Unescape::default(),
             echo: (profile.strip_prefill_echo && !asked.prefill.is_empty())
                 .then(|| Echo { prefill: asked.prefill.clone(), matched: 0 }),
             think: profile.inline_think.then(InlineThink::new),
@@ -70,29 +69,9 @@ impl TextFilter {
         is_needed.then_some(filter)
     }
 
-    /// What watches reasoning for calls. Harmony's has none: a channel of its own is for them.
-    pub(super) fn of_reasoning(asked: &Asked) -> Option<Self> {
-        let syntax = asked.profile.text_tool_calls;
-        let reads = !matches!(syntax, TextToolCalls::Off | TextToolCalls::Harmony);
-        (reads && !asked.tools.is_empty()).then(|| Self {
-            half: String::new(),
-            echo: None,
-            think: None,
-            stop: None,
-            markup: Some(Markup::new(syntax)),
-        })
-    }
-
     /// Takes text, escaped as it came.
     pub(super) fn push(&mut self, raw: &str) -> Vec<Piece> {
-        let held = json::hold_back(raw);
-        let (now, later) =
-            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
-        self.half.push_str(now);
-        let mut text = String::with_capacity(self.half.len());
-        json::unescape(&mut text, &self.half);
-        self.half.clear();
-        self.half.push_str(later);
+        let text = self.unescape.push(raw);
         let mut pieces = Vec::new();
         self.after_echo(&text, &mut pieces);
         pieces
@@ -121,8 +100,7 @@ impl TextFilter {
 
     /// Every step but the last gives up what it holds.
     fn release_steps(&mut self, pieces: &mut Vec<Piece>) {
-        let mut text = String::new();
-        json::unescape(&mut text, &std::mem::take(&mut self.half));
+        let text = self.unescape.rest();
         if !text.is_empty() {
             self.after_echo(&text, pieces);
         }
@@ -208,6 +186,68 @@ impl TextFilter {
 fn push_text(text: String, pieces: &mut Vec<Piece>) {
     if !text.is_empty() {
         pieces.push(Piece::Text(text));
+    }
+}
+
+/// Watches reasoning for calls, as the last step does a text.
+#[derive(Debug)]
+pub(super) struct Watch {
+    unescape: Unescape,
+    markup: Markup,
+}
+
+impl Watch {
+    /// `None` where none can be found. Harmony has a channel of its own for them.
+    pub(super) fn new(asked: &Asked) -> Option<Self> {
+        let syntax = asked.profile.text_tool_calls;
+        let reads = !matches!(syntax, TextToolCalls::Off | TextToolCalls::Harmony);
+        (reads && !asked.tools.is_empty())
+            .then(|| Self { unescape: Unescape::default(), markup: Markup::new(syntax) })
+    }
+
+    /// Takes reasoning, escaped as it came. Gives what is certainly no call.
+    pub(super) fn push(&mut self, raw: &str) -> String {
+        self.markup.push(&self.unescape.push(raw))
+    }
+
+    /// The reasoning is over. Gives what was held back: text, or calls.
+    pub(super) fn finish(mut self, tools: &Tools, end: End) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        push_text(self.markup.push(&self.unescape.rest()), &mut pieces);
+        self.markup.finish(tools, end, &mut pieces);
+        pieces
+    }
+
+    /// Bytes that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.markup.held_bytes()
+    }
+}
+
+/// Makes text of pieces of a JSON string.
+#[derive(Debug, Default)]
+struct Unescape {
+    /// The first half of a surrogate pair.
+    half: String,
+}
+
+impl Unescape {
+    fn push(&mut self, raw: &str) -> String {
+        let held = json::hold_back(raw);
+        let (now, later) =
+            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        self.half.push_str(now);
+        let text = self.rest();
+        self.half.push_str(later);
+        text
+    }
+
+    /// What is left when nothing more comes.
+    fn rest(&mut self) -> String {
+        let mut text = String::with_capacity(self.half.len());
+        json::unescape(&mut text, &self.half);
+        self.half.clear();
+        text
     }
 }
 
