@@ -82,14 +82,14 @@ impl Receiver<'_> {
         let mut rest = data;
         // What stands between objects that say something is no part of the answer. Where there are none,
         // it may be all that the upstream had to say.
-        let (mut has_said, mut has_text) = (false, false);
+        let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
             if self.machine.phase.is_final() {
                 return Ok(());
             }
             match item {
                 Item::Done => {
-                    self.drop_text(data, has_text, has_said)?;
+                    self.drop_text(data, has_text, has_objects)?;
                     return Ok(self.handle_done()?);
                 }
                 _ if called == Called::Error => {
@@ -99,14 +99,14 @@ impl Receiver<'_> {
                     };
                 }
                 Item::SignOfLife => {}
-                Item::Object(object) => has_said |= self.handle_object(called, object)?,
+                Item::Object(object) => has_objects |= self.handle_object(called, object)?,
                 Item::Unreadable(_) if called == Called::Messages("ping") => {}
                 Item::Unreadable(text) if text.starts_with('{') => {
                     let repaired = framing::repaired(text).unwrap_or_default();
                     if Chunk::read(&repaired, self.machine.rules.depth_max).is_ok() {
                         self.machine.warnings.add("upstream_json_repaired");
                     }
-                    has_said |= self.handle_object(called, &repaired)?;
+                    has_objects |= self.handle_object(called, &repaired)?;
                 }
                 // A note to people, of a kind that clients do not know.
                 Item::Unreadable(_) if called == Called::Other => {
@@ -119,7 +119,7 @@ impl Receiver<'_> {
         if self.machine.phase.is_final() {
             return Ok(());
         }
-        Ok(self.drop_text(data, has_text, has_said)?)
+        Ok(self.drop_text(data, has_text, has_objects)?)
     }
 
     /// Takes the end mark.

@@ -76,7 +76,7 @@ pub(super) struct Machine {
     pub(super) cut_at: Option<usize>,
     pub(super) outcome: Outcome,
     /// Pieces of content that have more than white space in them.
-    pub(super) spoken: u64,
+    pub(super) telling_pieces: u64,
     /// Text of the answer has come, however it came.
     pub(super) has_text: bool,
     /// What came of it in deltas.
@@ -177,7 +177,7 @@ impl Machine {
             named_in_list: Vec::new(),
             cut_at: None,
             outcome: Outcome::default(),
-            spoken: 0,
+            telling_pieces: 0,
             has_text: false,
             echo: Echo::default(),
             snapshots: Snapshots::default(),
@@ -454,7 +454,7 @@ impl Machine {
 
     pub(super) fn note_progress(&mut self, raw: &str, is_blank: bool) {
         self.report.progress = self.report.progress.saturating_add(1);
-        self.spoken = self.spoken.saturating_add(u64::from(!is_blank));
+        self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
         self.output_bytes = self.output_bytes.saturating_add(raw.len() as u64);
     }
 }

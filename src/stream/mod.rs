@@ -142,7 +142,7 @@ impl Answer {
     pub fn spoken(&self) -> u64 {
         match &self.messages {
             Some(_) => self.machine.report.progress,
-            None => self.machine.spoken,
+            None => self.machine.telling_pieces,
         }
     }
 

@@ -13,7 +13,7 @@ use super::echo::Echo;
 use super::machine::{Block, Machine};
 use super::text::escaped;
 use super::text_filter::{Piece, Watch};
-use super::text_tool_calls::End;
+use super::text_tool_calls::AnswerEnd;
 use super::thinking::Thinking;
 use crate::asked::{self, Asked};
 use crate::error::Error;
@@ -190,7 +190,7 @@ impl Machine {
     /// Gives the calls that were found; there are none unless the answer says nothing else (`alone`).
     fn end_reasoning(&mut self, alone: bool, out: &mut Vec<u8>) -> Vec<Piece> {
         let Some(watch) = self.reasoning.watch.take() else { return Vec::new() };
-        let end = End { alone, is_cut_off: self.outcome.is_cut_off() };
+        let end = AnswerEnd { alone, is_cut_off: self.outcome.is_cut_off() };
         let mut calls = Vec::new();
         for piece in watch.finish(&self.asked.tools, end) {
             match (piece, self.reasoning.field) {

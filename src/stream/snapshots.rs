@@ -140,7 +140,7 @@ fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String
 
 /// What the messages of one chunk say together, escaped.
 #[derive(Default)]
-struct Said {
+struct ChunkTexts {
     thought: String,
     text: String,
     refusal: String,
@@ -179,8 +179,8 @@ impl Machine {
     }
 
     /// What the messages of a chunk say, without what deltas have brought already.
-    fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> Said {
-        let mut said = Said::default();
+    fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> ChunkTexts {
+        let mut said = ChunkTexts::default();
         let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
         for (_, message) in messages(chunk) {
             for part in message.content.iter() {

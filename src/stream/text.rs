@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::machine::{Block, Machine};
 use super::text_filter::Piece;
-use super::text_tool_calls::End;
+use super::text_tool_calls::AnswerEnd;
 use crate::error::Error;
 use crate::json::{self, Str};
 
@@ -119,7 +119,7 @@ impl Machine {
         if self.cut_at.is_some() {
             return Ok(());
         }
-        let end = End { alone: self.calls.is_empty(), is_cut_off: self.outcome.is_cut_off() };
+        let end = AnswerEnd { alone: self.calls.is_empty(), is_cut_off: self.outcome.is_cut_off() };
         let pieces = filter.finish(&self.asked.tools, end);
         self.take_pieces(pieces, out)
     }

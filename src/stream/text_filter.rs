@@ -11,7 +11,7 @@
 //! have no filter: their text is copied without being decoded.
 
 use super::inline_think::{InlineThink, overlap};
-use super::text_tool_calls::{End, Markup};
+use super::text_tool_calls::{AnswerEnd, Markup};
 use crate::asked::{Asked, Tools};
 use crate::json;
 use crate::profile::TextToolCalls;
@@ -22,7 +22,7 @@ use crate::words;
 #[derive(Debug)]
 pub(super) struct TextFilter {
     unescape: Unescape,
-    echo: Option<Echo>,
+    echo: Option<Prefill>,
     think: Option<InlineThink>,
     stop: Option<Stop>,
     markup: Option<Markup>,
@@ -53,7 +53,7 @@ impl TextFilter {
         let filter = Self {
             unescape: Unescape::default(),
             echo: (profile.strip_prefill_echo && !asked.prefill.is_empty())
-                .then(|| Echo { prefill: asked.prefill.clone(), matched: 0 }),
+                .then(|| Prefill { prefill: asked.prefill.clone(), matched: 0 }),
             think: profile.inline_think.then(InlineThink::new),
             stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
             markup: match profile.text_tool_calls {
@@ -73,7 +73,7 @@ impl TextFilter {
     pub(super) fn push(&mut self, raw: &str) -> Vec<Piece> {
         let text = self.unescape.push(raw);
         let mut pieces = Vec::new();
-        self.after_echo(&text, &mut pieces);
+        self.echo_step(&text, &mut pieces);
         pieces
     }
 
@@ -88,7 +88,7 @@ impl TextFilter {
     }
 
     /// The text is over.
-    pub(super) fn finish(&mut self, tools: &Tools, end: End) -> Vec<Piece> {
+    pub(super) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
         let stopped = matches!(pieces.last(), Some(Piece::Stop(_)));
@@ -102,11 +102,11 @@ impl TextFilter {
     fn release_steps(&mut self, pieces: &mut Vec<Piece>) {
         let text = self.unescape.rest();
         if !text.is_empty() {
-            self.after_echo(&text, pieces);
+            self.echo_step(&text, pieces);
         }
         if let Some(echo) = self.echo.take() {
             let start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
-            self.think_about(&start, pieces);
+            self.think_step(&start, pieces);
         }
         let mut texts = Vec::new();
         if let Some(think) = &mut self.think {
@@ -115,16 +115,16 @@ impl TextFilter {
         self.take_thought(texts, pieces);
         if let Some(stop) = &mut self.stop {
             let held = std::mem::take(&mut stop.held);
-            self.mark(&held, pieces);
+            self.markup_step(&held, pieces);
         }
     }
 
-    fn after_echo(&mut self, text: &str, pieces: &mut Vec<Piece>) {
-        let Some(echo) = &mut self.echo else { return self.think_about(text, pieces) };
+    fn echo_step(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        let Some(echo) = &mut self.echo else { return self.think_step(text, pieces) };
         let expected = echo.prefill.get(echo.matched..).unwrap_or_default();
         if let Some(rest) = text.strip_prefix(expected) {
             self.echo = None;
-            return self.think_about(rest, pieces);
+            return self.think_step(rest, pieces);
         }
         if expected.starts_with(text) {
             echo.matched = echo.matched.saturating_add(text.len());
@@ -133,11 +133,11 @@ impl TextFilter {
         let mut start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
         start.push_str(text);
         self.echo = None;
-        self.think_about(&start, pieces);
+        self.think_step(&start, pieces);
     }
 
-    fn think_about(&mut self, text: &str, pieces: &mut Vec<Piece>) {
-        let Some(think) = &mut self.think else { return self.stop_at(text, pieces) };
+    fn think_step(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+        let Some(think) = &mut self.think else { return self.stop_step(text, pieces) };
         let mut texts = Vec::new();
         think.push(text, |field, text| texts.push((field, text.to_owned())));
         self.take_thought(texts, pieces);
@@ -146,20 +146,20 @@ impl TextFilter {
     fn take_thought(&mut self, texts: Vec<(Option<Field>, String)>, pieces: &mut Vec<Piece>) {
         for (field, text) in texts {
             match field {
-                None => self.stop_at(&text, pieces),
+                None => self.stop_step(&text, pieces),
                 Some(_) if text.is_empty() => {}
                 Some(field) => pieces.push(Piece::Thinking(field, text)),
             }
         }
     }
 
-    fn stop_at(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+    fn stop_step(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         if matches!(pieces.last(), Some(Piece::Stop(_))) {
             return;
         }
-        let Some(stop) = &mut self.stop else { return self.mark(text, pieces) };
+        let Some(stop) = &mut self.stop else { return self.markup_step(text, pieces) };
         let (text, sequence) = stop.push(text);
-        self.mark(&text, pieces);
+        self.markup_step(&text, pieces);
         if let Some(sequence) = sequence {
             // Markup that the cut leaves incomplete is text.
             if let Some(markup) = &mut self.markup {
@@ -169,7 +169,7 @@ impl TextFilter {
         }
     }
 
-    fn mark(&mut self, text: &str, pieces: &mut Vec<Piece>) {
+    fn markup_step(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         match &mut self.markup {
             Some(markup) => push_text(markup.push(text), pieces),
             None => push_text(text.to_owned(), pieces),
@@ -211,7 +211,7 @@ impl Watch {
     }
 
     /// The reasoning is over. Gives what was held back: text, or calls.
-    pub(super) fn finish(mut self, tools: &Tools, end: End) -> Vec<Piece> {
+    pub(super) fn finish(mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         push_text(self.markup.push(&self.unescape.rest()), &mut pieces);
         self.markup.finish(tools, end, &mut pieces);
@@ -253,7 +253,7 @@ impl Unescape {
 
 /// How much of the prefill has come again.
 #[derive(Debug)]
-struct Echo {
+struct Prefill {
     prefill: String,
     matched: usize,
 }
@@ -304,7 +304,9 @@ mod tests {
                 }
             }
             if !matches!(pieces.last(), Some(Piece::Stop(_))) {
-                pieces.extend(filter.finish(&asked.tools, End { alone: true, is_cut_off: false }));
+                pieces.extend(
+                    filter.finish(&asked.tools, AnswerEnd { alone: true, is_cut_off: false }),
+                );
             }
             for piece in pieces {
                 match (all.last_mut(), piece) {

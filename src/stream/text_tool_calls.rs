@@ -51,7 +51,7 @@ pub(super) struct Markup {
 
 /// How an answer ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End {
+pub(super) struct AnswerEnd {
     /// It has no structured calls.
     pub(super) alone: bool,
     /// By its limit or a filter, and not by the model.
@@ -266,7 +266,7 @@ impl Markup {
 
     /// Something else comes, a structured call or the end: what was held back is text.
     pub(super) fn release(&mut self, pieces: &mut Vec<Piece>) {
-        let end = End { alone: false, is_cut_off: false };
+        let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
         if self.state == State::Found {
             self.state = State::Off;
@@ -275,12 +275,12 @@ impl Markup {
     }
 
     /// The answer is over.
-    pub(super) fn finish(mut self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
+    pub(super) fn finish(mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         self.decide(tools, end, pieces);
     }
 
     /// Gives what was held back.
-    fn decide(&mut self, tools: &Tools, end: End, pieces: &mut Vec<Piece>) {
+    fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
         if self.state == State::Found {
             let tool = |name: &str| {

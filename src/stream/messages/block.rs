@@ -49,9 +49,9 @@ pub(super) struct Block {
 
 #[derive(Debug)]
 enum Content {
-    Text(Said),
+    Text(StartText),
     Thinking {
-        said: Said,
+        said: StartText,
         /// The start's, escaped; it counts when no delta brings one.
         signature: String,
         is_signed: bool,
@@ -62,7 +62,7 @@ enum Content {
 
 /// A text, and what the start said of it.
 #[derive(Debug, Default)]
-struct Said {
+struct StartText {
     /// The start's text.
     start: String,
     /// So much of it was repeated by deltas, while nothing contradicts that they repeat it.
@@ -182,7 +182,7 @@ impl Block {
                 if !(start.is_empty() && has("text")) {
                     changes.push(("text", "\"\""));
                 }
-                Content::Text(Said::new(start))
+                Content::Text(StartText::new(start))
             }
             "thinking" => {
                 let start = text(block, "thinking").unwrap_or_default();
@@ -194,7 +194,7 @@ impl Block {
                     changes.push(("signature", "\"\""));
                 }
                 Content::Thinking {
-                    said: Said::new(start),
+                    said: StartText::new(start),
                     signature: signature.raw().to_owned(),
                     is_signed: !signature.is_empty(),
                 }
@@ -389,7 +389,7 @@ fn input_of(value: &str) -> String {
     if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
 }
 
-impl Said {
+impl StartText {
     fn new(start: Str<'_>) -> Self {
         let echo = (!start.is_empty()).then_some(0);
         Self { start: start.decode().into_owned(), echo, half: String::new() }

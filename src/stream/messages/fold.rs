@@ -9,7 +9,7 @@ use crate::warning::Warnings;
 pub(super) struct Fold {
     /// The message of `message_start`.
     head: String,
-    blocks: Vec<Block>,
+    blocks: Vec<Folded>,
     /// `delta` and `usage` of `message_delta`.
     delta: String,
     usage: String,
@@ -19,7 +19,7 @@ pub(super) struct Fold {
 
 /// A block as its start said it, and what its deltas added.
 #[derive(Debug, Default)]
-struct Block {
+struct Folded {
     start: String,
     /// Escaped.
     text: String,
@@ -42,7 +42,7 @@ impl Fold {
         match name {
             "message_start" => self.head = own("message"),
             "content_block_start" => {
-                self.blocks.push(Block { start: own("content_block"), ..Block::default() });
+                self.blocks.push(Folded { start: own("content_block"), ..Folded::default() });
             }
             "content_block_delta" => {
                 if let (Some(block), Some(delta)) = (self.blocks.last_mut(), member(data, "delta"))
@@ -87,7 +87,7 @@ impl Fold {
     }
 }
 
-impl Block {
+impl Folded {
     fn take(&mut self, delta: &str) {
         if let Some(text) = text(delta, "text").or_else(|| text(delta, "thinking")) {
             self.text.push_str(text.raw());

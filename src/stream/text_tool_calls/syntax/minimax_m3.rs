@@ -6,7 +6,7 @@ use crate::words;
 
 use super::super::schema::allows;
 use super::cursor::Cursor;
-use super::tagged::{Object, Said, write_value};
+use super::tagged::{Declared, Object, write_value};
 use super::{Piece, Tools, call, schema};
 
 const MARK: &str = "]<]minimax[>[";
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
             text => text,
         };
         let mut value = Vec::new();
-        write_value(&mut value, text, Said::Nothing, root, Some(schema));
+        write_value(&mut value, text, Declared::Nothing, root, Some(schema));
         String::from_utf8(value).ok()
     }
 }

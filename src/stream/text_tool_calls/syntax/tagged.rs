@@ -25,7 +25,7 @@ struct Tags {
     /// The start of what has the same end, in a text.
     element: &'static str,
     /// Reads what stands between the key and the value.
-    head: fn(&mut Cursor<'_>) -> Option<Said>,
+    head: fn(&mut Cursor<'_>) -> Option<Declared>,
     /// The value without what is layout, if all values of a call have that.
     layout: fn(&str) -> &str,
     /// Each tag begins a line, so the next one ends a value whose own end is missing.
@@ -34,7 +34,7 @@ struct Tags {
 
 /// What a parameter says of its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Declared {
     Nothing,
     IsText,
     IsJson,
@@ -50,7 +50,7 @@ const QWEN: Tags = Tags {
     key_end: ">",
     value_end: "</parameter>",
     element: "<parameter",
-    head: |_| Some(Said::Nothing),
+    head: |_| Some(Declared::Nothing),
     layout: |value| {
         let value = value.strip_prefix('\r').unwrap_or(value);
         let value = value.strip_prefix('\n').unwrap_or(value);
@@ -81,7 +81,7 @@ const GLM: Tags = Tags {
                 return None;
             }
         }
-        Some(Said::Nothing)
+        Some(Declared::Nothing)
     },
     layout: |value| value,
     own_lines: false,
@@ -96,9 +96,9 @@ const CLAUDE: Tags = Tags {
     value_end: "</parameter>",
     element: "<parameter",
     head: |cursor| match cursor.until(">")?.trim() {
-        "" => Some(Said::Nothing),
-        "string=\"true\"" => Some(Said::IsText),
-        "string=\"false\"" => Some(Said::IsJson),
+        "" => Some(Declared::Nothing),
+        "string=\"true\"" => Some(Declared::IsText),
+        "string=\"false\"" => Some(Declared::IsJson),
         _ => None,
     },
     layout: |value| {
@@ -187,18 +187,18 @@ impl<'a> Cursor<'a> {
         while self.behind(self.rest, tags.parameter).is_some() {
             let (key, rest) = self.parameter(tags, self.rest)?;
             self.rest = rest;
-            let said = (tags.head)(self)?;
-            members.push((key, said, self.value(tags, schema(tool))?));
+            let declared = (tags.head)(self)?;
+            members.push((key, declared, self.value(tags, schema(tool))?));
             self.skip_blank();
         }
-        let has_layout = |(_, said, value): &(&str, Said, &str)| {
-            *said == Said::Nothing && (tags.layout)(value) != *value
+        let has_layout = |(_, declared, value): &(&str, Declared, &str)| {
+            *declared == Declared::Nothing && (tags.layout)(value) != *value
         };
         let is_layout = tags.own_lines || members.iter().all(has_layout);
         let mut input = Object::default();
-        for (key, said, value) in members {
+        for (key, declared, value) in members {
             let value = if is_layout { (tags.layout)(value) } else { value };
-            input.member(key, value, said, schema(tool))?;
+            input.member(key, value, declared, schema(tool))?;
         }
         Some(input.unwrapped(schema(tool)))
     }
@@ -269,11 +269,11 @@ impl<'a> Cursor<'a> {
 }
 
 /// Writes a value that was written as plain text. Whether `5` is a number or a text, only its schema knows, a part of
-/// `root`, unless it is said; where the schema does not say, it is what it looks like.
+/// `root`, unless it is `declared`; where the schema does not say, it is what it looks like.
 pub(super) fn write_value(
     out: &mut Vec<u8>,
     value: &str,
-    said: Said,
+    declared: Declared,
     root: &str,
     schema: Option<&str>,
 ) {
@@ -286,16 +286,16 @@ pub(super) fn write_value(
             || trimmed.starts_with('[') && allows("array"));
     // Templates write what is no text as Python does.
     let value = match trimmed {
-        _ if said == Said::IsText => value,
+        _ if declared == Declared::IsText => value,
         "True" if !is_text && allows("boolean") => "true",
         "False" if !is_text && allows("boolean") => "false",
         "None" if !is_text && allows("null") => "null",
         _ => value,
     };
-    let is_json = match said {
-        Said::IsText => false,
-        Said::IsJson => true,
-        Said::Nothing => {
+    let is_json = match declared {
+        Declared::IsText => false,
+        Declared::IsJson => true,
+        Declared::Nothing => {
             !is_text && Reader::new(value, 1).kind().is_ok_and(|kind| kind != Kind::String)
         }
     };
@@ -322,9 +322,9 @@ pub(super) struct Object {
 
 impl Object {
     /// A member whose value is written as it is. A key comes once.
-    fn member(&mut self, key: &str, value: &str, said: Said, schema: &str) -> Option<()> {
+    fn member(&mut self, key: &str, value: &str, declared: Declared, schema: &str) -> Option<()> {
         let mut json = self.key(key)?;
-        write_value(json.out(), value, said, schema, property(schema, key));
+        write_value(json.out(), value, declared, schema, property(schema, key));
         Some(())
     }
 
