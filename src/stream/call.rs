@@ -41,7 +41,7 @@ pub(super) struct Call {
 /// What fragments of a call repeat, by which one that begins another call can be known.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Habit {
-    /// One had another id, so another id says nothing.
+    /// One had another id: ids change within this call, so another one begins no call.
     other_ids: bool,
     /// One had the name again.
     named: bool,

@@ -80,8 +80,7 @@ impl Receiver<'_> {
     /// Takes the data of an event that is not one chunk.
     fn handle_items(&mut self, called: Called, data: &str) -> Result<(), Broken> {
         let mut rest = data;
-        // What stands between objects that say something is no part of the answer. Where there are none,
-        // it may be all that the upstream had to say.
+        // Text beside objects that say something is dropped. Alone it may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
             if self.machine.phase.is_final() {

@@ -66,7 +66,7 @@ pub(super) struct Machine {
     /// One of them is a text or a call: the client has something to go on with.
     pub(super) has_said: bool,
     pub(super) calls: Vec<Call>,
-    /// The calls that the list of calls now read has named so far.
+    /// Calls that earlier entries of the same `tool_calls` list have named.
     pub(super) named_in_list: Vec<usize>,
     /// The client's ids in the history and in this answer.
     pub(super) ids_used: NameSet<'static>,

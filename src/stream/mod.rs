@@ -5,6 +5,16 @@
 //!  whole body ──────────┘  (one chunk)                                     events, or one message
 //! ```
 //!
+//! | step | files |
+//! |---|---|
+//! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
+//! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call` and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
+//! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
+//! | how it ends | `outcome`, `finish` |
+//! | blocks to the client | `pump`, `sink` |
+//! | upstreams that speak Messages | `messages` |
+//! | silence | `watchdog` |
+//!
 //! There is one machine for all four cases: a stream or a whole body comes in, a stream or a whole
 //! message goes out. So a stream adds up to the message that the same answer gives without one, a
 //! server that ignores `stream` does no harm, and a rule is written once.

@@ -6,8 +6,8 @@
 //! - the markup stands where a model puts it: at the start of a line (syntaxes of ordinary
 //!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON);
 //! - it is outside of code fences and code spans: models write about it, too;
-//! - everything from there to the end of the answer is complete markup and white space, but for what stands
-//!   around the calls, of which the start or the end may be missing;
+//! - from there to the end of the answer there is only markup and white space, and each call is complete; only
+//!   the section around the calls may lack its start or its end;
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!

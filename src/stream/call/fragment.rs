@@ -159,7 +159,8 @@ impl<'a> Fragment<'a> {
         !input.is_object()
             && match self.entry.arguments {
                 Arguments::None => true,
-                // What begins as an object may be another call's first fragment, unless indices say nothing.
+                // A `{` may begin another call. Where the index has changed within this one before, only a text
+                // that cannot be joined to its input does.
                 Arguments::Text(_) if call.habit.other_indices => !self.is_excluded(call),
                 Arguments::Text(_) => !input.has_text() || self.fits_end(call),
                 Arguments::Json(_) => !input.has_text(),

@@ -56,9 +56,12 @@ impl<'a> Cursor<'a> {
         text.trim_start_matches(' ').strip_prefix(name)
     }
 
-    /// The end of what stands `around` calls, each with its start, of which one was `open`. Servers take it for a stop
-    /// token, and models leave it out, so at the end of an answer, or where the next begins, it may be missing: the
-    /// calls are complete without it. Anywhere, if its start is missing, too.
+    /// Reads the end of a section of calls. `around`: the starts and ends that a section can have, `open`: which of
+    /// them began this one.
+    ///
+    /// Servers take the end for a stop token, and models leave it out, so it may be missing at the end of the answer or
+    /// where the next section begins: the calls are complete without it. It may be missing anywhere if no start was
+    /// there.
     pub(super) fn close(&mut self, around: &[(&str, &str)], open: Option<usize>) -> Option<()> {
         let ends = open.and_then(|at| around.get(at..=at)).unwrap_or(around);
         let is_closed = ends.iter().any(|(_, end)| self.eat(end));

@@ -22,7 +22,7 @@ struct Tags {
     parameter: &'static str,
     key_end: &'static str,
     value_end: &'static str,
-    /// The start of what has the same end, in a text.
+    /// The start of an element that a value may have in it and that ends as a value does: it takes one such end.
     element: &'static str,
     /// Reads what stands between the key and the value.
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
