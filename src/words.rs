@@ -16,6 +16,18 @@ pub fn bare(text: &str) -> &str {
     text.trim_start_matches('\u{feff}').trim()
 }
 
+/// How many bytes at the end of `text` are the start of `word`.
+#[must_use]
+pub fn overlap(text: &str, word: &str) -> usize {
+    let longest = word.len().saturating_sub(1).min(text.len());
+    (1..=longest)
+        .rev()
+        .find(|&length| {
+            word.as_bytes().get(..length).is_some_and(|start| text.as_bytes().ends_with(start))
+        })
+        .unwrap_or(0)
+}
+
 /// Where `word` stands first in `text`.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {

@@ -95,7 +95,7 @@ impl InlineThink {
                         *self = Self::After;
                         continue;
                     }
-                    let ready = held.len().saturating_sub(overlap(held, end));
+                    let ready = held.len().saturating_sub(words::overlap(held, end));
                     let tail = held.split_off(ready);
                     each(Some(field(end)), held);
                     *held = tail;
@@ -135,17 +135,6 @@ impl InlineThink {
             Self::After | Self::Text => 0,
         }
     }
-}
-
-/// How many bytes at the end of `text` are the start of `tag`.
-pub(super) fn overlap(text: &str, tag: &str) -> usize {
-    let longest = tag.len().saturating_sub(1).min(text.len());
-    (1..=longest)
-        .rev()
-        .find(|&length| {
-            tag.as_bytes().get(..length).is_some_and(|start| text.as_bytes().ends_with(start))
-        })
-        .unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 //! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
 //! have no filter: their text is copied without being decoded.
 
-use super::inline_think::{InlineThink, overlap};
+use super::inline_think::InlineThink;
 use super::text_tool_calls::{AnswerEnd, Markup};
 use crate::asked::{Asked, Tools};
 use crate::json;
@@ -279,7 +279,7 @@ impl Stop {
             self.held.truncate(at);
             return (std::mem::take(&mut self.held), Some(index));
         }
-        let open = sequences.map(|(_, stop)| overlap(&self.held, stop)).max().unwrap_or(0);
+        let open = sequences.map(|(_, stop)| words::overlap(&self.held, stop)).max().unwrap_or(0);
         let tail = self.held.split_off(self.held.len().saturating_sub(open));
         (std::mem::replace(&mut self.held, tail), None)
     }

@@ -22,7 +22,6 @@ mod fence;
 mod schema;
 mod syntax;
 
-use super::inline_think::overlap;
 use super::text_filter::Piece;
 use crate::asked::Tools;
 use crate::profile::TextToolCalls;
@@ -248,7 +247,7 @@ impl Markup {
                 });
                 first = [first, found].into_iter().flatten().min();
                 if end.is_none() {
-                    ready = ready.min(line.len().saturating_sub(overlap(line, marker)));
+                    ready = ready.min(line.len().saturating_sub(words::overlap(line, marker)));
                 }
             }
             if let Some(at) = first {

@@ -153,7 +153,7 @@ impl ToolInput {
             return;
         }
         self.again = None;
-        if self.closed || (self.reading.scan.is_object() && !self.is_placeholder()) {
+        if self.closed || (self.reading.scan.is_object() && !self.can_be_replaced()) {
             return self.take_fragment(&value.text);
         }
         if self.sent == 0 {
@@ -333,8 +333,13 @@ impl ToolInput {
     }
 
     /// Whether it is `{}`, which another input can replace.
-    pub(super) fn is_placeholder(&self) -> bool {
+    pub(super) fn can_be_replaced(&self) -> bool {
         self.sent == 0 && self.reading.is_placeholder()
+    }
+
+    /// Whether it is more than `{}`, which some servers send before or beside the real input.
+    pub(super) fn says_something(&self) -> bool {
+        self.is_sent() || !matches!(self.rest().trim(), "" | "{" | "{}")
     }
 
     /// What `text` is to this input, which is complete.

@@ -94,7 +94,7 @@ impl<'a> Fragment<'a> {
         let Habit { other_ids, named, .. } = last.habit;
         let is_end = |habit: bool| habit && self.only_repeats(last);
         let Some(name) = &self.name else {
-            let is_open = !last.input.is_object() || last.input.is_placeholder();
+            let is_open = !last.input.is_object() || last.input.can_be_replaced();
             return is_open || is_end(other_ids);
         };
         if last.name != **name {

@@ -456,7 +456,7 @@ impl Tool {
                 self.held_bytes.saturating_add(data.len()).saturating_add(DELTA_BYTES);
             self.held.push(data.to_owned());
         }
-        if !self.start.is_empty() && !is_more_than_a_placeholder(&self.input) {
+        if !self.start.is_empty() && !self.input.says_something() {
             return;
         }
         let text = self.input.send();
@@ -479,9 +479,7 @@ impl Tool {
         let outcome = self.input.finish(false);
         let text = match outcome {
             _ if self.input.is_sent() => self.input.rest().to_owned(),
-            Input::Object(_)
-                if !self.start.is_empty() && !is_more_than_a_placeholder(&self.input) =>
-            {
+            Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
                 std::mem::take(&mut self.start)
             }
             // An input that is not sent at all is `{}` where no delta says so.
@@ -498,11 +496,6 @@ impl Tool {
         }
         self.input.take_conflicts() > 0
     }
-}
-
-/// Whether deltas say more than `{}`, which some servers send before or beside the real input.
-fn is_more_than_a_placeholder(input: &ToolInput) -> bool {
-    input.is_sent() || !matches!(input.rest().trim(), "" | "{" | "{}")
 }
 
 fn escaped(text: &str) -> String {
