@@ -49,8 +49,8 @@ pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: State,
-    /// Bytes that are kept here, for the limit of the whole VM.
-    held_bytes: usize,
+    /// Bytes of a body that is collected: here or in the exchange.
+    collected_bytes: usize,
     /// When a stream that has said everything is reset.
     close_at: Option<Millis>,
     /// The client has the head of a stream that is written by the timer.
@@ -99,7 +99,7 @@ impl Stream {
             exchange: Exchange::new(Arc::clone(&config), seed, pings(&config)),
             config,
             state: State::HandsOff,
-            held_bytes: 0,
+            collected_bytes: 0,
             close_at: None,
             deferred: None,
             request: Request::default(),
@@ -122,10 +122,11 @@ impl Stream {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// Bytes that are kept here.
+    /// Bytes that are kept here, for the limit of the whole VM.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.held_bytes
+        let waiting = self.deferred.as_ref().map_or(0, Deferred::held_bytes);
+        self.collected_bytes.saturating_add(waiting)
     }
 
     /// The request's head. `failure`: why it cannot be served, if it is ours.
@@ -213,7 +214,7 @@ impl Stream {
         if let Some(failure) = failure {
             return self.fail(failure, When::of(end_of_stream), now, drained);
         }
-        self.held_bytes = size;
+        self.collected_bytes = size;
         // A body that is as long as it says is complete, even if trailers follow: once they come,
         // nothing can be written any more.
         if end_of_stream || *length == Some(size) {
@@ -242,7 +243,7 @@ impl Stream {
         else {
             return Decision::go_on(actions);
         };
-        self.held_bytes = 0;
+        self.collected_bytes = 0;
         let request = match self.exchange.handle_request(&body, now) {
             Ok(request) => request,
             Err(reply) => return self.reply(*reply, refusal, actions),
@@ -328,11 +329,11 @@ impl Stream {
         let complete = end_of_stream || *length == Some(*received);
         let mut out = Vec::new();
         let mut head = self.exchange.handle_response_body(&piece, now, &mut out);
-        self.held_bytes =
-            if out.is_empty() { self.held_bytes.saturating_add(piece.len()) } else { 0 };
-        let waiting = self.deferred.as_ref().map_or(0, Deferred::held_bytes);
-        self.held_bytes = self.held_bytes.saturating_add(waiting);
-        if self.held_bytes > room_bytes {
+        // A stream flows, though some of its pieces give nothing; what it keeps has limits of its own.
+        let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
+        self.collected_bytes =
+            if collects { self.collected_bytes.saturating_add(piece.len()) } else { 0 };
+        if self.held_bytes() > room_bytes {
             let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
             head = head.or(late);
         } else if complete {
@@ -341,7 +342,7 @@ impl Stream {
         }
         let cut = self.exchange.is_ended() && !complete;
         if self.exchange.is_ended() {
-            self.held_bytes = 0;
+            self.collected_bytes = 0;
         }
         if head_sent {
             if cut && self.close_at.is_none() {
@@ -351,7 +352,6 @@ impl Stream {
             }
             if let Some(deferred) = &mut self.deferred {
                 deferred.push(&out, end_of_stream);
-                self.held_bytes = deferred.held_bytes();
                 return Decision::pause(drain(Side::Response, &piece));
             }
             let silent = piece.is_empty() && out.is_empty();
@@ -380,7 +380,7 @@ impl Stream {
         let State::Answering { head_sent, .. } = self.state else { return Decision::pass() };
         let mut out = Vec::new();
         let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
-        self.held_bytes = 0;
+        self.collected_bytes = 0;
         if !head_sent {
             return self.reply_with(head, out, Vec::new());
         }
@@ -434,7 +434,6 @@ impl Stream {
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let deferred = self.deferred.insert(Deferred::default());
         deferred.push(out, false);
-        self.held_bytes = deferred.held_bytes();
         Decision::pause(vec![
             Action::ReplaceHeaders(Side::Response, head),
             Action::ReplaceBody(Side::Response, Vec::new()),
@@ -442,10 +441,7 @@ impl Stream {
     }
 
     fn flush(&mut self) -> Vec<Action> {
-        let Some(deferred) = &mut self.deferred else { return Vec::new() };
-        let actions = deferred.flush();
-        self.held_bytes = deferred.held_bytes();
-        actions
+        self.deferred.as_mut().map_or_else(Vec::new, Deferred::flush)
     }
 
     /// The stream is over, well or not: counts and logs.
@@ -521,7 +517,7 @@ impl Stream {
     }
 
     fn reply(&mut self, reply: Reply, when: When, mut actions: Vec<Action>) -> Decision {
-        self.held_bytes = 0;
+        self.collected_bytes = 0;
         let response = LocalResponse {
             status: reply.head.status,
             headers: reply.head.headers,

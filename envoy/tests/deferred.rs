@@ -85,6 +85,34 @@ fn a_silent_upstream_gives_pings_and_then_an_error_event() {
 }
 
 #[test]
+fn what_waits_for_a_tick_counts_once_and_not_without_limit() {
+    let text = "x".repeat(1000);
+    let chunk = format!(
+        "data: {{\"id\":\"c\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n"
+    );
+    let (mut envoy, _) = begun(r#"{"deferred_flush": true, "buffered_bytes_max": 2000}"#);
+    envoy.answer(chunk.as_bytes(), false);
+    let waiting = envoy.filter.held_bytes();
+    assert!((1001..2000).contains(&waiting), "{waiting}");
+    // Pieces that give nothing.
+    for _ in 0..100 {
+        assert_eq!(envoy.answer(b": still here\n\n", false).flow, Flow::Pause);
+    }
+    assert_eq!(envoy.filter.held_bytes(), waiting);
+    let now = envoy.now;
+    let (out, _) = ticked(&mut envoy, now + 1);
+    assert!(out.len() == waiting && out.contains(&text), "{out}");
+    assert_eq!(envoy.filter.held_bytes(), 0);
+    // No tick comes, and there is no room for more.
+    for _ in 0..3 {
+        envoy.answer(chunk.as_bytes(), false);
+    }
+    let (out, _) = ticked(&mut envoy, now + 2);
+    assert!(out.contains("event: error\n") && out.contains("overloaded_error"), "{out}");
+    assert_eq!(envoy.filter.held_bytes(), 0);
+}
+
+#[test]
 fn without_it_pieces_are_written_at_once() {
     let (_, first) = begun("{}");
     assert_eq!(first.flow, Flow::Continue);

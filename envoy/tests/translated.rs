@@ -342,6 +342,23 @@ fn streams_that_hold_too_much_of_an_answer_are_ended() {
 }
 
 #[test]
+fn a_stream_whose_pieces_give_nothing_holds_nothing() {
+    let mut envoy = sent(r#"{"buffered_bytes_max": 2000}"#, STREAM);
+    envoy.head(200, &[], false, "via_upstream");
+    envoy.answer(CHUNKS[0].as_bytes(), false);
+    // Reasoning for which the client did not ask.
+    let thought =
+        br#"data: {"id":"c","choices":[{"index":0,"delta":{"reasoning_content":"Hm."}}]}"#;
+    for _ in 0..100 {
+        assert!(written(&envoy.answer(thought, false), Side::Response, thought).is_empty());
+        envoy.answer(b"\n\n", false);
+    }
+    assert_eq!(envoy.filter.held_bytes(), 0);
+    let decision = envoy.answer(CHUNKS[1].as_bytes(), false);
+    assert!(text(&written(&decision, Side::Response, b"")).contains(" you"), "{decision:?}");
+}
+
+#[test]
 fn whoever_breaks_a_stream_is_named() {
     for (details, expected) in [
         ("downstream_remote_disconnect", r#""outcome":"abandoned""#),
