@@ -53,7 +53,7 @@ pub struct Stream {
     collected_bytes: usize,
     /// When a stream that has said everything is reset.
     close_at: Option<Millis>,
-    /// The client has the head of a stream that is written by the timer.
+    /// The client has the head, and the timer writes what follows.
     deferred: Option<Deferred>,
     /// For the line in the log.
     request: Request,
@@ -66,8 +66,8 @@ enum State {
     /// Not ours, or answered from here: whatever passes is right as it is. An answer from here
     /// passes the response callbacks again.
     HandsOff,
-    /// The request's body is collected. `head` is the client's while it is paused.
-    Collecting { head: Vec<Header>, body: Vec<u8>, length: Option<usize> },
+    /// The request's body is collected. `head` is the client's while it is paused; `None`: it has left.
+    Collecting { head: Option<Vec<Header>>, body: Vec<u8>, length: Option<usize> },
     /// The request is refused, and its body is thrown away up to so many bytes before the client is
     /// told: a client that is answered while it uploads sees its connection break instead.
     Refusing { response: LocalResponse, rest_bytes: usize },
@@ -176,10 +176,10 @@ impl Stream {
         }
         let (length, body) = (length(&head), Vec::new());
         if paused {
-            self.state = State::Collecting { head, body, length };
+            self.state = State::Collecting { head: Some(head), body, length };
             return Decision::stop(Vec::new());
         }
-        self.state = State::Collecting { head: Vec::new(), body, length };
+        self.state = State::Collecting { head: None, body, length };
         let early =
             heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
@@ -250,9 +250,7 @@ impl Stream {
         };
         drop(body);
         actions.clear();
-        if let (false, Some(upstream)) =
-            (head.is_empty(), self.config.upstreams.get(&request.upstream))
-        {
+        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&request.upstream)) {
             let length = Some(request.body.len());
             let head = heads::for_upstream(&head, upstream, &request.path, request.headers, length);
             actions.push(Action::ReplaceHeaders(Side::Request, head));
@@ -350,13 +348,7 @@ impl Stream {
                 let delay = if whole { LINGER_MS } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
-            if let Some(deferred) = &mut self.deferred {
-                deferred.push(&out, end_of_stream);
-                return Decision::pause(drain(Side::Response, &piece));
-            }
-            let silent = piece.is_empty() && out.is_empty();
-            let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));
-            return Decision::go_on(write.into_iter().collect());
+            return self.go_on(&piece, end_of_stream, out);
         }
         match head {
             Some(head) if !cut => {
@@ -373,6 +365,17 @@ impl Stream {
             None if !complete && !cut => Decision::stop(drain(Side::Response, &piece)),
             head => self.reply_with(head, out, drain(Side::Response, &piece)),
         }
+    }
+
+    /// Gives `out`, which came of `piece`, to a client that has the head.
+    fn go_on(&mut self, piece: &[u8], end_of_stream: bool, out: Vec<u8>) -> Decision {
+        if let Some(deferred) = &mut self.deferred {
+            deferred.push(&out, end_of_stream);
+            return Decision::pause(drain(Side::Response, piece));
+        }
+        let silent = piece.is_empty() && out.is_empty();
+        let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));
+        Decision::go_on(write.into_iter().collect())
     }
 
     /// Trailers of a response whose body has not ended otherwise.
