@@ -1,7 +1,4 @@
-//! The configuration of this run: the core's document, then the flags.
-//!
-//! Flags describe one upstream. They complete a document that has none or one; with several it would
-//! be anybody's guess which one they mean, so that is an error.
+//! The configuration of this run: the core's document, then the flags, which describe one upstream.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,10 +10,6 @@ use creole::config::is_variable;
 use crate::Failed;
 use crate::cli::{Chosen, Serve};
 
-fn usage<T>(reason: impl Into<String>) -> Result<T, Failed> {
-    Err(Failed::Usage(reason.into()))
-}
-
 /// For `serve`: every upstream has an address and its key.
 pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     let mut config = document(options.chosen.config.as_deref(), |name| std::env::var(name).ok())?;
@@ -27,29 +20,15 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
         config.set_url(url, "--upstream").map_err(Failed::Usage)?;
     }
     if let Some(name) = &options.key_env {
-        let key = std::env::var(name).unwrap_or_default();
-        if key.is_empty() && is_variable(name) {
-            return usage(format!("--key-env: the environment variable {name} is not set"));
-        }
-        if key.is_empty() {
-            // It may be the key itself.
-            return usage(
-                "--key-env: expected the name of an environment variable, but found none of that \
-                 name; a key itself is never written here",
-            );
-        }
-        let upstream = config.only_upstream("--key-env").map_err(Failed::Usage)?;
-        upstream.set_key(key, "--key-env").map_err(Failed::Usage)?;
+        let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
+        key.map_err(Failed::Usage)?;
     }
-    for upstream in config.upstreams.values() {
-        if upstream.url.is_empty() {
-            return usage(if config.upstreams.len() == 1 {
-                "no upstream: give --upstream URL, or a url in the configuration".to_owned()
-            } else {
-                format!("configuration: upstreams.{}.url: expected a URL", upstream.name)
-            });
-        }
+    let upstreams = &config.upstreams;
+    if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
+        let reason = "no upstream: give --upstream URL, or a url in the configuration";
+        return Err(Failed::Usage(reason.to_owned()));
     }
+    config.check_urls().map_err(Failed::Usage)?;
     Ok(config)
 }
 

@@ -47,22 +47,31 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
         rig::file(r#"{"upstreams": {"a": {"url": "http://a"}, "b": {"url": "http://b"}}}"#);
     let secret =
         rig::file(r#"{"upstreams": {"a": {"url": "http://a", "key": {"secret": "NO_SUCH_KEY"}}}}"#);
+    let nowhere = rig::file(r#"{"upstreams": {"a": {"url": "http://a"}, "b": {}}}"#);
     let unknown = rig::file(r#"{"guards": {"pairings": "repair"}}"#);
     let path = rig::file(r#"{"upstreams": {"a": {"url": "http://a/v1"}}}"#);
     let upstream = "http://127.0.0.1:1";
-    assert_refused(&["serve"], "--upstream");
+    assert_refused(&["serve"], "no upstream: give --upstream URL");
     assert_refused(&["serve", "--upstream", "localhost:11434"], "--upstream: expected a URL");
     assert_refused(&["serve", "--upstream", "http://u:geheim@a"], "without credentials");
     assert_refused(
         &["serve", "--upstream", upstream, "--profile", "x"],
         "--profile: expected one of",
     );
-    assert_refused(&["serve", "--upstream", upstream, "--key-env", "NO_SUCH_KEY"], "NO_SUCH_KEY");
+    assert_refused(
+        &["serve", "--upstream", upstream, "--key-env", "NO_SUCH_KEY"],
+        "--key-env: expected a secret called \"NO_SUCH_KEY\", but found none",
+    );
+    assert_refused(
+        &["serve", "--config", &several, "--key-env", "PATH"],
+        "--key-env: the configuration has several upstreams",
+    );
     assert_refused(
         &["serve", "--upstream", upstream, "--config", &several],
         "--upstream: the conf",
     );
     assert_refused(&["serve", "--config", &secret], "upstreams.a.key.secret");
+    assert_refused(&["serve", "--config", &nowhere], "upstreams.b.url: expected a URL such as");
     assert_refused(&["serve", "--config", &unknown], "guards.pairings: unknown key");
     assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a URL without a path");
     assert_refused(&["serve", "--config", "/no/such/file"], "/no/such/file");
@@ -124,6 +133,7 @@ fn a_key_in_place_of_a_name_is_not_repeated() {
     );
     let served = creole(&["serve", "--upstream", "http://127.0.0.1:9", "--key-env", key], "");
     assert_eq!(served.status.code(), Some(2));
+    assert!(text(&served.stderr).contains("--key-env: expected the name of a secret"));
     for output in [checked, served] {
         let said = [text(&output.stdout), text(&output.stderr)].concat();
         assert!(!said.contains("SECRET123"), "{said}");

@@ -307,7 +307,10 @@ impl UpstreamDocument<'_> {
 }
 
 /// The key in a secret of this name, or what is wrong with it.
-fn key_of(secret_name: &str, secret: &impl Fn(&str) -> Option<String>) -> Result<Key, String> {
+pub(super) fn key_of(
+    secret_name: &str,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<Key, String> {
     match secret(secret_name) {
         Some(value) if !value.is_empty() => Key::own(value).map_err(Into::into),
         _ if is_variable(secret_name) => {

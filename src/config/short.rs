@@ -4,6 +4,7 @@
 //! They complete a document that has one upstream or none. With several it would be anybody's guess
 //! which one they mean, so that is an error.
 
+use super::document::key_of;
 use super::{Config, Key, Upstream};
 use crate::json::quoted;
 use crate::profile::{PRESETS, Profile};
@@ -48,7 +49,7 @@ impl Config {
             config.set_url(&url, URL)?;
         }
         if let Some(key) = given(KEY) {
-            config.only_upstream(KEY)?.set_key(key, KEY)?;
+            config.only_upstream(KEY)?.key = Key::own(key).map_err(|reason| at(KEY, reason))?;
         }
         if let Some(name) = given(PROFILE) {
             config.set_profile(&name, PROFILE)?;
@@ -58,10 +59,7 @@ impl Config {
     }
 
     /// The one upstream, which `told` (a flag or a variable) describes.
-    ///
-    /// # Errors
-    /// There are several.
-    pub fn only_upstream(&mut self, told: &str) -> Result<&mut Upstream, String> {
+    fn only_upstream(&mut self, told: &str) -> Result<&mut Upstream, String> {
         let several = self.upstreams.len() > 1;
         match self.upstreams.values_mut().next() {
             Some(upstream) if !several => Ok(upstream),
@@ -103,24 +101,31 @@ impl Config {
         Ok(())
     }
 
+    /// The one upstream gets the key in a secret of this name, which `told` has named.
+    ///
+    /// # Errors
+    /// There are several upstreams, or there is no such secret, or no header can hold it.
+    pub fn set_key_from(
+        &mut self,
+        name: &str,
+        told: &str,
+        secret: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), String> {
+        let key = key_of(name, &secret).map_err(|reason| at(told, &reason))?;
+        self.only_upstream(told)?.key = key;
+        Ok(())
+    }
+
     /// For hosts that connect by themselves: every upstream has an address.
-    fn check_urls(&self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Which one has none.
+    pub fn check_urls(&self) -> Result<(), String> {
         for upstream in self.upstreams.values() {
             if let Err(reason) = Address::parse(&upstream.url) {
                 return Err(format!("configuration: upstreams.{}.url: {reason}", upstream.name));
             }
         }
-        Ok(())
-    }
-}
-
-impl Upstream {
-    /// Gives it a key of the gateway's own, which `told` names.
-    ///
-    /// # Errors
-    /// No header can hold it.
-    pub fn set_key(&mut self, key: String, told: &str) -> Result<(), String> {
-        self.key = Key::own(key).map_err(|reason| at(told, reason))?;
         Ok(())
     }
 }
