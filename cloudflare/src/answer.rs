@@ -32,8 +32,6 @@ pub(crate) struct Answering {
     held: Held,
     /// The client's body, while the upstream may still refuse it.
     again: Option<Vec<u8>>,
-    /// The second request, where it did.
-    retry: Option<UpstreamRequest>,
     /// The client has no head: what comes is kept, until it is known what the answer is.
     collects: bool,
     /// Bytes for the client.
@@ -48,6 +46,14 @@ pub(crate) enum Answered {
     Response(Response),
     /// The upstream refused, and is asked again with this.
     Again(Box<(Live, UpstreamRequest, Held)>),
+}
+
+/// What comes of one step beside bytes for the client.
+enum Step {
+    /// The head for the client.
+    Head(Head),
+    /// The upstream refused, and is asked again with this.
+    Again(UpstreamRequest),
 }
 
 /// The upstream's body. Dropped before its end, it aborts the request.
@@ -95,7 +101,6 @@ impl Answering {
             timer: Timer::default(),
             held,
             again,
-            retry: None,
             collects: true,
             out: Vec::new(),
             ending: None,
@@ -105,16 +110,17 @@ impl Answering {
     /// Reads until the exchange says what the head is. The rest follows as the body.
     pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
-            if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
-                break head;
-            }
-            if let Some(request) = self.retry.take() {
-                self.held.release();
-                return Answered::Again(Box::new((self.live, request, self.held)));
-            }
-            if self.live.exchange.is_ended() {
-                let reply = self.live.exchange.reply_without_head();
-                return Answered::Response(http::response(&reply.head, &reply.body));
+            match std::future::poll_fn(|context| self.poll_step(context)).await {
+                Some(Step::Head(head)) => break head,
+                Some(Step::Again(request)) => {
+                    self.held.release();
+                    return Answered::Again(Box::new((self.live, request, self.held)));
+                }
+                None if self.live.exchange.is_ended() => {
+                    let reply = self.live.exchange.reply_without_head();
+                    return Answered::Response(http::response(&reply.head, &reply.body));
+                }
+                None => {}
             }
         };
         self.collects = false;
@@ -126,40 +132,40 @@ impl Answering {
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
-    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Step>> {
         let exchange = &mut self.live.exchange;
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
-        match self.upstream.poll(context) {
+        let head = match self.upstream.poll(context) {
             Poll::Ready(Some(Ok(piece))) => {
                 let now = now();
                 let max = exchange.config().settings.buffered_bytes_max;
                 let collects = self.collects || exchange.is_collecting();
                 if collects && !self.held.grow(piece.len(), max, now) {
                     self.upstream.cut();
-                    let failure = Failure::Overloaded;
-                    return Poll::Ready(exchange.handle_failure(failure, now, &mut self.out));
+                    exchange.handle_failure(Failure::Overloaded, now, &mut self.out)
+                } else {
+                    exchange.handle_response_body(&piece, now, &mut self.out)
                 }
-                Poll::Ready(exchange.handle_response_body(&piece, now, &mut self.out))
             }
             Poll::Ready(Some(Err(error))) => {
                 live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
-                Poll::Ready(exchange.handle_response_end(End::Aborted, now(), &mut self.out))
+                exchange.handle_response_end(End::Aborted, now(), &mut self.out)
             }
             Poll::Ready(None) => {
                 let now = now();
                 let asked = self.again.take();
-                self.retry = asked.and_then(|body| exchange.handle_retry(&body, now));
-                if self.retry.is_some() {
-                    return Poll::Ready(None);
+                if let Some(request) = asked.and_then(|body| exchange.handle_retry(&body, now)) {
+                    return Poll::Ready(Some(Step::Again(request)));
                 }
-                Poll::Ready(exchange.handle_response_end(End::Complete, now, &mut self.out))
+                exchange.handle_response_end(End::Complete, now, &mut self.out)
             }
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));
-                Poll::Ready(exchange.handle_timeout(now(), &mut self.out))
+                exchange.handle_timeout(now(), &mut self.out)
             }
-        }
+        };
+        Poll::Ready(head.map(Step::Head))
     }
 
     /// The next bytes for the client, or `None` when it has everything.
@@ -174,7 +180,7 @@ impl Answering {
                 ready!(self.poll_ending(context));
                 return Poll::Ready(None);
             }
-            // The head is out, so none comes any more.
+            // The head is out: neither another nor a second request comes any more.
             let _ = ready!(self.poll_step(context));
         }
     }

@@ -57,6 +57,14 @@ pub(crate) enum Answered {
     Again(Box<(Live, UpstreamRequest, Held)>),
 }
 
+/// What comes of one step beside bytes for the client.
+enum Step {
+    /// The head for the client.
+    Head(Head),
+    /// The upstream refused, and is asked again with this.
+    Again(UpstreamRequest),
+}
+
 /// An answer that is being translated.
 #[derive(Debug)]
 pub(crate) struct Answering {
@@ -67,8 +75,6 @@ pub(crate) struct Answering {
     held: Held,
     /// The client's body, while the upstream may still refuse it.
     again: Option<Vec<u8>>,
-    /// The second request, where it did.
-    retry: Option<UpstreamRequest>,
     /// The client has no head: what comes is kept, until it is known what the answer is.
     collects: bool,
     timer: Pin<Box<Sleep>>,
@@ -81,22 +87,23 @@ impl Answering {
     pub(crate) fn new(live: Live, upstream: Incoming, held: Held, again: Option<Vec<u8>>) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
         let (upstream, out) = (Some(upstream), Vec::new());
-        Self { live, upstream, held, again, retry: None, collects: true, timer, out }
+        Self { live, upstream, held, again, collects: true, timer, out }
     }
 
     /// Reads until the exchange says what the head is. The rest follows as the body.
     pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
-            if let Some(head) = std::future::poll_fn(|context| self.poll_step(context)).await {
-                break head;
-            }
-            if let Some(request) = self.retry.take() {
-                self.held.release();
-                return Answered::Again(Box::new((self.live, request, self.held)));
-            }
-            if self.live.exchange.is_ended() {
-                let reply = self.live.exchange.reply_without_head();
-                return Answered::Response(live::response(reply.head, Body::whole(reply.body)));
+            match std::future::poll_fn(|context| self.poll_step(context)).await {
+                Some(Step::Head(head)) => break head,
+                Some(Step::Again(request)) => {
+                    self.held.release();
+                    return Answered::Again(Box::new((self.live, request, self.held)));
+                }
+                None if self.live.exchange.is_ended() => {
+                    let reply = self.live.exchange.reply_without_head();
+                    return Answered::Response(live::response(reply.head, Body::whole(reply.body)));
+                }
+                None => {}
             }
         };
         if self.live.exchange.is_ended() {
@@ -108,7 +115,7 @@ impl Answering {
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
-    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Step>> {
         let now = self.live.clock.now();
         let Self { live, out, .. } = self;
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
@@ -121,7 +128,8 @@ impl Answering {
                     if collects && !self.held.grow(piece.len()) {
                         self.upstream = None;
                         let failure = Failure::Overloaded;
-                        return Poll::Ready(live.exchange.handle_failure(failure, now, out));
+                        let head = live.exchange.handle_failure(failure, now, out);
+                        return Poll::Ready(head.map(Step::Head));
                     }
                     let take =
                         |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
@@ -129,25 +137,25 @@ impl Answering {
                     if live.exchange.is_ended() {
                         self.end_upstream();
                     }
-                    return Poll::Ready(head);
+                    return Poll::Ready(head.map(Step::Head));
                 }
                 Poll::Ready(Some(Err(error))) => {
                     tracing::debug!("upstream's body broke off: {error}");
                     self.upstream = None;
                     let head = live.exchange.handle_response_end(End::Aborted, now, out);
-                    return Poll::Ready(head);
+                    return Poll::Ready(head.map(Step::Head));
                 }
                 Poll::Ready(None) => {
                     self.upstream = None;
                     let asked = self.again.take();
-                    self.retry = asked.and_then(|body| live.exchange.handle_retry(&body, now));
-                    if self.retry.is_some() {
-                        return Poll::Ready(None);
+                    let retry = asked.and_then(|body| live.exchange.handle_retry(&body, now));
+                    if let Some(request) = retry {
+                        return Poll::Ready(Some(Step::Again(request)));
                     }
                     let end = |exchange: &mut Exchange| {
                         exchange.handle_response_end(End::Complete, now, out)
                     };
-                    return Poll::Ready(live.timed(end));
+                    return Poll::Ready(live.timed(end).map(Step::Head));
                 }
                 Poll::Pending => {}
             }
@@ -158,7 +166,7 @@ impl Answering {
             self.timer.as_mut().reset(at);
         }
         ready!(self.timer.as_mut().poll(context));
-        Poll::Ready(live.exchange.handle_timeout(now, out))
+        Poll::Ready(live.exchange.handle_timeout(now, out).map(Step::Head))
     }
 
     /// Its end is read in a task of its own: the client does not wait for it.
@@ -198,7 +206,7 @@ impl http_body::Body for Body {
                     answering.upstream = None;
                     return Poll::Ready(None);
                 }
-                // The head is out, so none comes any more.
+                // The head is out: neither another nor a second request comes any more.
                 let _ = ready!(answering.poll_step(context));
             },
         }
