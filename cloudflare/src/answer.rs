@@ -26,7 +26,7 @@ const ENDING_MS: Millis = 100;
 
 pub(crate) struct Answering {
     live: Live,
-    upstream: Upstream,
+    upstream: UpstreamBody,
     timer: Timer,
     /// What it holds while it collects.
     held: Held,
@@ -56,37 +56,36 @@ enum Step {
     Again(UpstreamRequest),
 }
 
-/// The upstream's body. Dropped before its end, it aborts the request.
-pub(crate) struct Upstream {
-    /// `None` once it is over.
-    body: Option<ByteStream>,
-    abort: Option<AbortController>,
-}
+/// The upstream's body, and what aborts its request; nothing once it is over. Dropped before its end, it
+/// aborts the request.
+pub(crate) struct UpstreamBody(Option<(ByteStream, AbortController)>);
 
-impl Upstream {
+impl UpstreamBody {
     pub(crate) fn new(body: Option<ReadableStream>, abort: AbortController) -> Self {
-        Self { body: body.map(ByteStream::from), abort: Some(abort) }
+        Self(body.map(|body| (ByteStream::from(body), abort)))
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.is_none()
     }
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<worker::Result<Vec<u8>>>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let Some((body, _)) = &mut self.0 else { return Poll::Ready(None) };
         let piece = ready!(Pin::new(body).poll_next(context));
         if !matches!(piece, Some(Ok(_))) {
-            self.body = None;
-            self.abort = None;
+            self.0 = None;
         }
         Poll::Ready(piece)
     }
 
     fn cut(&mut self) {
-        if let Some(abort) = self.abort.take() {
+        if let Some((_, abort)) = self.0.take() {
             abort.abort();
         }
-        self.body = None;
     }
 }
 
-impl Drop for Upstream {
+impl Drop for UpstreamBody {
     fn drop(&mut self) {
         self.cut();
     }
@@ -94,7 +93,12 @@ impl Drop for Upstream {
 
 impl Answering {
     /// `again` is the client's body, for a second request where the first one is refused.
-    pub(crate) fn new(live: Live, upstream: Upstream, held: Held, again: Option<Vec<u8>>) -> Self {
+    pub(crate) fn new(
+        live: Live,
+        upstream: UpstreamBody,
+        held: Held,
+        again: Option<Vec<u8>>,
+    ) -> Self {
         Self {
             live,
             upstream,
@@ -125,7 +129,7 @@ impl Answering {
         };
         self.collects = false;
         self.held.release();
-        if self.live.exchange.is_ended() && self.upstream.body.is_none() {
+        if self.live.exchange.is_ended() && self.upstream.is_over() {
             return Answered::Response(http::response(&head, &self.out));
         }
         Answered::Response(http::stream(&head, &source::stream(self)))
@@ -188,7 +192,7 @@ impl Answering {
     /// The exchange is over: lets the upstream end its body, for a moment.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));
-        while self.upstream.body.is_some() {
+        while !self.upstream.is_over() {
             if self.upstream.poll(context).is_pending() {
                 ready!(self.timer.poll(Some(until), context));
                 self.upstream.cut();

@@ -12,7 +12,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, ByteStream};
 
-use crate::answer::{Answered, Answering, Upstream};
+use crate::answer::{Answered, Answering, UpstreamBody};
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
@@ -127,7 +127,7 @@ async fn exchange(
     if again.is_none() {
         held.release();
     }
-    let upstream = Upstream::new(response.body(), abort);
+    let upstream = UpstreamBody::new(response.body(), abort);
     Answering::new(live, upstream, held, again).respond().await
 }
 
