@@ -14,6 +14,7 @@ mod callers;
 mod cli;
 mod clock;
 mod configure;
+mod first_request;
 mod headers;
 mod live;
 mod log;
@@ -23,6 +24,7 @@ mod pass;
 mod reach;
 mod serve;
 mod service;
+mod signals;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

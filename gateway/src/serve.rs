@@ -3,9 +3,8 @@
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -23,10 +22,12 @@ use crate::callers::Callers;
 use crate::cli::Serve;
 use crate::clock::Clock;
 use crate::configure;
+use crate::first_request::HadRequest;
 use crate::log;
 use crate::metrics::{self, Metrics};
 use crate::reach;
 use crate::service::{Gateway, Seeds};
+use crate::signals::Stop;
 
 /// Agents open many streams over one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 1024;
@@ -141,8 +142,8 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
             }
         };
         let (gateway, callers) = (Arc::clone(&gateway), Arc::clone(&callers));
-        let asked = Asked::default();
-        let service = service_fn(asked.note(move |request: Request<Incoming>| {
+        let had_request = HadRequest::default();
+        let service = service_fn(had_request.note(move |request: Request<Incoming>| {
             let head = request.into_parts().0;
             let bare = |status, text| {
                 let mut response = Response::new(Body::whole(text));
@@ -156,11 +157,9 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
             };
             async move { Ok::<_, Infallible>(response) }
         }));
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection = builder().serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
-            if let Err(error) = asked.or_cut(connection, HEAD_TIMEOUT).await {
+            if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
                 tracing::debug!("connection for metrics: {error}");
             }
         });
@@ -195,13 +194,12 @@ fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShut
     // Events are small and must not wait for one another.
     let _ = stream.set_nodelay(true);
     let gateway = Arc::clone(gateway);
-    let asked = Asked::default();
-    let service = service_fn(asked.note(move |request| {
+    let had_request = HadRequest::default();
+    let service = service_fn(had_request.note(move |request| {
         let gateway = Arc::clone(&gateway);
         async move { Ok::<_, Infallible>(gateway.answer(request).await) }
     }));
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    let mut builder = builder();
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -213,115 +211,14 @@ fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShut
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let connection = connections.watch(connection);
     tokio::spawn(async move {
-        if let Err(error) = asked.or_cut(connection, HEAD_TIMEOUT).await {
+        if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
             tracing::debug!("connection: {error}");
         }
     });
 }
 
-/// Whether a connection has had a request. hyper waits for ever for the first bytes, which tell HTTP/1
-/// from HTTP/2; its own timeout begins behind them.
-#[derive(Clone, Debug, Default)]
-struct Asked(Arc<AtomicBool>);
-
-impl Asked {
-    /// The service that notes it.
-    fn note<A, R>(&self, answer: A) -> impl Fn(Request<Incoming>) -> R + use<A, R>
-    where
-        A: Fn(Request<Incoming>) -> R,
-    {
-        let asked = self.clone();
-        move |request| {
-            asked.0.store(true, Ordering::Relaxed);
-            answer(request)
-        }
-    }
-
-    /// Serves the connection, which is cut if it has no request in that time.
-    async fn or_cut<E>(
-        &self,
-        connection: impl Future<Output = Result<(), E>>,
-        time: Duration,
-    ) -> Result<(), E> {
-        let mut connection = pin!(connection);
-        match tokio::time::timeout(time, connection.as_mut()).await {
-            Ok(ended) => ended,
-            Err(_) if self.0.load(Ordering::Relaxed) => connection.await,
-            Err(_) => Ok(()),
-        }
-    }
-}
-
-/// What asks the process to stop.
-struct Stop {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-    #[cfg(unix)]
-    interrupt: tokio::signal::unix::Signal,
-}
-
-impl Stop {
-    fn listen() -> io::Result<Self> {
-        #[cfg(unix)]
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            #[cfg(unix)]
-            terminate: signal(SignalKind::terminate())?,
-            #[cfg(unix)]
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    #[cfg(unix)]
-    async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
-
-    #[cfg(not(unix))]
-    async fn asked(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    /// What a client reads that sends this and waits, where heads may take `TIME`.
-    async fn read(sent: &str) -> Result<String, tokio::time::error::Elapsed> {
-        const TIME: Duration = Duration::from_millis(50);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
-        let asked = Asked::default();
-        let service = service_fn(asked.note(|_| async {
-            tokio::time::sleep(TIME.saturating_mul(2)).await;
-            Ok::<_, Infallible>(Response::new(Body::whole("late")))
-        }));
-        let builder = auto::Builder::new(TokioExecutor::new());
-        let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        tokio::spawn(async move { asked.or_cut(connection, TIME).await.is_ok() });
-        client.write_all(sent.as_bytes()).await.unwrap();
-        let mut read = String::new();
-        tokio::time::timeout(Duration::from_secs(20), client.read_to_string(&mut read))
-            .await?
-            .unwrap();
-        Ok(read)
-    }
-
-    #[tokio::test]
-    async fn a_connection_without_a_request_is_not_kept() {
-        // The second could become HTTP/1 or HTTP/2.
-        for sent in ["", "P", "PRI * HTTP/2.0\r\n", "GET / HT"] {
-            assert_eq!(read(sent).await, Ok(String::new()), "{sent:?}");
-        }
-        let sent = "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
-        assert!(read(sent).await.unwrap().ends_with("late"));
-    }
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder
 }
