@@ -38,7 +38,7 @@ impl Live {
     }
 
     /// Tells the exchange the time; gives the head and adds the bytes that the client must get.
-    pub(crate) fn time(&mut self, out: &mut Vec<u8>) -> Option<Head> {
+    pub(crate) fn handle_timeout(&mut self, out: &mut Vec<u8>) -> Option<Head> {
         self.exchange.handle_timeout(self.clock.now(), out)
     }
 

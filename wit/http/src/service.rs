@@ -167,7 +167,7 @@ fn next(live: &mut Live, stream: &InputStream, out: &mut Vec<u8>) -> Option<Head
             Piece::NotYet => {}
         }
         if live.wait(&stream.subscribe()) == Woken::Timeout {
-            return live.time(out);
+            return live.handle_timeout(out);
         }
     }
 }

@@ -67,13 +67,13 @@ pub(crate) fn ask(
     if let Ok(sent) = sent {
         let written = match sent.write() {
             Ok(stream) => send(live, &stream, body),
-            Err(()) => Err(None),
+            Err(()) => Err(Unsent::Broken),
         };
         match written {
             Ok(()) => drop(OutgoingBody::finish(sent, None)),
-            Err(Some((head, out))) => return Asked::GivenUp(head, out),
+            Err(Unsent::GivenUp(head, out)) => return Asked::GivenUp(head, out),
             // An upstream may refuse a body that it has not read, and its answer says why.
-            Err(None) => drop(sent),
+            Err(Unsent::Broken) => drop(sent),
         }
     }
     head(live, &answer)
@@ -92,31 +92,35 @@ fn options(live: &Live) -> RequestOptions {
     options
 }
 
-/// Writes a body. The error is what the client gets where the exchange gave up.
-fn send(
-    live: &mut Live,
-    stream: &OutputStream,
-    body: &Body<'_>,
-) -> Result<(), Option<(Head, Vec<u8>)>> {
+/// Why a body was not sent to its end.
+enum Unsent {
+    /// One of its streams broke.
+    Broken,
+    /// The exchange gave up; this is what the client gets.
+    GivenUp(Head, Vec<u8>),
+}
+
+/// Writes a body.
+fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), Unsent> {
     let (mut bytes, rest) = match body {
         Body::None => (&[][..], None),
         Body::Bytes(bytes) => (*bytes, None),
         Body::Stream(first, rest) => (*first, Some(*rest)),
     };
     while !bytes.is_empty() {
-        let later = streams::write_some(stream, bytes).map_err(|_| None)?;
+        let later = streams::write_some(stream, bytes).map_err(|_| Unsent::Broken)?;
         if later.len() == bytes.len() && live.wait(&stream.subscribe()) == Woken::Timeout {
             let mut out = Vec::new();
-            if let Some(head) = live.time(&mut out) {
-                return Err(Some((head, out)));
+            if let Some(head) = live.handle_timeout(&mut out) {
+                return Err(Unsent::GivenUp(head, out));
             }
         }
         bytes = later;
     }
     if let Some(rest) = rest {
-        streams::splice(rest, stream).map_err(|_| None)?;
+        streams::splice(rest, stream).map_err(|_| Unsent::Broken)?;
     }
-    stream.flush().map_err(|_| None)
+    stream.flush().map_err(|_| Unsent::Broken)
 }
 
 /// Waits for the head.
@@ -131,7 +135,7 @@ fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
         }
         if live.wait(&ready) == Woken::Timeout {
             let mut out = Vec::new();
-            if let Some(head) = live.time(&mut out) {
+            if let Some(head) = live.handle_timeout(&mut out) {
                 return Asked::GivenUp(head, out);
             }
         }
