@@ -13,7 +13,6 @@ use std::fmt;
 
 use crate::names::Names;
 use crate::profile::Profile;
-pub use crate::setting::{Field, Shape};
 use crate::setting::{keys, words};
 pub use document::{ConfigError, is_variable};
 pub use short::Address;
@@ -197,7 +196,7 @@ words! {
 impl Settings {
     /// Whether inputs of calls are checked against the schemas of their tools.
     #[must_use]
-    pub fn checks_inputs(&self) -> bool {
+    pub(crate) fn checks_inputs(&self) -> bool {
         self.invalid_tool_call != InvalidToolCall::Pass || self.tool_stream == ToolStream::Buffered
     }
 
@@ -355,18 +354,18 @@ impl Config {
 impl ModelMap {
     /// Whether the configuration has no `models`: then every name passes through.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
     }
 
     /// The names that stand in the map in full, for `/v1/models`.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.exact.keys()
     }
 
     /// The entry that stands for `model`, as it is written: a name, `claude-*`, or `*`.
     #[must_use]
-    pub fn entry<'a>(&self, model: &'a str) -> Option<Cow<'a, str>> {
+    pub(crate) fn entry<'a>(&self, model: &'a str) -> Option<Cow<'a, str>> {
         let model = self.unmarked(model);
         if self.exact.contains(model) {
             return Some(model.into());

@@ -26,7 +26,7 @@ pub enum Ending {
 
 /// What is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Due {
+pub(crate) enum Due {
     /// Nothing yet.
     Nothing,
     /// Nothing was sent to the client for `ping_interval_ms`.
@@ -39,7 +39,7 @@ pub enum Due {
 
 /// The times that matter, in Unix milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct Watchdog {
+pub(crate) struct Watchdog {
     stall_timeout_ms: u64,
     no_progress_timeout_ms: u64,
     first_byte_timeout_ms: u64,
@@ -56,7 +56,7 @@ pub struct Watchdog {
 impl Watchdog {
     /// `pings`: whether the host can write while the upstream is silent.
     #[must_use]
-    pub fn new(settings: &Settings, pings: bool) -> Self {
+    pub(crate) fn new(settings: &Settings, pings: bool) -> Self {
         Self {
             stall_timeout_ms: settings.stall_after_ms(pings),
             no_progress_timeout_ms: settings.no_progress_timeout_ms,
@@ -72,7 +72,7 @@ impl Watchdog {
     }
 
     /// The upstream has the request, and its head may take so long.
-    pub fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
+    pub(crate) fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
         self.first_byte_timeout_ms = first_byte_timeout_ms;
         self.byte_at = now;
         self.progress_at = now;
@@ -81,12 +81,12 @@ impl Watchdog {
     }
 
     /// The upstream sent something.
-    pub fn byte(&mut self, now: Millis) {
+    pub(crate) fn byte(&mut self, now: Millis) {
         self.byte_at = now;
     }
 
     /// The upstream has sent `progress` pieces of content so far.
-    pub fn progress(&mut self, progress: u64, now: Millis) {
+    pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
         if progress != self.progress {
             self.progress = progress;
             self.progress_at = now;
@@ -94,7 +94,7 @@ impl Watchdog {
     }
 
     /// Whether more must come.
-    pub fn ending(&mut self, ending: Ending, now: Millis) {
+    pub(crate) fn ending(&mut self, ending: Ending, now: Millis) {
         self.patience_ms = match ending {
             Ending::Open => {
                 self.complete_at = None;
@@ -107,19 +107,19 @@ impl Watchdog {
     }
 
     /// The client was sent something.
-    pub fn sent(&mut self, now: Millis) {
+    pub(crate) fn sent(&mut self, now: Millis) {
         self.sent_at = now;
     }
 
     /// Whether the client heard nothing for too long.
     #[must_use]
-    pub fn ping_is_due(&self, now: Millis) -> bool {
+    pub(crate) fn ping_is_due(&self, now: Millis) -> bool {
         now >= self.sent_at.saturating_add(self.ping_interval_ms)
     }
 
     /// What is due; `waiting` for the upstream's head.
     #[must_use]
-    pub fn due(&self, now: Millis, waiting: bool) -> Due {
+    pub(crate) fn due(&self, now: Millis, waiting: bool) -> Due {
         if self.end_at().is_some_and(|at| now >= at) {
             return Due::End;
         }
@@ -138,7 +138,7 @@ impl Watchdog {
 
     /// When something is due next.
     #[must_use]
-    pub fn next(&self, waiting: bool, pings: bool) -> Millis {
+    pub(crate) fn next(&self, waiting: bool, pings: bool) -> Millis {
         let mut next = self.stall_at(waiting);
         if !waiting {
             next = next.min(self.no_progress_at());

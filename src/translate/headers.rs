@@ -85,7 +85,7 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
 
 /// The trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
 #[must_use]
-pub fn trace_id(traceparent: &str) -> Option<String> {
+pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     let id = traceparent.trim().split('-').nth(1)?;
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
