@@ -10,9 +10,11 @@ mod built;
 mod output;
 
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 
 use self::beside::Beside;
@@ -26,6 +28,9 @@ const CHAOS_SECONDS: u64 = 15;
 
 /// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
+/// How long a command of a stage may take: the slowest takes a few minutes, and one that hangs says nothing.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
 
 /// What can be chosen.
 #[derive(Args)]
@@ -65,6 +70,15 @@ impl Stage {
     /// Whether it runs servers and clients, which a busy machine can make late.
     fn has_clocks(&self) -> bool {
         matches!(self.work, Work::Servers(_) | Work::Clients(..) | Work::Own(_))
+    }
+
+    /// Whether it counts tests. Without any, it has not looked at what it is for.
+    fn has_tests(&self) -> bool {
+        match self.work {
+            Work::Cargo(arguments) => arguments.contains(&"test"),
+            Work::Build => false,
+            _ => true,
+        }
     }
 }
 
@@ -219,6 +233,7 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
         return Ok(outcome.good);
     }
     every_package_has_a_stage(&stages)?;
+    every_word_has_a_stage(&options.only, stages.iter().chain(&beside))?;
     let wanted = |stage: &&Stage| {
         options.only.is_empty()
             || options.only.iter().any(|word| stage.name.contains(word.as_str()))
@@ -248,9 +263,6 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
         }
     }
     outcomes.extend(others.all());
-    if outcomes.is_empty() {
-        bail!("no stage has such a name");
-    }
     if !built.variables.is_empty() {
         run_again(&mut outcomes, &stages, &mut built)?;
     }
@@ -310,7 +322,7 @@ fn summary(outcomes: &[Outcome], seconds: f64) {
 fn run(stage: &Stage, built: &mut Built) -> Outcome {
     let start = Instant::now();
     let mut outcome = Outcome::of(stage.name);
-    let done = match stage.work {
+    let mut done = match stage.work {
         Work::Cargo(arguments) => {
             let mut command = workspace::cargo(arguments);
             count(command.envs(built.variables.iter().cloned()), &mut outcome)
@@ -327,6 +339,9 @@ fn run(stage: &Stage, built: &mut Built) -> Outcome {
         }
         Work::Own(room) => room(built, &mut |command| count(command, &mut outcome)),
     };
+    if done.is_ok() && stage.has_tests() && outcome.passed == 0 && outcome.failed == 0 {
+        done = Err(anyhow!("no test was counted"));
+    }
     if let Err(error) = &done {
         outcome.output.show(&format!("{error:#}"));
     }
@@ -365,6 +380,11 @@ fn sizes(outcome: &mut Outcome) -> Result<()> {
 
 /// Runs a command, shows what it prints, and counts the tests in it.
 fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
+    count_within(LIMIT, command, outcome)
+}
+
+/// The same, as long as it may take. What a command started by itself can outlive it, and keep the pipe.
+fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     let (output, write) = std::io::pipe()?;
     let mut child = command
         .env(SEED.0, SEED.1)
@@ -374,8 +394,25 @@ fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
         .spawn()?;
     // The command keeps its ends of the pipe, which would never end.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    for line in output::lines(output) {
-        let line = line?;
+    let (printed, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for line in output::lines(output) {
+            if printed.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    let start = Instant::now();
+    loop {
+        let line = match lines.recv_timeout(limit.saturating_sub(start.elapsed())) {
+            Ok(line) => line?,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                child.wait()?;
+                bail!("it still ran after {} s", limit.as_secs());
+            }
+        };
         outcome.output.show(&line);
         if let Some([passed, failed, ignored]) = counts(&line) {
             outcome.passed = outcome.passed.saturating_add(passed);
@@ -399,6 +436,18 @@ fn counts(line: &str) -> Option<[u64; 3]> {
         part.and_then(|part| part.split(' ').next()?.parse().ok()).unwrap_or(0)
     };
     Some([count("passed"), count("failed"), count("ignored")])
+}
+
+/// A word that is misspelt would leave out what it was to choose.
+fn every_word_has_a_stage<'a>(
+    words: &[String],
+    stages: impl Iterator<Item = &'a Stage>,
+) -> Result<()> {
+    let names: Vec<&str> = stages.map(|stage| stage.name).collect();
+    match words.iter().find(|word| !names.iter().any(|name| name.contains(word.as_str()))) {
+        Some(word) => bail!("no stage has {word} in its name; there are: {}", names.join("; ")),
+        None => Ok(()),
+    }
 }
 
 /// A package whose tests no stage runs would look tested.
@@ -426,5 +475,46 @@ mod tests {
         assert_eq!(counts(line), Some([12, 3, 1]));
         assert_eq!(counts("18 passed, 2 failed"), Some([18, 2, 0]));
         assert_eq!(counts("test a ... ok"), None);
+    }
+
+    #[test]
+    fn a_stage_that_counts_no_test_has_failed() {
+        let silent = Work::Own(|_, each| each(&mut Command::new("true")));
+        let outcome = run(&Stage { name: "silent", work: silent }, &mut Built::default());
+        assert_eq!((outcome.good, outcome.passed, outcome.failed), (false, 0, 1));
+        let counts = Work::Own(|_, each| each(Command::new("echo").arg("1 passed, 0 failed")));
+        let outcome = run(&Stage { name: "counts", work: counts }, &mut Built::default());
+        assert_eq!((outcome.good, outcome.passed, outcome.failed), (true, 1, 0));
+    }
+
+    #[test]
+    fn a_word_that_is_in_no_name_of_a_stage_is_refused() {
+        let check = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            every_word_has_a_stage(&words, stages().iter().chain(&stages_beside()))
+        };
+        check(&[]).unwrap();
+        check(&["core", "demo", "chaos"]).unwrap();
+        let error = check(&["core", "deom"]).unwrap_err().to_string();
+        assert!(error.contains("deom") && error.contains("demo model; "), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited_for() {
+        for script in
+            ["echo '1 passed, 0 failed'; exec sleep 30", "sleep 30 & echo '1 passed, 0 failed'"]
+        {
+            let start = Instant::now();
+            let mut outcome = Outcome::of("hangs");
+            let mut command = Command::new("sh");
+            let done = count_within(
+                Duration::from_millis(500),
+                command.args(["-c", script]),
+                &mut outcome,
+            );
+            assert!(done.unwrap_err().to_string().contains("still ran"), "{script}");
+            assert!(start.elapsed() < Duration::from_secs(10), "{script}");
+            assert_eq!(outcome.passed, 1, "{script}");
+        }
     }
 }

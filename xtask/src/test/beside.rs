@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 
 use super::built::Variables;
-use super::{Outcome, counts};
+use super::{LIMIT, Outcome, counts};
 use crate::workspace::own;
 
 /// How many stages run beside the one that computes. Most wait more than half of their time.
@@ -101,7 +101,19 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["test", "--beside", name]).envs(variables.iter().cloned());
     command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
-    Ok(command.status()?.success())
+    let (mut child, start) = (command.spawn()?, Instant::now());
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        // Its commands have this limit, too; what it does itself, such as installing clients, has none.
+        if start.elapsed() > LIMIT.saturating_mul(2) {
+            child.kill()?;
+            child.wait()?;
+            bail!("it still ran after {} s", start.elapsed().as_secs());
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 fn show((mut outcome, text): (Outcome, String)) -> Outcome {
