@@ -169,6 +169,9 @@ def main():
     """Runs the checks, those alone whose name has one of the words in CREOLE_ONLY."""
     failed = 0
     only = os.environ.get("CREOLE_ONLY", "").split()
+    for word in only:
+        if not any(word in run.__name__ for run in checks):
+            sys.exit(f"no check has {word} in its name; there are: {' '.join(run.__name__ for run in checks)}")
     chosen = [run for run in checks if not only or any(word in run.__name__ for word in only)]
     for run in chosen:
         forget()

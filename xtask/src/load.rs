@@ -76,12 +76,22 @@ pub(crate) fn load(options: &Options) -> Result<()> {
     if options.quick {
         generator.args(["--rounds", "1", "--seconds", "2", "--streams", "1,50"]);
     }
+    known(&options.only)?;
     many_connections()?;
     let mut children = Children::new(Stop::shared()?);
     let plan = start(&folder, &options.only, &mut children)?;
     let path = folder.join("plan.json");
     fs::write(&path, plan.to_string())?;
     setup::run(generator.arg("--plan").arg(&path))
+}
+
+/// A word that is misspelt would leave out what it was to choose.
+fn known(words: &[String]) -> Result<()> {
+    let names: Vec<&str> = PROXIES.iter().map(|(name, ..)| *name).collect();
+    match words.iter().find(|word| !names.iter().any(|name| name.contains(word.as_str()))) {
+        Some(word) => bail!("no proxy has {word} in its name; there are: {}", names.join("; ")),
+        None => Ok(()),
+    }
 }
 
 /// Lets this process and its children hold as many connections as the system allows: each stream is one on
@@ -108,17 +118,13 @@ fn start(folder: &Path, only: &[String], children: &mut Children) -> Result<Valu
         if !only.is_empty() && !only.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
+        eprintln!("· starting {name}");
         let address = start(&setting, children)?;
         let pid = children.newest();
-        eprintln!("· starting {name}");
         children
             .wait_until(name, Duration::from_secs(180), || http::status(address, "/").is_ok())?;
         let target = json!({"name": name, "address": address, "pid": pid, "dialect": dialect});
         targets.push(target);
-    }
-    if targets.len() == 1 {
-        let known: Vec<&str> = PROXIES.iter().map(|(name, ..)| *name).collect();
-        bail!("no such proxy; there are {}", known.join(", "));
     }
     Ok(json!({"upstream": address, "targets": targets}))
 }
@@ -267,6 +273,13 @@ fn sources() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_word_that_is_in_no_name_of_a_proxy_is_refused() {
+        known(&["Envoy".to_owned(), "LiteLLM".to_owned()]).unwrap();
+        let error = known(&["Envoy".to_owned(), "litelm".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("litelm") && error.contains("LiteLLM"), "{error}");
+    }
 
     #[test]
     fn the_page_knows_the_proxies_by_these_names() {

@@ -12,6 +12,13 @@ pub type Case<T> = (&'static str, fn(&T));
 pub fn run<T>(what: &str, shared: &T, cases: &[Case<T>]) -> ExitCode {
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    // A word that is misspelt would leave out what it was to choose.
+    let unknown = |word: &&String| !cases.iter().any(|(name, _)| name.contains(word.as_str()));
+    if let Some(word) = wanted.iter().find(unknown) {
+        println!("no case has {word} in its name; there are:");
+        cases.iter().for_each(|(name, _)| println!("  {name}"));
+        return ExitCode::FAILURE;
+    }
     let since = Instant::now();
     let (mut passed, mut failed) = (0, 0);
     for (name, check) in cases {
