@@ -21,8 +21,13 @@ const HOSTS: &[(&str, Start)] = &[
     ("emulator", |config| Ok(Box::new(Emulator::new(config, Rules::default())?))),
     ("gateway", |config| Ok(Box::new(Process::gateway(config)?))),
     ("envoy", |config| Ok(Box::new(Process::envoy(config, &EnvoyOptions::default())?))),
-    ("worker", |config| Ok(Box::new(Worker::new(config)))),
+    ("worker", |config| Ok(Box::new(Worker::new(config)?))),
 ];
+
+/// Their names, the core first.
+pub fn names() -> Vec<&'static str> {
+    HOSTS.iter().map(|(name, _)| *name).collect()
+}
 
 /// Starts all hosts, the core first.
 pub fn all(config: &Value) -> Vec<Started> {

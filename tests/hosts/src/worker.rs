@@ -1,5 +1,7 @@
 //! The Worker in workerd, as it is deployed.
 
+use std::panic::catch_unwind;
+
 use creole_worker_tests::Worker as Running;
 use serde_json::Value;
 
@@ -11,9 +13,11 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// With this configuration.
-    pub fn new(config: &Value) -> Self {
-        Self { running: Running::start_with(&[("CREOLE_CONFIG", &config.to_string())]) }
+    /// With this configuration. What starts it is made for tests of its own, and panics.
+    pub fn new(config: &Value) -> Result<Self, String> {
+        let config = config.to_string();
+        let running = catch_unwind(|| Running::start_with(&[("CREOLE_CONFIG", &config)]));
+        Ok(Self { running: running.map_err(|_| "see the panic above".to_owned())? })
     }
 }
 
