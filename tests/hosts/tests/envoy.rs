@@ -237,9 +237,21 @@ fn request_trailers(envoys: &Envoys) {
     }
 }
 
+/// Waits until something is so, and says whether it is.
+fn soon(what: impl Fn() -> bool) -> bool {
+    let since = Instant::now();
+    while !what() {
+        if since.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
 fn client_leaves(envoys: &Envoys) {
     let upstream = Upstream::shared();
-    let open = upstream.open();
+    assert!(soon(|| upstream.open() == 0), "a stream of another case goes on");
     for leave_after in [Some(0), Some(1)] {
         for http2 in [false, true] {
             let mut request = messages("0007", true, "hi");
@@ -247,12 +259,12 @@ fn client_leaves(envoys: &Envoys) {
             request.http2 = http2;
             let mut answer = Answer::events([chunk("Hello")]);
             answer.end = End::Silent;
-            envoys.plain().send(&trial("0007", request, answer));
-            let since = Instant::now();
-            while upstream.open() > open {
-                assert!(since.elapsed() < Duration::from_secs(10), "the upstream goes on");
-                std::thread::sleep(Duration::from_millis(20));
-            }
+            let got = envoys.plain().send(&trial("0007", request, answer));
+            assert_eq!(got.body.is_empty(), leave_after == Some(0), "{}", got.text());
+            // One that leaves at once can be gone before the upstream was asked.
+            assert!(soon(|| upstream.seen("0007").len() == 1), "the upstream was not asked");
+            std::thread::sleep(Duration::from_millis(100));
+            assert!(soon(|| upstream.open() == 0), "the upstream goes on");
         }
     }
     let answer = Answer::json(completion("Hello"));
