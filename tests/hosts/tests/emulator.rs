@@ -5,7 +5,7 @@
 use creole_hosts::emulator::vm::Side;
 use creole_hosts::emulator::{Emulator, Rules, Stream, head_of};
 use creole_hosts::suite::{self, FINISH, chunk, completion, messages};
-use creole_hosts::{Answer, End, Host as _, Request, Trial};
+use creole_hosts::{Answer, End, Got, Host as _, Request, Trial};
 use serde_json::{Value, json};
 
 fn emulator(config: &Value) -> Emulator {
@@ -20,20 +20,33 @@ fn trial(request: Request, answer: Answer) -> Trial {
     Trial { key: "0001".to_owned(), request, answer }
 }
 
-fn answers() -> Vec<(bool, Answer)> {
+/// Whether an answer is asked for as a stream, the answer, and the status that the client must get.
+fn answers() -> Vec<(bool, Answer, u16)> {
     let events = Answer::events([chunk("Hello"), chunk(" world"), FINISH.to_owned()]);
     let refusal = Answer::whole(429, "application/json", r#"{"error":{"message":"slow"}}"#);
     vec![
-        (true, events.clone()),
-        (true, Answer { trailers: vec![("x-sum".to_owned(), "1".to_owned())], ..events }),
-        (false, Answer::json(completion("Hello"))),
-        (true, Answer::json(completion("Hello"))),
-        (true, refusal.clone()),
-        (false, refusal),
-        (true, Answer::whole(200, "text/html", "<html>no</html>")),
-        (false, Answer::whole(200, "application/json", "")),
-        (false, Answer::whole(204, "application/json", "")),
+        (true, events.clone(), 200),
+        (true, Answer { trailers: vec![("x-sum".to_owned(), "1".to_owned())], ..events }, 200),
+        (false, Answer::json(completion("Hello")), 200),
+        (true, Answer::json(completion("Hello")), 200),
+        (true, refusal.clone(), 429),
+        (false, refusal, 429),
+        (true, Answer::whole(200, "text/html", "<html>no</html>"), 502),
+        (false, Answer::whole(200, "application/json", ""), 502),
+        (false, Answer::whole(204, "application/json", ""), 502),
     ]
+}
+
+/// What all ways are compared with must itself be right.
+fn assert_answered(got: &Got, stream: bool, status: u16) {
+    assert_eq!((got.status, got.end), (status, End::Complete), "{}", got.text());
+    if status != 200 {
+        assert!(got.text().starts_with(r#"{"type":"error","error":{"type":""#), "{}", got.text());
+        return;
+    }
+    let end =
+        if stream { "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n" } else { "}" };
+    assert!(got.text().contains("Hello") && got.text().ends_with(end), "{}", got.text());
 }
 
 /// All ways in which Envoy can cut.
@@ -46,7 +59,7 @@ fn all_rules() -> impl Iterator<Item = Rules> {
 #[test]
 fn however_envoy_cuts_the_client_gets_the_same() {
     let emulator = emulator(&keyed());
-    for (stream, answer) in answers() {
+    for (stream, answer, status) in answers() {
         for with_trailers in [false, true] {
             let mut request = messages("0001", stream, "hi");
             if with_trailers {
@@ -55,7 +68,9 @@ fn however_envoy_cuts_the_client_gets_the_same() {
                 request.piece_bytes = 30;
             }
             let trial = trial(request, answer.clone());
-            let reference = suite::comparable(&emulator.send(&trial));
+            let reference = emulator.send(&trial);
+            assert_answered(&reference, stream, status);
+            let reference = suite::comparable(&reference);
             for rules in all_rules() {
                 let got = suite::comparable(&emulator.send_under(&trial, rules));
                 assert_eq!(got, reference, "{rules:?}");
@@ -73,9 +88,10 @@ fn without_paused_heads_every_body_is_the_same() {
     let config = json!({"pause_headers": false});
     let paused = emulator(&json!({}));
     let unpaused = emulator(&config);
-    for (stream, answer) in answers() {
+    for (stream, answer, status) in answers() {
         let trial = trial(messages("0001", stream, "hi"), answer);
         let reference = paused.send(&trial);
+        assert_answered(&reference, stream, status);
         for rules in all_rules() {
             let got = unpaused.send_under(&trial, Rules { stop_all: true, ..rules });
             if reference.status == 200 || got.status == reference.status {
@@ -96,9 +112,11 @@ fn without_paused_heads_every_body_is_the_same() {
 fn a_timer_writes_what_the_callbacks_would() {
     let plain = emulator(&keyed());
     let deferred = emulator(&suite::config(&["0001"], json!({"deferred_flush": true})));
-    for (stream, answer) in answers() {
+    for (stream, answer, status) in answers() {
         let trial = trial(messages("0001", stream, "hi"), answer);
-        let reference = suite::comparable(&plain.send(&trial));
+        let reference = plain.send(&trial);
+        assert_answered(&reference, stream, status);
+        let reference = suite::comparable(&reference);
         for rules in all_rules() {
             let got = suite::comparable(&deferred.send_under(&trial, rules));
             assert_eq!(got, reference, "{rules:?}");
