@@ -318,8 +318,10 @@ impl Checker {
 
     fn error(&mut self, data: &Value) -> Result<(), String> {
         error_body(data)?;
-        // Claude Code runs every call that was closed before an error.
-        if let Some(said) = &self.broken_call {
+        // Claude Code runs every call that was closed before an error. An upstream that speaks Messages closes
+        // its calls itself, and what it says after that can still be wrong.
+        let shown = self.rules.invalid_input_shown && self.rules.foreign_blocks;
+        if let Some(said) = self.broken_call.as_ref().filter(|_| !shown) {
             return Err(format!("a call was closed before an error, cut off: {said:?}"));
         }
         self.phase = Phase::Failed;
