@@ -69,14 +69,12 @@ fn headers_are_those_of_the_api() {
     assert_eq!(header(&request.headers, "anthropic-beta"), Some("a-1,b-2"));
     assert_eq!(header(&request.headers, "accept-encoding"), Some("identity"));
     assert_eq!(header(&request.headers, "cookie"), None);
-    for (secret, name, value) in
-        [("k", "x-api-key", "secret-of-k"), ("Bearer t", "x-api-key", "secret-of-Bearer t")]
-    {
-        let config = drive::config(&format!(
-            r#"{{"upstreams":{{"u":{{"url":"https://u.test","protocol":"anthropic","key":{{"secret":"{secret}"}}}}}}}}"#
-        ));
-        let request = sent(&config, &body);
-        assert_eq!(header(&request.headers, name), Some(value));
+    let own = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"anthropic","key":{"secret":"k"}}}}"#;
+    for (secret, key, token) in [("k", Some("k"), None), ("Bearer t", None, Some("Bearer t"))] {
+        let config = Config::from_json(own, |_| Some(secret.to_owned())).unwrap();
+        let request = sent(&Arc::new(config), &body);
+        assert_eq!(header(&request.headers, "x-api-key"), key);
+        assert_eq!(header(&request.headers, "authorization"), token);
         assert_eq!(request.path, "/v1/messages");
     }
 }
