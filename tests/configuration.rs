@@ -13,7 +13,8 @@ use creole::report::Cause;
 use creole::{Config, End, Header};
 use serde_json::Value;
 
-use support::{drive, fixture, grammar};
+use support::grammar::{self, Rules};
+use support::{drive, fixture};
 
 fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -165,7 +166,7 @@ fn every_example_serves_the_dialect_of_its_upstream() {
     for (name, text) in examples() {
         let config = drive::config(&text);
         let folder = format!("{}/", dialect(&name));
-        let mut answered = 0;
+        let mut messages = 0;
         for case in fixtures.iter().filter(|case| case.name.starts_with(&folder)) {
             let Some(upstream) = &case.upstream else { continue };
             for stream in case.ways() {
@@ -202,19 +203,22 @@ fn every_example_serves_the_dialect_of_its_upstream() {
                     .iter()
                     .any(|(_, value)| value.starts_with("text/event-stream"));
                 if is_stream {
-                    let body = String::from_utf8(answer.body).unwrap();
-                    assert!(
-                        body.contains("message_stop") || body.contains("event: error"),
-                        "{name}: {body}"
-                    );
-                } else if answer.head.status != 200 {
+                    let rules = Rules { invalid_input_shown: true, ..Rules::default() };
+                    let events = grammar::check_stream(&answer.body, rules);
+                    let events =
+                        events.unwrap_or_else(|wrong| panic!("{name}: {}: {wrong}", case.name));
+                    messages += usize::from(events.last().unwrap().name == "message_stop");
+                } else if answer.head.status == 200 {
+                    let message = serde_json::from_slice(&answer.body).unwrap();
+                    grammar::check_message(&message).unwrap();
+                    messages += 1;
+                } else {
                     let error = serde_json::from_slice(&answer.body).unwrap();
                     grammar::error_body(&error).unwrap();
                 }
-                answered += 1;
             }
         }
-        assert!(answered > 0, "{name}: no case of {folder}");
+        assert!(messages > 0, "{name}: no message of {folder}");
     }
 }
 
