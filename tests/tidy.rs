@@ -186,7 +186,7 @@ fn no_source_file_is_too_long() {
 
 #[test]
 fn no_code_is_left_to_be_written() {
-    let words = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX:", "#[ignore]"];
+    let words = ["todo!(", "unimplemented!(", "dbg!(", "FIXME", "XXX:", "#[ignore"];
     let mut found = Vec::new();
     for path in with_ending("", "rs") {
         // This file has the words to look for.
@@ -327,7 +327,8 @@ fn every_document_can_be_found_from_the_readme() {
     while let Some(document) = open.pop() {
         let Ok(document) = document.canonicalize() else { continue };
         let folder = document.parent().unwrap().to_path_buf();
-        if !reached.insert(document.clone()) {
+        // The site's own list has every page: it would lead everywhere.
+        if document.ends_with("SUMMARY.md") || !reached.insert(document.clone()) {
             continue;
         }
         // A link to a folder leads to every document in it.
@@ -342,6 +343,7 @@ fn every_document_can_be_found_from_the_readme() {
         }
     }
     let docs = with_ending("docs", "md").into_iter();
+    let docs = docs.filter(|path| !path.ends_with("SUMMARY.md"));
     let lost = docs.filter(|path| !reached.contains(&root().join(path).canonicalize().unwrap()));
     let lost: Vec<String> = lost.map(|path| path.display().to_string()).collect();
     none("no link leads from README.md to", &lost);
