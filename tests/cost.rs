@@ -69,6 +69,8 @@ fn processor_time(start: Instant) -> u64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
         .and_then(|line| line.split(' ').next()?.parse().ok())
+        // Some kernels have the file and count nothing in it.
+        .filter(|time| *time > 0)
         .unwrap_or_else(|| start.elapsed().as_nanos() as u64)
 }
 
