@@ -61,6 +61,12 @@ fn tools() -> Vec<Value> {
     vec![tool("shell", &["command"]), tool("look", &[])]
 }
 
+/// Whether a message holds nothing that could be sent.
+fn says_nothing(message: &Value) -> bool {
+    let blocks = message["content"].as_array().unwrap();
+    blocks.iter().all(|block| block["type"] == "text" && block["text"] == "")
+}
+
 fn translated(
     config: &Config,
     messages: &[Value],
@@ -80,6 +86,10 @@ fn translated(
         Ok(Translated::Answer { .. }) => panic!("nothing is answered here"),
         Err(error) => {
             assert_eq!(error.message, "messages: text content blocks must be non-empty");
+            // All else must be repaired.
+            let silent_end =
+                messages.last().is_some_and(|last| last["role"] == "user" && says_nothing(last));
+            assert!(silent_end || messages.iter().all(says_nothing), "refused: {messages:?}");
             None
         }
     }

@@ -52,6 +52,17 @@ fn right_history() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
+/// Whether a message may hold nothing that is sent.
+fn says_nothing(message: &Value) -> bool {
+    let nothing = |block: &Value| match block["type"].as_str().unwrap() {
+        "text" => block["text"] == "",
+        // Upstreams that do not take them get none.
+        "thinking" | "server_tool_use" => true,
+        _ => false,
+    };
+    message["content"].as_array().unwrap().iter().all(nothing)
+}
+
 fn presets() -> impl Strategy<Value = Config> {
     let profile = prop::sample::select(&creole::profile::PRESETS[..]);
     let overrides = prop::sample::select(vec![
@@ -82,6 +93,12 @@ proptest! {
                     false => "messages: text content blocks must be non-empty",
                 };
                 prop_assert_eq!(&error.message, expected);
+                // All else must be repaired.
+                let speaks = |message: &&Value| message["role"] != "system";
+                let nobody = history.iter().filter(speaks).all(says_nothing);
+                let last = history.iter().rfind(speaks);
+                let silent_end = last.is_some_and(|last| last["role"] == "user" && says_nothing(last));
+                prop_assert!(only_system || nobody || silent_end, "refused: {:?}", history);
             }
         }
     }
