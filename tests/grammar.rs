@@ -1,6 +1,7 @@
 //! The checkers check: valid samples pass, and each single fault is found.
 #![allow(
     clippy::arithmetic_side_effects,
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::unwrap_used
@@ -117,67 +118,154 @@ fn a_valid_stream_passes_and_folds_to_its_message() {
 
 #[test]
 fn each_single_fault_of_a_stream_is_found() {
-    let faults: Vec<(&str, Vec<Event>)> = vec![
-        ("no message_start", without("message_start")),
-        ("two message_starts", twice("message_start")),
-        ("no message_stop", without("message_stop")),
-        ("something after the end", {
+    // What is done, what the checker says of it, and the events.
+    let faults: Vec<(&str, &str, Vec<Event>)> = vec![
+        ("no message_start", "expected message_start first", without("message_start")),
+        ("two message_starts", "not expected in phase Blocks", twice("message_start")),
+        ("no message_stop", "stops in phase Stopping", without("message_stop")),
+        ("something after the end", "something comes after the end", {
             let mut events = sample(STREAM);
             events.extend(sample(r#"{"type":"ping"}"#));
             events
         }),
-        ("no message_delta", without("message_delta")),
-        ("two message_deltas", twice("message_delta")),
-        ("a block is not opened", without(r#""content_block":{"type":"text""#)),
-        ("a block is not closed", without(r#""content_block_stop","index":1"#)),
-        ("a block is closed twice", twice(r#""content_block_stop","index":1"#)),
+        (
+            "no message_delta",
+            "(message_stop): not expected in phase Blocks",
+            without("message_delta"),
+        ),
+        (
+            "two message_deltas",
+            "(message_delta): not expected in phase Stopping",
+            twice("message_delta"),
+        ),
+        ("a block is not opened", "no block is open", without(r#""content_block":{"type":"text""#)),
+        (
+            "a block is not closed",
+            "the block before is still open",
+            without(r#""content_block_stop","index":1"#),
+        ),
+        ("a block is closed twice", "expected index 2", twice(r#""content_block_stop","index":1"#)),
         (
             "an index is skipped",
+            "expected index 2",
             changed(r#""index":2,"content_block""#, r#""index":3,"content_block""#),
         ),
-        ("a delta for another block", changed(r#""index":1,"delta""#, r#""index":0,"delta""#)),
-        ("an index is missing", changed(r#","index":1,"delta""#, r#","delta""#)),
-        ("an unknown event", changed(r#"{"type":"ping"}"#, r#"{"type":"turn_start"}"#)),
-        ("an unknown delta", changed("text_delta", "citations_delta")),
+        (
+            "a delta for another block",
+            "expected index 1",
+            changed(r#""index":1,"delta""#, r#""index":0,"delta""#),
+        ),
+        (
+            "an index is missing",
+            "index is missing",
+            changed(r#","index":1,"delta""#, r#","delta""#),
+        ),
+        (
+            "an unknown event",
+            "(turn_start): not expected",
+            changed(r#"{"type":"ping"}"#, r#"{"type":"turn_start"}"#),
+        ),
+        ("an unknown delta", "does not fit a text block", changed("text_delta", "citations_delta")),
         (
             "a delta that does not fit",
+            "does not fit a text block",
             changed(
                 r#"{"type":"text_delta","text":"He"}"#,
                 r#"{"type":"thinking_delta","thinking":"He"}"#,
             ),
         ),
-        ("an empty delta", changed(r#""text":"He""#, r#""text":"""#)),
+        ("an empty delta", "an empty delta", changed(r#""text":"He""#, r#""text":"""#)),
         (
             "text at the start of a block",
+            "text: expected",
             changed(r#"{"type":"text","text":""}"#, r#"{"type":"text","text":"He"}"#),
         ),
-        ("input at the start of a block", changed(r#""input":{}"#, r#""input":{"a":1}"#)),
-        ("white space alone", {
+        (
+            "input at the start of a block",
+            "input: expected {}",
+            changed(r#""input":{}"#, r#""input":{"a":1}"#),
+        ),
+        ("white space alone", "only white space", {
             let mut events = without(r#""text":"llo""#);
             let at = line_of(r#""text":"He""#);
             events[at].data["delta"]["text"] = " ".into();
             events
         }),
-        ("no signature", without("signature_delta")),
-        ("two signatures", twice("signature_delta")),
-        ("thinking after the signature", {
+        ("no signature", "a thinking block without a signature", without("signature_delta")),
+        ("two signatures", "a delta after the signature", twice("signature_delta")),
+        ("thinking after the signature", "a delta after the signature", {
             let mut events = sample(STREAM);
             let at = line_of("signature_delta");
             events.swap(at, at - 1);
             events
         }),
-        ("input that is cut", without(r#""partial_json":"1}""#)),
+        ("input that is cut", "not one JSON object", without(r#""partial_json":"1}""#)),
         (
             "input that comes twice",
+            "not one JSON object",
             changed(r#""partial_json":"1}""#, r#""partial_json":"1}{\"a\":1}""#),
         ),
-        ("input that is no object", changed(r#""partial_json":"{\"a\":""#, r#""partial_json":"""#)),
-        ("a call without a name", changed(r#""name":"w""#, r#""name":"""#)),
-        ("a call without an id", changed("toolu_a", "")),
-        ("an id that clients refuse", changed("toolu_a", "toolu_a:1")),
-        ("a call without its caller", changed(r#","caller":{"type":"direct"}"#, "")),
+        ("input that is no object", "not one JSON object", {
+            let mut events = changed(r#""partial_json":"{\"a\":""#, r#""partial_json":"[""#);
+            events[line_of(r#""partial_json":"1}""#)].data["delta"]["partial_json"] = "1]".into();
+            events
+        }),
+        ("a call without any delta", "not one JSON object: \"\"", {
+            let mut events = without(r#""partial_json":"1}""#);
+            events.remove(line_of(r#""partial_json":"{"#));
+            events
+        }),
+        (
+            "a call that is cut before another block, whatever the end says",
+            "not one JSON object",
+            {
+                let mut events = without(r#""partial_json":"1}""#);
+                let text = sample(&STREAM.replace(r#""index":1"#, r#""index":3"#));
+                let text = text[line_of(r#"{"type":"text""#)..line_of("tool_use")].to_vec();
+                let end = events.len() - 2;
+                events[end].data["delta"]["stop_reason"] = "max_tokens".into();
+                events.splice(end..end, text);
+                events
+            },
+        ),
+        ("tool_use without a call", "stop_reason tool_use without a call", {
+            let mut events = sample(STREAM);
+            events.drain(line_of(r#""id":"toolu_a""#)..line_of("message_delta"));
+            events
+        }),
+        ("a block after message_delta", "(content_block_start): not expected in phase Stopping", {
+            let mut events = sample(STREAM);
+            let late = r#"{"type":"content_block_start","index":3,"content_block":{"type":"text","text":""}}"#;
+            events.insert(line_of("message_stop"), sample(late).remove(0));
+            events
+        }),
+        ("the same id twice", "comes twice", {
+            let mut events = sample(STREAM);
+            let at = line_of("message_delta");
+            let call = sample(&STREAM.replace(r#""index":2"#, r#""index":3"#));
+            events.splice(at..at, call[line_of(r#""id":"toolu_a""#)..at].to_vec());
+            events
+        }),
+        ("an empty text beside others", "an empty text block beside others", {
+            let mut events = without(r#""text":"llo""#);
+            events.remove(line_of(r#""text":"He""#));
+            events
+        }),
+        (
+            "a call without a name",
+            "a call without a name",
+            changed(r#""name":"w""#, r#""name":"""#),
+        ),
+        ("a call without an id", "bad tool_use id", changed("toolu_a", "")),
+        ("an id that clients refuse", "bad tool_use id", changed("toolu_a", "toolu_a:1")),
+        (
+            "a call without its caller",
+            "caller is missing",
+            changed(r#","caller":{"type":"direct"}"#, ""),
+        ),
         (
             "usage is missing at the start",
+            "usage is missing",
             changed(
                 r#","usage":{"input_tokens":9,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0,"service_tier":null}"#,
                 "",
@@ -185,25 +273,47 @@ fn each_single_fault_of_a_stream_is_found() {
         ),
         (
             "usage is null at the end",
+            "but found null",
             changed(
                 r#""usage":{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":4,"output_tokens":5,"output_tokens_details":{"thinking_tokens":2}}"#,
                 r#""usage":null"#,
             ),
         ),
-        ("output_tokens is missing", changed(r#""output_tokens":5,"#, "")),
-        ("a count is negative", changed(r#""input_tokens":10"#, r#""input_tokens":-1"#)),
-        ("more thinking than output", changed(r#""thinking_tokens":2"#, r#""thinking_tokens":6"#)),
         (
-            "an unknown stop_reason",
-            changed(r#""stop_reason":"tool_use""#, r#""stop_reason":"tool_calls""#),
+            "output_tokens is missing",
+            "output_tokens is missing",
+            changed(r#""output_tokens":5,"#, ""),
         ),
-        ("no stop_reason", changed(r#""stop_reason":"tool_use""#, r#""stop_reason":null"#)),
+        (
+            "a count is negative",
+            "input_tokens is not a count",
+            changed(r#""input_tokens":10"#, r#""input_tokens":-1"#),
+        ),
+        (
+            "more thinking than output",
+            "more thinking_tokens than output_tokens",
+            changed(r#""thinking_tokens":2"#, r#""thinking_tokens":6"#),
+        ),
+        ("an unknown stop_reason", "unknown stop_reason", {
+            let mut events = sample(STREAM);
+            events.drain(line_of(r#""id":"toolu_a""#)..line_of("message_delta"));
+            let end = events.len() - 2;
+            events[end].data["delta"]["stop_reason"] = "stop".into();
+            events
+        }),
+        (
+            "no stop_reason",
+            "no stop_reason",
+            changed(r#""stop_reason":"tool_use""#, r#""stop_reason":null"#),
+        ),
         (
             "a call and end_turn",
+            "stop_reason end_turn with a call",
             changed(r#""stop_reason":"tool_use""#, r#""stop_reason":"end_turn""#),
         ),
         (
             "a stop_sequence without its reason",
+            "stop_sequence does not fit",
             changed(
                 r#""stop_sequence":null,"stop_details":null,"container":null},"usage":{"input_tokens":10"#,
                 r#""stop_sequence":"x","stop_details":null,"container":null},"usage":{"input_tokens":10"#,
@@ -211,25 +321,29 @@ fn each_single_fault_of_a_stream_is_found() {
         ),
         (
             "a refusal without details",
+            "but found null",
             changed(r#""stop_reason":"tool_use""#, r#""stop_reason":"refusal""#),
         ),
         (
             "an undocumented field",
+            "x is not documented here",
             changed(r#"{"type":"message_stop"}"#, r#"{"type":"message_stop","x":1}"#),
         ),
         (
             "content in message_start",
+            "content: expected []",
             changed(r#""content":[]"#, r#""content":[{"type":"text","text":"x"}]"#),
         ),
-        ("an id that is not one of a message", changed("msg_1", "chatcmpl-1")),
-        ("the event line is another", {
+        ("an id that is not one of a message", "bad message id", changed("msg_1", "chatcmpl-1")),
+        ("the event line is another", "the event line is not data.type", {
             let mut events = sample(STREAM);
             events[0].name = "message".into();
             events
         }),
     ];
-    for (fault, events) in &faults {
-        assert!(check(events, Rules::default()).is_err(), "not found: {fault}");
+    for (fault, said, events) in &faults {
+        let error = check(events, Rules::default()).expect_err(fault);
+        assert!(error.contains(said), "{fault}: {error}");
     }
     assert!(faults.len() > 40);
 }
@@ -259,11 +373,13 @@ fn an_error_ends_a_stream_and_leaves_an_open_call_open() {
 }
 
 #[test]
-fn a_call_may_be_cut_only_by_max_tokens() {
+fn only_the_last_call_may_be_cut_and_only_where_the_answer_is() {
     let mut cut = without(r#""partial_json":"1}""#);
     let end = cut.len() - 2;
-    cut[end].data["delta"]["stop_reason"] = "max_tokens".into();
-    check(&cut, Rules::default()).unwrap();
+    for reason in ["max_tokens", "model_context_window_exceeded"] {
+        cut[end].data["delta"]["stop_reason"] = reason.into();
+        check(&cut, Rules::default()).unwrap();
+    }
     assert_eq!(fold(&cut).message["content"][2]["input"], json!({"partial_json": "{\"a\":"}));
 }
 

@@ -145,6 +145,8 @@ struct Checker {
     ids: BTreeSet<String>,
     /// A closed call whose input is not an object; allowed if the answer was cut off.
     broken_call: Option<String>,
+    /// The first of them after which another block came, so that nothing cut it off.
+    broken_inside: Option<String>,
     /// A text block without text; allowed where it is all there is.
     empty_text: bool,
 }
@@ -217,6 +219,9 @@ impl Checker {
                 equals(block, "input", &serde_json::json!({}))?;
             }
             _ => return Err(format!("unknown block {kind:?}")),
+        }
+        if let Some(said) = self.broken_call.take() {
+            self.broken_inside.get_or_insert(said);
         }
         self.kinds.insert(kind.to_owned());
         let said = String::new();
@@ -303,10 +308,13 @@ impl Checker {
             )?;
         }
         // Without any delta, some clients see a call without input as invalid.
-        if let Some(said) = &self.broken_call
-            && !CUT_OFF.iter().any(|reason| delta["stop_reason"] == *reason)
-            && (said.is_empty() || !self.rules.invalid_input_shown)
-        {
+        let wrong = |said: &&String| said.is_empty() || !self.rules.invalid_input_shown;
+        let cut_off = CUT_OFF.iter().any(|reason| delta["stop_reason"] == *reason);
+        let last = self.broken_call.as_ref().filter(|_| !cut_off);
+        // One that had begun can be cut off, and the words of a refusal come after it.
+        let had_begun = |said: &&String| said.is_empty() || delta["stop_reason"] == "refusal";
+        let inside = self.broken_inside.as_ref().filter(|said| !(cut_off && had_begun(said)));
+        if let Some(said) = inside.into_iter().chain(last).find(wrong) {
             return Err(format!("a call's input is not one JSON object: {said:?}"));
         }
         if self.empty_text && self.closed != 1 {
@@ -321,7 +329,8 @@ impl Checker {
         // Claude Code runs every call that was closed before an error. An upstream that speaks Messages closes
         // its calls itself, and what it says after that can still be wrong.
         let shown = self.rules.invalid_input_shown && self.rules.foreign_blocks;
-        if let Some(said) = self.broken_call.as_ref().filter(|_| !shown) {
+        let broken = self.broken_inside.as_ref().or(self.broken_call.as_ref());
+        if let Some(said) = broken.filter(|_| !shown) {
             return Err(format!("a call was closed before an error, cut off: {said:?}"));
         }
         self.phase = Phase::Failed;
