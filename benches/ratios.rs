@@ -66,7 +66,9 @@ fn main() {
             "creole" => Side::Creole,
             _ => Side::Value,
         };
-        run(&make(name), side, &config, 1);
+        let case = make(name);
+        case.check(&config);
+        run(&case, side, &config, 1);
         return;
     }
     println!("{:<20} {:>12} {:>8} {:>13} {:>13}", "", "ns", "ns/byte", "to floor", "Value to it");
@@ -75,6 +77,7 @@ fn main() {
             continue;
         }
         let case = make(name);
+        case.check(&config);
         // So long that the clock is exact, and so often that medians are.
         let times = (200_000 / case.bytes()).max(1);
         let rounds = (60_000_000 / case.bytes() / times).clamp(5, 101);

@@ -100,6 +100,26 @@ impl Case {
         (0..times).filter_map(|_| make()).collect()
     }
 
+    /// Runs the case once: what is refused is quick, and would look like a splendid figure.
+    pub(crate) fn check(&self, config: &Arc<Config>) {
+        let mut exchange = self.prepare(Side::Creole, config, 1).pop().expect("an exchange");
+        let mut out = Vec::new();
+        match &self.work {
+            Work::Request => return self.translate(&mut exchange, &mut out),
+            Work::Whole => self.translate(&mut exchange, &mut out),
+            Work::Stream(pieces) => {
+                for piece in pieces {
+                    exchange.handle_response_body(piece, 0, &mut out);
+                }
+                exchange.handle_response_end(End::Complete, 0, &mut out);
+            }
+        }
+        let text = String::from_utf8_lossy(&out);
+        let deltas = text.matches("event: content_block_delta\n").count();
+        let all = deltas >= self.texts.len() * 9 / 10;
+        assert!(text.contains("event: message_stop\n") && all, "{}: {deltas} deltas", self.name);
+    }
+
     pub(crate) fn translate(&self, exchange: &mut Exchange, out: &mut Vec<u8>) {
         let body = black_box(self.texts[0].as_bytes());
         match &self.work {

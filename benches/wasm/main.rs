@@ -41,6 +41,7 @@ pub extern "C" fn prepare(number: u32, side: u32, times: u32) -> u32 {
     let Some((name, make)) = CASES.get(number as usize) else { return 0 };
     let config = Arc::new(Config::from_json("{}", |_| None).expect("a configuration"));
     let case = make(name);
+    case.check(&config);
     let side = if side == 0 { Side::Floor } else { Side::Creole };
     let exchanges = case.prepare(side, &config, times as usize);
     let texts = case.texts.len() as u32;

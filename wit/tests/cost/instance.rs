@@ -116,7 +116,9 @@ impl Instance {
         }
         let used = before - store.get_fuel().unwrap();
         let written = String::from_utf8(written).unwrap();
-        assert!(written.contains("event: content_block_delta"), "no answer: {written}");
+        let whole =
+            written.contains("event: content_block_delta") && !written.contains("event: error");
+        assert!(whole, "no answer: {written}");
         exchange.resource_drop(&mut *store).unwrap();
         used
     }
