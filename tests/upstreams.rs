@@ -86,11 +86,27 @@ fn document(fixtures: &[Fixture]) -> String {
     text
 }
 
-/// Where it was seen, if that is not what the heading says.
+/// The name in a note on where something was seen (`name (what is known of it)`). What is uncertain, or names
+/// nobody, is not for readers.
+fn place(note: &str) -> Option<&str> {
+    const NOBODY: [&str; 5] = ["all", "any", "some", "defensive", "behind"];
+    let name = note.split(['(', ':']).next()?.trim();
+    let plain = name.chars().all(|c| c.is_alphanumeric() || " .,-".contains(c));
+    let uncertain = note.contains(['?', '#']) || note.contains("unspecified");
+    let nobody = NOBODY.iter().any(|word| name.split(' ').next() == Some(*word));
+    (plain && !uncertain && !nobody && !name.is_empty()).then_some(name)
+}
+
+/// Where else it was seen than the heading says.
 fn with_places(why: &str, fixture: &Fixture) -> String {
     let seen = fixture.meta["seen_at"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let seen: Vec<&str> = seen.filter(|place| !fixture.name.starts_with(place)).collect();
-    if seen.is_empty() { why.to_owned() } else { format!("{why} ({})", seen.join(", ")) }
+    let names = seen.filter_map(place).filter(|name| !fixture.name.starts_with(name));
+    let names: BTreeSet<&str> = names.collect();
+    if names.is_empty() {
+        return why.to_owned();
+    }
+    let also = if fixture.name.starts_with("generic/") { "" } else { "also: " };
+    format!("{why} ({also}{})", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// What a client gets, or what the upstream is sent.
