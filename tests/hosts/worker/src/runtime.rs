@@ -146,7 +146,7 @@ impl Drop for Worker {
 fn path(variable: &str) -> PathBuf {
     let Some(value) = std::env::var_os(variable) else {
         panic!(
-            "{variable} is not set; `cargo xtask test worker` builds what these tests need and sets it"
+            "{variable} is not set; `cargo xtask test workerd` builds what these tests need and sets it"
         );
     };
     let path = PathBuf::from(value);
