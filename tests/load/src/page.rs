@@ -239,7 +239,7 @@ fn bars(results: &Results) -> Vec<Bar> {
     rows.into_iter().flatten().collect()
 }
 
-const INTRODUCTION: &str = "# Load
+const INTRODUCTION: &str = "# Under load
 
 What translating costs in a proxy under load, beside other proxies in front of the same upstream. This page
 and its plots are made by one command; do not edit them.
