@@ -63,7 +63,8 @@ enum Command {
     Site,
     /// Print how large the artefacts are, and what makes them so.
     Size,
-    /// Install what the other commands need into `.creole/`, and the Rust targets.
+    /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
+    /// and chat templates install their packages themselves.
     Setup,
 }
 

@@ -53,11 +53,14 @@ const RUSTUP: Tool =
 /// harness compare ours with.
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
-/// Everything.
+/// All programs and what Python needs for the stages of tests. Clients, chat templates and the site install
+/// what they need themselves.
 pub(crate) fn all() -> Result<()> {
     targets()?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
     python_with_wasmtime()?;
+    python_with_yaml()?;
+    python_with_prometheus()?;
     wasm_opt()?;
     for program in [envoy, workerd, wasmtime] {
         eprintln!("ready: {}", program.display());
