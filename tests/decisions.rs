@@ -342,8 +342,9 @@ impl Walk<'_> {
         if *status != 400 || body["error"]["type"] != "invalid_request_error" {
             return Err(format!("expected 400, but found {status}: {message}"));
         }
-        if !message.contains(outermost) && !message.contains(self.field) {
-            return Err(format!("expected {outermost:?} in the message: {message}"));
+        let path = message.split(':').next().unwrap_or_default();
+        if !path.split(['.', '[']).any(|step| step == outermost) {
+            return Err(format!("expected {outermost:?} in the path: {message}"));
         }
         Ok(())
     }
