@@ -122,7 +122,9 @@ def main(root, creole, envoy, wasm, tls, authorities):
             accepted(name, config)
             # These cannot let heads wait for bodies.
             check(f"{name}: heads do not wait", config["pause_headers"] is False and len(config["upstreams"]) == 1)
-        for found in members(documents, "stats_tags"):
+        labels = list(members(documents, "stats_tags"))
+        check(f"{name}: has labels", bool(labels) == (name == "istio"), str(labels))
+        for found in labels:
             check(f"{name}: labels", sorted(map(str, found)) == tags, str(found))
     service = (root / "gateway/deploy/creole.service").read_text().replace("/usr/local/bin/creole", creole)
     (folder / "creole.service").write_text(service)
