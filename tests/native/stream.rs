@@ -483,7 +483,7 @@ fn a_call_without_a_name_is_an_error_and_one_that_is_not_json_is_visible() {
 }
 
 #[test]
-fn limits_hold() {
+fn what_waits_and_what_comes_have_limits() {
     let config = config_with(None, r#","waiting_bytes_max":4096,"response_bytes_max":4096"#);
     let long = "x".repeat(100);
     let mut waits = vec![start(), open_call(0, "x", &json!({})), open_text(1)];
