@@ -59,6 +59,71 @@ impl Tally {
     }
 }
 
+/// What `support::expected` reads; a key that is misspelt would test nothing.
+const OF_AN_ANSWER: &[&str] = &[
+    "calls_carry",
+    "content",
+    "error",
+    "headers",
+    "model",
+    "passed_through",
+    "raw_contains",
+    "status",
+    "stop_details",
+    "stop_reason",
+    "stop_sequence",
+    "streamed",
+    "usage",
+    "warnings",
+    "whole",
+];
+const OF_A_VARIANT: &[&str] = &[
+    "absent",
+    "alphanumeric",
+    "contains",
+    "differ",
+    "equals",
+    "error",
+    "lacks",
+    "patch",
+    "profile",
+    "profile_overrides",
+    "roles",
+    "same",
+    "settings",
+    "warned",
+    "warnings",
+];
+const OF_AN_ERROR: &[&str] = &["code", "message_contains", "message_lacks", "status", "type"];
+
+#[test]
+fn every_expectation_has_a_key_that_is_read() {
+    for fixture in fixture::all() {
+        let known = |value: &Value, keys: &[&str]| {
+            for key in value.as_object().into_iter().flatten().map(|(key, _)| key.as_str()) {
+                assert!(keys.contains(&key), "{}: nothing reads {key:?}", fixture.name);
+            }
+            known_error(&fixture.name, &value["error"]);
+        };
+        let Some(variants) = fixture.expected.get("variants") else {
+            known(&fixture.expected, OF_AN_ANSWER);
+            known(&fixture.expected["whole"], OF_AN_ANSWER);
+            known(&fixture.expected["streamed"], OF_AN_ANSWER);
+            // The status of an answer is beside its error.
+            assert!(fixture.expected["error"].get("status").is_none(), "{}", fixture.name);
+            continue;
+        };
+        assert_eq!(fixture.expected.as_object().unwrap().len(), 1, "{}", fixture.name);
+        variants.as_array().unwrap().iter().for_each(|variant| known(variant, OF_A_VARIANT));
+    }
+}
+
+fn known_error(fixture: &str, error: &Value) {
+    for key in error.as_object().into_iter().flatten().map(|(key, _)| key.as_str()) {
+        assert!(OF_AN_ERROR.contains(&key), "{fixture}: nothing reads {key:?} of an error");
+    }
+}
+
 #[test]
 fn upstream_answers_reach_the_client_the_same_however_they_are_cut() {
     let fixtures: Vec<Fixture> =

@@ -2,8 +2,9 @@
 //!
 //! For an answer, `expected.json` has any of: `content`, `stop_reason`, `stop_sequence`,
 //! `stop_details`, `model`, `usage` (only the named counts), `error` (`type`, `message_contains`,
-//! and with `status` as an HTTP error), `status`, `headers`, `raw_contains`, `warnings`,
-//! `calls_carry` (a text that the thinking block's signature must hold). `streamed` and `whole` hold
+//! `message_lacks`, `code`), `status`, `headers`, `raw_contains`, `warnings` (those that must be
+//! reported; others may be), `calls_carry` (a text that the thinking block's signature must hold),
+//! `passed_through` (an answer that has the form of Messages already). `streamed` and `whole` hold
 //! the same keys for one of the two ways alone. A `tool_use` names the upstream's id in `id_from`;
 //! null there means an id that was made up.
 //!
@@ -11,7 +12,7 @@
 //! `patch`: changes to the request, by name or JSON pointer), and `roles`, `equals` (JSON pointer to
 //! value), `contains` (pointer to a part of the JSON text there), `absent` (pointers), `lacks` (parts
 //! of the body's JSON text), `alphanumeric` (pointer to length), `same` and `differ` (pairs of
-//! pointers), or `error`. `warnings` are codes that must be reported; `warned` asks for any.
+//! pointers), or `error` (with `status`, too). `warnings` are codes that must be reported; `warned` asks for any.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
