@@ -287,5 +287,13 @@ mod tests {
         for (name, ..) in PROXIES {
             assert!(page.contains(&format!("\"{name}\"")), "{name}");
         }
+        // And no others: what is said of them would vanish from the page.
+        let constants =
+            page.lines().filter_map(|line| line.split_once(": &str = \"")?.1.strip_suffix("\";"));
+        let constants: Vec<&str> = constants.collect();
+        assert!(constants.len() > 5, "the names are written in another way: {constants:?}");
+        for name in constants {
+            assert!(PROXIES.iter().any(|(known, ..)| *known == name), "{name}");
+        }
     }
 }

@@ -37,6 +37,10 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    fn is_tired(&self) -> bool {
+        count(self.failed) > FAILED_MAX * count(self.answers)
+    }
+
     /// Milliseconds of processor time for each request.
     pub(crate) fn cpu_per_request(&self) -> f64 {
         self.cpu_seconds * 1e3 / count(self.answers.max(1))
@@ -61,7 +65,7 @@ pub(crate) fn count(number: usize) -> f64 {
 pub(crate) const BUSY: usize = 8;
 /// Streams at once where chunks are counted.
 pub(crate) const STREAMS: usize = 4;
-/// A proxy that fails more often than this is not asked to carry more streams.
+/// A proxy that fails more often than this is not asked to carry more streams, and its other figures do not count.
 const FAILED_MAX: f64 = 0.02;
 
 /// Measures everything, and says what it does on stderr.
@@ -88,7 +92,10 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
             for target in &plan.targets {
                 let row = one(target, scenario, clients, amount.time).await?;
                 eprintln!("round {round}: {}", line(&row));
-                if round > 0 {
+                // The processor time of what failed would be counted to what was answered.
+                if row.is_tired() {
+                    eprintln!("not counted: too many failed");
+                } else if round > 0 {
                     rows.push(row);
                 }
             }
@@ -98,7 +105,7 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
         for &clients in &amount.streams {
             let row = one(target, Scenario::Sweep, clients, amount.time).await?;
             eprintln!("{}", line(&row));
-            let tired = count(row.failed) > FAILED_MAX * count(row.answers);
+            let tired = row.is_tired();
             rows.push(row);
             if tired {
                 break;
