@@ -117,6 +117,24 @@ fn a_valid_stream_passes_and_folds_to_its_message() {
 }
 
 #[test]
+fn citations_fold_into_their_text() {
+    let delta = |number: u64| {
+        let citation = json!({"type": "char_location", "start_char_index": number});
+        let delta = json!({"type": "citations_delta", "citation": citation});
+        let data = json!({"type": "content_block_delta", "index": 1, "delta": delta});
+        Event { name: "content_block_delta".to_owned(), data }
+    };
+    let mut events = sample(STREAM);
+    let at = line_of(r#""text":"llo""#);
+    events.splice(at..at, [delta(1), delta(2)]);
+    check(&events, Rules { foreign_blocks: true, ..Rules::default() }).unwrap();
+    let text = &fold(&events).message["content"][1];
+    assert_eq!(text["text"], "Hello");
+    assert_eq!(text["citations"].as_array().unwrap().len(), 2);
+    assert_eq!(text["citations"][1]["start_char_index"], 2);
+}
+
+#[test]
 fn each_single_fault_of_a_stream_is_found() {
     // What is done, what the checker says of it, and the events.
     let faults: Vec<(&str, &str, Vec<Event>)> = vec![

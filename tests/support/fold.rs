@@ -39,6 +39,12 @@ pub fn fold(events: &[Event]) -> Folded {
                 if delta["signature"].is_string() {
                     block["signature"] = delta["signature"].clone();
                 }
+                if let Some(citation) = delta.get("citation") {
+                    match &mut block["citations"] {
+                        Value::Array(citations) => citations.push(citation.clone()),
+                        none => *none = json!([citation]),
+                    }
+                }
                 if let Some(json) = delta["partial_json"].as_str() {
                     partial.push_str(json);
                 }
