@@ -236,6 +236,8 @@ impl Got {
         assert_eq!(body["error"]["type"], kind, "{body}");
         let text = body["error"]["message"].as_str().unwrap_or_default();
         assert!(text.contains(message), "expected {message:?} in {body}");
+        // Who writes to support has one of the two.
+        assert_eq!(body["request_id"].as_str(), self.header("request-id"), "{body}");
     }
 }
 
