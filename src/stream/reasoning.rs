@@ -38,7 +38,7 @@ pub(super) struct Reasoning {
     /// The last text was marked as reasoning ([`Field::Marked`]).
     pub(super) in_marked: bool,
     /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
-    watch: Option<Watch>,
+    watch: Option<Box<Watch>>,
 }
 
 /// The reasoning in a delta or message, lists aside, and its field: the one that is `known`, else the first that says
@@ -50,8 +50,11 @@ pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field
         (Field::ReasoningText, delta.reasoning_text),
         (Field::Thinking, delta.thinking),
     ];
-    let present = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
-    let mut present = present.filter(|(field, _)| known.is_none_or(|known| known == *field));
+    if let Some(known) = known {
+        let (field, text) = fields.into_iter().find(|(field, _)| *field == known)?;
+        return Some((field, text?));
+    }
+    let mut present = fields.into_iter().filter_map(|(field, text)| Some((field, text?)));
     // White space alone may come in a field that says no more than that.
     present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
 }
@@ -73,12 +76,16 @@ pub(super) fn without_end(raw: &str) -> &str {
 
 impl Reasoning {
     pub(super) fn new(asked: &Asked) -> Self {
-        Self { watch: Watch::new(asked), ..Self::default() }
+        Self { watch: Watch::new(asked).map(Box::new), ..Self::default() }
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.watch.is_some()
     }
 
     /// Bytes that are held back, as a call may begin with them.
     pub(super) fn held_bytes(&self) -> usize {
-        self.watch.as_ref().map_or(0, Watch::held_bytes)
+        self.watch.as_ref().map_or(0, |watch| watch.held_bytes())
     }
 
     /// Whether text of this field counts, which it does if it is the first.
@@ -165,13 +172,14 @@ impl Machine {
         if self.reasoning.echo.repeats(text.raw()) {
             return;
         }
-        self.note_progress(text.raw(), text.is_blank());
+        let is_blank = text.is_blank();
+        self.note_progress(text.raw(), is_blank);
         match &mut self.reasoning.watch {
             Some(watch) => {
                 let thought = watch.push(text.raw());
                 self.push_watched(&thought, field, out);
             }
-            None => self.push_thought(text, field, out),
+            None => self.push_thought(text, is_blank, field, out),
         }
     }
 
@@ -207,15 +215,14 @@ impl Machine {
     fn push_watched(&mut self, text: &str, field: Field, out: &mut Vec<u8>) {
         let raw = escaped(text);
         if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty()) {
-            self.push_thought(text, field, out);
+            self.push_thought(text, text.is_blank(), field, out);
         }
     }
 
-    fn push_thought(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
+    fn push_thought(&mut self, text: Str<'_>, is_blank: bool, field: Field, out: &mut Vec<u8>) {
         if !self.shows_thinking() && !self.asked.reasoning_returns {
             return;
         }
-        let is_blank = text.is_blank();
         let continues = match (self.shows_thinking(), self.queue.back(), &self.reasoning.hidden) {
             (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
             (false, _, Some(hidden)) => hidden.has_text(),

@@ -86,7 +86,8 @@ impl Machine {
         if raw.is_empty() {
             return;
         }
-        if !is_blank() {
+        // White space says nothing. Nearly no answer is watched, and all of them come here for each chunk.
+        if self.reasoning.is_watched() && !is_blank() {
             self.release_reasoning(out);
         }
         if self.queue.len() == 1
