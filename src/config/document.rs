@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::short::check_base_path;
+use super::address::check_base_path;
 use super::{
     Address, Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target,
     ToolStream, Upstream,

@@ -3,10 +3,11 @@
 //! An unknown key or a bad value stops the start, with the path and with what was expected there: a
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
+mod address;
 mod document;
 mod route;
 pub mod schema;
-mod short;
+mod variables;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +15,8 @@ use std::fmt;
 use crate::names::Names;
 use crate::profile::Profile;
 use crate::setting::{keys, words};
+pub use address::Address;
 pub use document::{ConfigError, is_variable};
-pub use short::Address;
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
