@@ -301,11 +301,28 @@ fn no_room_for(prompt: u64, answer: u64, window: u64) -> String {
 /// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
 pub(super) fn has_no_room(said: &Said, asked: &Asked) -> bool {
     let text = said.message.to_ascii_lowercase();
-    let least = first(&["a value >=", "at least", "or equal to"], |it| number_after(&text, it));
-    let least = least.or_else(|| Some(number_after(&text, "greater than")?.saturating_add(1)));
     words::has(&text, "could not finish the message because max_tokens")
         || words::has_any(&text, &ANSWER_LIMITS)
-            && least.is_some_and(|least| (1..least).contains(&asked.max_tokens))
+            && LEAST.iter().any(|(words, more)| {
+                let least = number_behind(&text, words).map(|it| it.saturating_add(*more));
+                // A limit beyond these is that of something else.
+                least.is_some_and(|least| least <= 100 && (1..least).contains(&asked.max_tokens))
+            })
+}
+
+/// How servers say which limit is the least, and how much more than the number it is.
+const LEAST: [(&str, u64); 5] = [
+    ("a value >=", 0),
+    ("must be at least", 0),
+    ("must be greater than or equal to", 0),
+    ("should be greater than or equal to", 0),
+    ("must be greater than", 1),
+];
+
+/// The number directly behind `word`.
+fn number_behind(text: &str, word: &str) -> Option<u64> {
+    let at = words::find(text, word)?;
+    leading_number(text.get(at..)?.strip_prefix(word)?.trim_start())
 }
 
 fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {

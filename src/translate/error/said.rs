@@ -416,11 +416,13 @@ impl Said {
             | "context_length_exceeded"
             | "exceed_context_size_error"
             | "content_filter"
-            | "tool_use_failed" => Some(400),
+            | "tool_use_failed"
+            | "validation_error" => Some(400),
             "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated" => {
                 Some(401)
             }
-            "billing_error" => Some(402),
+            // The last is Cerebras's.
+            "billing_error" | "payment_required" | "payment_required_error" => Some(402),
             "permission_error" | "permission_denied" | "forbidden" => Some(403),
             "not_found_error" | "model_not_found" | "notfounderror" | "not_found" => Some(404),
             "request_too_large" => Some(413),
@@ -440,7 +442,7 @@ impl Said {
             | "service_unavailable"
             | "unavailable"
             | "insufficient_system_resource" => Some(503),
-            "timeout_error" | "timeout" | "deadline_exceeded" => Some(504),
+            "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout" => Some(504),
             _ => None,
         };
         let of_account = || self.is_unpaid().then_some(402);

@@ -71,6 +71,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         "max_tokens must be greater than 2 (request id: 2026)",
         "`max_tokens` must be greater than or equal to 10, got 1",
         "max_output_tokens must be at least 16",
+        "max_tokens: Input should be greater than or equal to 2",
     ] {
         let body =
             serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
@@ -84,6 +85,12 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         (below("n"), 1),
         ("max_tokens must be greater than 2".to_owned(), 3),
         ("`max_tokens` must be greater than `thinking.budget_tokens`".to_owned(), 1),
+        ("max_tokens: Input should be less than or equal to 64000".to_owned(), 4096),
+        ("max_completion_tokens=32000 cannot be greater than max_model_len=8192.".to_owned(), 4096),
+        ("max_tokens (8000) must be greater than budget_tokens (16000)".to_owned(), 4096),
+        ("max_tokens must be greater than 16000".to_owned(), 4096),
+        ("You need at least 5000 credits for this request, or fewer max_tokens".to_owned(), 4096),
+        ("min_tokens must be less than or equal to max_tokens=64, got 100".to_owned(), 20),
         // Of a server that has no room for the prompt.
         ("max_tokens must be at least 1, got -5".to_owned(), 100),
     ] {
