@@ -123,6 +123,7 @@ impl Machine {
             if let Input::Object(input) = call.input.clone().finish(false)
                 && input != "{}"
             {
+                let input = self.repaired(index, &input).unwrap_or(input);
                 inputs.push((self.client_id(index), input));
             }
         }
@@ -280,24 +281,11 @@ impl Machine {
         for _ in 0..call.input.take_conflicts() {
             self.warnings.add("tool_input_conflict");
         }
-        if self.rules.invalid == InvalidToolCall::Repair
-            && !call.input.is_sent()
-            && let Input::Object(object) = &mut input
+        if let Input::Object(object) = &mut input
+            && let Some(repaired) = self.repaired(index, object)
         {
-            let tool = self.asked.tools.meant_by(&call.name);
-            let schema = tool.and_then(|tool| tool.schema.as_deref());
-            if let Some(repaired) = without_id_echo(object, schema, &self.ids_used) {
-                *object = repaired;
-                self.warnings.add("tool_input_repaired");
-            }
-            if let Some(schema) = schema
-                && !tool_schema::fits(schema, object, &mut self.schema_budget)
-                && let Some(unquoted) =
-                    tool_schema::unquoted(schema, object, &mut self.schema_budget)
-            {
-                *object = unquoted;
-                self.warnings.add("tool_input_repaired");
-            }
+            *object = repaired;
+            self.warnings.add("tool_input_repaired");
         }
         if let Some(why) = self.judge(index, &input) {
             self.warnings.add(why);
@@ -308,6 +296,23 @@ impl Machine {
         }
         self.open_tool(index, out);
         self.send_end(index, &input, out);
+    }
+
+    /// The input of a call as it is sent, where it is not as the model wrote it.
+    fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
+        let call = self.calls.get(index)?;
+        if self.rules.invalid != InvalidToolCall::Repair || call.input.is_sent() {
+            return None;
+        }
+        let tool = self.asked.tools.meant_by(&call.name);
+        let schema = tool.and_then(|tool| tool.schema.as_deref());
+        let without_id = without_id_echo(object, schema, &self.ids_used);
+        let object = without_id.as_deref().unwrap_or(object);
+        let budget = &mut self.schema_budget;
+        let unquoted = schema
+            .filter(|schema| !tool_schema::fits(schema, object, budget))
+            .and_then(|schema| tool_schema::unquoted(schema, object, &mut self.schema_budget));
+        unquoted.or(without_id)
     }
 
     /// Judges a call. Gives what is said of it where it is left out.

@@ -1,6 +1,6 @@
 //! Values that a model wrote as texts: `"[1]"` where the schema wants an array.
 
-use super::{Budget, Check, DEPTH_MAX, Keywords, elements, kind_of, members};
+use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members};
 use crate::json::{Kind, Reader, Writer};
 
 /// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
@@ -29,7 +29,7 @@ impl<'s> Check<'s, '_> {
     }
 
     fn of_text(&mut self, schema: &'s str, input: &str, depth: u32) -> Option<String> {
-        if self.apply(schema, input, depth) {
+        if self.apply(schema, input, depth) || self.takes_texts(schema, depth) {
             return None;
         }
         let text = Reader::new(input, 1).string().ok()?.decode();
@@ -39,6 +39,23 @@ impl<'s> Check<'s, '_> {
         // There may be more of them inside.
         let json = self.unquoted(schema, json, depth).unwrap_or_else(|| json.to_owned());
         self.apply(schema, &json, depth).then_some(json)
+    }
+
+    /// Whether some texts fit a schema, or it does not say.
+    fn takes_texts(&mut self, schema: &'s str, depth: u32) -> bool {
+        if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
+            return true;
+        }
+        let Ok(Some(keywords)) = Keywords::read(schema) else { return true };
+        let deeper = depth.saturating_add(1);
+        if let Some(reference) = keywords.reference {
+            return self.target(reference).is_none_or(|target| self.takes_texts(target, deeper));
+        }
+        if keywords.types.is_some() {
+            return fits_type(&keywords, "\"\"", Kind::String);
+        }
+        let mut alternatives = elements(keywords.any_of.or(keywords.one_of)).peekable();
+        alternatives.peek().is_none() || alternatives.any(|schema| self.takes_texts(schema, deeper))
     }
 
     fn of_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
@@ -87,7 +104,10 @@ mod tests {
             "list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}}}},
             "object":{"type":"object"}, "flag":{"type":"boolean"}, "ref":{"$ref":"#/$defs/p"},
             "text":{"type":"string"}, "any":{}, "either":{"anyOf":[{"type":"array"},{"type":"string"}]},
-            "null":{"type":["array","null"]}, "few":{"type":"array","maxItems":1}}}"##;
+            "null":{"type":["array","null"]}, "few":{"type":"array","maxItems":1},
+            "long":{"type":["string","number"],"minLength":5}, "one":{"enum":[1,"a"]},
+            "some":{"anyOf":[{"type":"array"},{"$ref":"#/$defs/p"},{"type":"boolean"}]},
+            "short":{"oneOf":[{"type":"string","maxLength":1},{"type":"integer"}]}}}"##;
         for (input, expected) in [
             (r#"{"a": 1, "list": "[{\"n\": 1}]"}"#, Some(r#"{"a":1,"list":[{"n": 1}]}"#)),
             (r#"{"list": [{"n": "7"}, {"n": 8}]}"#, Some(r#"{"list":[{"n":7},{"n": 8}]}"#)),
@@ -97,6 +117,9 @@ mod tests {
                 Some("{\"object\":{\"é\\n\": 1.10},\"flag\":true}"),
             ),
             (r#"{"ref": "[]", "null": "null"}"#, Some(r#"{"ref":[],"null":null}"#)),
+            (r#"{"some": "[1]"}"#, Some(r#"{"some":[1]}"#)),
+            // A text could be meant.
+            (r#"{"long": "123", "short": "123", "one": "1"}"#, None),
             // It fits as it is.
             (r#"{"text": "[1]", "any": "[1]", "either": "[1]", "other": "[1]"}"#, None),
             // It would fit no better.

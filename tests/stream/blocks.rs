@@ -113,6 +113,30 @@ fn hidden_reasoning_comes_back_with_calls() {
 }
 
 #[test]
+fn the_inputs_that_thinking_carries_are_those_that_the_client_gets() {
+    let schema = json!({"properties": {"list": {"type": "array"}}}).to_string();
+    let repair = case().with(|asked, settings| {
+        asked.thinking = Thinking::Hidden;
+        asked.tools.push(Tool {
+            outgoing: "todo".into(),
+            name: "todo".into(),
+            schema: Some(schema),
+            ..Tool::default()
+        });
+        settings.invalid_tool_call = InvalidToolCall::Repair;
+        settings.tool_stream = ToolStream::Buffered;
+    });
+    let sse = done(&[
+        json!({"reasoning_content": "Need it."}),
+        call(0, "call_a", "todo", r#"{"list":"[1]","id":"toolu_x"}"#),
+    ]);
+    let outcome = repair
+        .gives(&sse, r#"thinking "", tool_use a todo {"list":[1]}; tool_use !tool_input_repaired"#);
+    let carried = ("toolu_a".to_owned(), r#"{"list":[1]}"#.to_owned());
+    assert_eq!(signature(&outcome).call_inputs, [carried]);
+}
+
+#[test]
 fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
     let long = format!("{{\"q\":\"{}\"}}", "x".repeat(8 << 10));
     let sse = done(&[
