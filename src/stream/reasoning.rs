@@ -191,7 +191,8 @@ impl Machine {
     /// The answer is over. If it says nothing else, it calls what its reasoning ends with: some models call a tool
     /// before they end their reasoning, and servers take the call for a part of it.
     pub(super) fn finish_reasoning(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let calls = self.end_reasoning(self.cut_at.is_none(), out);
+        let is_whole = self.cut_at.is_none() && !self.outcome.is_cut_off();
+        let calls = self.end_reasoning(is_whole, out);
         self.take_pieces(calls, out)
     }
 
@@ -199,6 +200,9 @@ impl Machine {
     fn end_reasoning(&mut self, alone: bool, out: &mut Vec<u8>) -> Vec<Piece> {
         let Some(watch) = self.reasoning.watch.take() else { return Vec::new() };
         let end = AnswerEnd { alone, is_cut_off: self.outcome.is_cut_off() };
+        // White space that came behind it parts no thought in two.
+        let is_blank = matches!(self.queue.back(), Some(Block::Text { has_text: false, .. }));
+        let blank = if is_blank { self.queue.pop_back() } else { None };
         let mut calls = Vec::new();
         for piece in watch.finish(&self.asked.tools, end) {
             match (piece, self.reasoning.field) {
@@ -208,6 +212,7 @@ impl Machine {
                 (call, _) => calls.push(call),
             }
         }
+        self.queue.extend(blank);
         calls
     }
 

@@ -107,3 +107,30 @@ fn a_stop_sequence_that_cuts_the_text_makes_no_call_of_the_reasoning_before() {
         &format!(r#"thinking {whole}; stop_sequence "END""#),
     );
 }
+
+#[test]
+fn a_thought_that_was_cut_off_calls_nothing() {
+    let whole = json!(format!("I need it.\n{CALL}"));
+    for (finish, end) in [("length", "max_tokens"), ("content_filter", "refusal")] {
+        with(TextToolCalls::Hermes).gives(
+            &done(&[thought("I need it."), json!({"finish": finish})]),
+            &format!("thinking {whole}; {end}"),
+        );
+    }
+}
+
+#[test]
+fn white_space_behind_a_thought_does_not_part_it() {
+    let hermes = with(TextToolCalls::Hermes);
+    let unknown = CALL.replace("\"w\"", "\"nobody\"");
+    let whole = json!(format!("I look.\n{unknown}"));
+    let thought = reasoning(&format!("I look.\n{unknown}"));
+    hermes.gives(
+        &done(&[thought.clone(), text("\n\n"), stop()]),
+        &format!("thinking {whole}; end_turn"),
+    );
+    hermes.gives(
+        &done(&[thought, text("\n\n"), text("Hi"), stop()]),
+        &format!(r#"thinking {whole}, text "\n\nHi"; end_turn"#),
+    );
+}
