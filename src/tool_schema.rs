@@ -76,18 +76,36 @@ pub(crate) fn without_id(
     if schema.is_some_and(|schema| property(schema, "id").is_some()) {
         return None;
     }
+    changed(input, &mut |key, value| {
+        let echoes = key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo);
+        if echoes { Change::LeftOut } else { Change::Nothing }
+    })
+}
+
+/// What becomes of a member.
+enum Change {
+    Nothing,
+    LeftOut,
+    Value(String),
+}
+
+/// `object` with its members as `change` wants them; nothing where none is changed.
+fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Option<String> {
     let mut found = false;
-    let mut out = Vec::with_capacity(input.len());
+    let mut out = Vec::with_capacity(object.len());
     let mut json = Writer::new(&mut out);
-    let mut reader = Reader::of(input);
+    let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     json.begin_object();
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?;
-        if key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo) {
-            found = true;
-            continue;
-        }
+        let change = change(key, value);
+        found |= !matches!(change, Change::Nothing);
+        let value = match &change {
+            Change::Nothing => value,
+            Change::LeftOut => continue,
+            Change::Value(other) => other,
+        };
         json.str(key).out().push(b':');
         json.raw(value);
     }

@@ -1,6 +1,8 @@
 //! Values that a model wrote as texts: `"[1]"` where the schema wants an array.
 
-use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members};
+use super::{
+    Budget, Change, Check, DEPTH_MAX, Keywords, changed, elements, fits_type, kind_of, members,
+};
 use crate::json::{Kind, Reader, Writer};
 
 /// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
@@ -60,22 +62,11 @@ impl<'s> Check<'s, '_> {
 
     fn of_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
         let schemas = members(keywords.properties?);
-        let mut found = false;
-        let mut out = Vec::with_capacity(input.len());
-        let mut json = Writer::new(&mut out);
-        let mut reader = Reader::of(input);
-        reader.begin_object().ok()?;
-        json.begin_object();
-        while let Some(key) = reader.next_key().ok()? {
-            let value = reader.skip().ok()?;
+        changed(input, &mut |key, value| {
             let schema = schemas.get(&key.decode());
             let unquoted = schema.and_then(|schema| self.unquoted(schema, value, depth));
-            found |= unquoted.is_some();
-            json.str(key).out().push(b':');
-            json.raw(unquoted.as_deref().unwrap_or(value));
-        }
-        json.end_object();
-        found.then(|| String::from_utf8(out).ok()).flatten()
+            unquoted.map_or(Change::Nothing, Change::Value)
+        })
     }
 
     fn of_elements(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
