@@ -14,6 +14,7 @@
 
 use std::borrow::Cow;
 
+use super::super::text::escaped;
 use super::Out;
 use super::member::{count, member, quoted, string, text, with};
 use crate::json::{self, Reader, Str};
@@ -496,12 +497,6 @@ impl Tool {
         }
         self.input.take_conflicts() > 0
     }
-}
-
-fn escaped(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    json::escape(&mut out, text);
-    String::from_utf8(out).unwrap_or_default()
 }
 
 impl Out<'_> {
