@@ -1,7 +1,7 @@
 //! Token counts: estimated here, or asked of the upstream's tokenizer. An upstream that cannot count
 //! costs the client nothing but the exactness of the number.
 
-use super::{Exchange, Head, HeadState, JSON, Reply, State, UpstreamRequest};
+use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::report::Outcome;
 use crate::translate;
@@ -70,7 +70,7 @@ impl Exchange {
         }
         self.end(Outcome::Answered, 200);
         let held = matches!(self.head, HeadState::Held(_));
-        let head = held.then(|| self.make_head(200, JSON));
+        let head = held.then(|| self.make_head(200, Body::Json));
         let body = body_of(tokens);
         self.count_bytes(body.len());
         out.extend_from_slice(&body);

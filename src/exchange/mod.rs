@@ -114,15 +114,28 @@ impl State {
 enum HeadState {
     /// Not sent; these are the headers that the upstream's head gave.
     Held(Vec<Header>),
-    /// The client was promised JSON.
-    SentJson,
-    /// The client was promised events.
-    SentEvents,
+    /// The client was promised such a body.
+    Sent(Body),
+}
+
+/// What a client can be promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Json,
+    Events,
+}
+
+impl Body {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => JSON,
+            Self::Events => "text/event-stream; charset=utf-8",
+        }
+    }
 }
 
 const JSON: &str = "application/json";
 const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
-const EVENTS: &str = "text/event-stream; charset=utf-8";
 
 impl Exchange {
     /// Starts an exchange. `seed` must differ for each exchange on all replicas together: ids are
@@ -151,9 +164,18 @@ impl Exchange {
         let mut report = self.report.clone();
         if let Some(answer) = self.state.answer() {
             report.answer = answer.report().clone();
-            report.warnings.merge(answer.warnings().clone());
         }
+        report.warnings = self.warnings();
         report
+    }
+
+    /// Those of the request and of the answer so far.
+    fn warnings(&self) -> Warnings {
+        let mut warnings = self.report.warnings.clone();
+        if let Some(answer) = self.state.answer() {
+            warnings.merge(answer.warnings().clone());
+        }
+        warnings
     }
 
     /// The host spent so many microseconds more on this exchange. The core has no clock: whoever
@@ -300,9 +322,9 @@ impl Exchange {
             State::Events { answer } | State::Undecided { answer, .. } => match self.head {
                 // An upstream that speaks Messages sends its own `message_start`.
                 HeadState::Held(_) => answer.is_stream() && self.speaks_chat(),
-                _ => matches!(self.head, HeadState::SentEvents),
+                HeadState::Sent(body) => body == Body::Events,
             },
-            State::Whole { .. } => matches!(self.head, HeadState::SentEvents),
+            State::Whole { .. } => matches!(self.head, HeadState::Sent(Body::Events)),
             _ => false,
         }
     }
@@ -334,7 +356,7 @@ impl Exchange {
         {
             // A message begins with a ping.
             answer.begin(out);
-            head = Some(self.success_head(true, None));
+            head = Some(self.stream_head());
         } else {
             out.extend_from_slice(PING);
         }
@@ -363,9 +385,12 @@ impl Exchange {
             Ok(()) if out.len() == before => return None,
             Ok(()) => match (&self.head, &self.state) {
                 (HeadState::Held(_), State::Events { answer }) => {
-                    let stream = answer.is_stream();
                     let id = answer.report().upstream_id.clone();
-                    Some(self.success_head(stream, id))
+                    Some(if answer.is_stream() {
+                        self.stream_head()
+                    } else {
+                        self.message_head(id)
+                    })
                 }
                 _ => None,
             },
@@ -392,7 +417,7 @@ impl Exchange {
         self.finish(Outcome::Failed(error.kind, error.fault), error.status, now);
         match self.head {
             HeadState::Held(_) if started => {
-                let head = self.success_head(true, None);
+                let head = self.stream_head();
                 self.write_error_event(error, out);
                 Some(head)
             }
@@ -401,11 +426,11 @@ impl Exchange {
                 error.write(out, &self.report.request_id);
                 Some(head)
             }
-            HeadState::SentEvents => {
+            HeadState::Sent(Body::Events) => {
                 self.write_error_event(error, out);
                 None
             }
-            HeadState::SentJson => {
+            HeadState::Sent(Body::Json) => {
                 error.write(out, &self.report.request_id);
                 None
             }
@@ -450,22 +475,23 @@ impl Exchange {
         self.state = State::Ended;
     }
 
-    fn success_head(&mut self, stream: bool, upstream_id: Option<String>) -> Head {
-        if !stream {
-            let mut head = self.make_head(200, JSON);
-            if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
-                head.headers.push(("x-creole-upstream-id".to_owned(), id));
-            }
-            return head;
+    fn message_head(&mut self, upstream_id: Option<String>) -> Head {
+        let mut head = self.make_head(200, Body::Json);
+        if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
+            head.headers.push(("x-creole-upstream-id".to_owned(), id));
         }
-        let mut head = self.make_head(200, EVENTS);
+        head
+    }
+
+    fn stream_head(&mut self) -> Head {
+        let mut head = self.make_head(200, Body::Events);
         head.headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
         head.headers.push(("x-accel-buffering".to_owned(), "no".to_owned()));
         head
     }
 
     fn error_head(&mut self, error: &Error) -> Head {
-        let mut head = self.make_head(error.status, JSON);
+        let mut head = self.make_head(error.status, Body::Json);
         if let Some(retry) = error.should_retry {
             head.headers.retain(|(name, _)| name != "x-should-retry");
             head.headers.push(("x-should-retry".to_owned(), retry.to_string()));
@@ -479,22 +505,22 @@ impl Exchange {
     }
 
     /// The head with what every answer carries. From here on it counts as sent.
-    fn make_head(&mut self, status: u16, content_type: &str) -> Head {
+    fn make_head(&mut self, status: u16, body: Body) -> Head {
         let mut headers = vec![
-            ("content-type".to_owned(), content_type.to_owned()),
+            ("content-type".to_owned(), body.content_type().to_owned()),
             ("request-id".to_owned(), self.report.request_id.clone()),
         ];
-        if let Some(codes) = self.report().warnings.header() {
+        let warnings = self.warnings();
+        if let Some(codes) = warnings.header() {
             headers.push(("x-creole-warnings".to_owned(), codes));
         }
-        let warnings = &self.report.warnings;
         if !warnings.guards().is_empty() {
             headers.push(("x-creole-guard".to_owned(), warnings.guards().join(",")));
         }
         if let Some((turn, most)) = warnings.tool_turn() {
             headers.push(("x-creole-tool-turn".to_owned(), format!("{turn}/{most}")));
         }
-        let sent = if content_type == EVENTS { HeadState::SentEvents } else { HeadState::SentJson };
+        let sent = HeadState::Sent(body);
         if let HeadState::Held(upstream) = std::mem::replace(&mut self.head, sent) {
             headers.extend(upstream);
         }

@@ -1,7 +1,7 @@
 //! The request's way through an exchange.
 
 use super::seam::request_too_large;
-use super::{Exchange, JSON, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
+use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
 use crate::Millis;
 use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
@@ -148,7 +148,8 @@ impl Exchange {
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
-                let head = self.success_head(answer.is_stream(), None);
+                let head =
+                    if answer.is_stream() { self.stream_head() } else { self.message_head(None) };
                 self.report.answer = answer.report().clone();
                 self.count_bytes(body.len());
                 self.end(Outcome::Answered, 200);
@@ -253,7 +254,7 @@ impl Exchange {
     }
 
     pub(super) fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
-        let head = self.make_head(200, JSON);
+        let head = self.make_head(200, Body::Json);
         self.count_bytes(body.len());
         Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }
     }

@@ -1,7 +1,7 @@
 //! The response's way through an exchange.
 
 use super::seam::unreachable_upstream;
-use super::{End, Exchange, Head, HeadState, JSON, ResponseHead, State, count};
+use super::{Body, End, Exchange, Head, HeadState, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::{Cause, Outcome};
@@ -72,11 +72,9 @@ impl Exchange {
                 let error = Error::new(Fault::Upstream, kind, "").with_status(status);
                 Some(self.error_head(&error))
             }
-            State::Counting { .. } => Some(self.make_head(200, JSON)),
-            state => {
-                let stream = state.answer()?.is_stream();
-                Some(self.success_head(stream, None))
-            }
+            State::Counting { .. } => Some(self.make_head(200, Body::Json)),
+            state if state.answer()?.is_stream() => Some(self.stream_head()),
+            _ => Some(self.message_head(None)),
         }
     }
 
