@@ -36,20 +36,12 @@ impl Exchange {
             // They come with the request that is counted.
             self.report.asked.new_results = 0;
             self.report.upstream.clone_from(&upstream);
-            self.count = Some(Count { estimate, beside });
-            return self.send(upstream, body, asked, now);
+            let count = Some(Count { estimate, beside });
+            return self.send(upstream, body, asked, count, now);
         }
         self.report.warnings.add("count_estimated");
         self.end(Outcome::Answered, 200);
         Err(self.json_reply(body_of(estimate), "POST"))
-    }
-
-    /// The count that is still to come, if an answer with this status may hold it or says that the
-    /// upstream has no such endpoint, or is not well. Other statuses are errors of a request like any
-    /// other.
-    pub(super) fn counts_with(&self, status: u16) -> Option<Count> {
-        let answered = matches!(status, 200..300 | 404 | 405 | 500..);
-        self.count.filter(|_| answered)
     }
 
     /// The tokenizer's answer is over.
@@ -68,21 +60,26 @@ impl Exchange {
         if counted.is_none() || count.beside > 0 {
             self.report.warnings.add("count_estimated");
         }
-        self.end(Outcome::Answered, 200);
+        self.finish(Outcome::Answered, 200, now);
         let held = matches!(self.head, HeadState::Held(_));
         let head = held.then(|| self.make_head(200, Body::Json));
         let body = body_of(tokens);
         self.count_bytes(body.len());
         out.extend_from_slice(&body);
-        self.report.ended_at = Some(now);
         head
     }
 
     /// A tokenizer that cannot be reached, or is silent, is like one that is not there.
     pub(super) fn end_count_unanswered(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        let count = self.count.filter(|_| matches!(self.state, State::Waiting(_)))?;
+        let State::Waiting { count: Some(count), .. } = self.state else { return None };
         self.end_count(count, None, now, out)
     }
+}
+
+/// Whether an answer with this status may hold a count, or says that the upstream has no such endpoint, or
+/// is not well. Other statuses are errors of a request like any other.
+pub(super) fn counts_with(status: u16) -> bool {
+    matches!(status, 200..300 | 404 | 405 | 500..)
 }
 
 /// Whether the body of an answer is worth reading. How it ended does not matter: what was cut off is no JSON.

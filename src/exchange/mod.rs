@@ -57,8 +57,6 @@ pub struct Exchange {
     head: HeadState,
     /// The upstream was asked a second time.
     retried: bool,
-    /// The upstream was asked for a count.
-    count: Option<Count>,
 }
 
 /// What is kept of the request's head.
@@ -80,8 +78,8 @@ enum Path {
 enum State {
     /// The request is not complete.
     Requested,
-    /// The upstream has the request and has not answered.
-    Waiting(Box<Asked>),
+    /// The upstream has the request and has not answered; `count` if it was asked for one.
+    Waiting { asked: Box<Asked>, count: Option<Count> },
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
     /// The upstream's tokenizer answers; its body is collected.
@@ -154,7 +152,6 @@ impl Exchange {
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
             retried: false,
-            count: None,
         }
     }
 
@@ -253,7 +250,7 @@ impl Exchange {
     /// that has stalled.
     pub fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
         let before = out.len();
-        let waiting = matches!(self.state, State::Waiting(_));
+        let waiting = matches!(self.state, State::Waiting { .. });
         let mut due = self.watchdog.due(now, waiting);
         if let (Due::End, State::Whole { body, .. }) = (due, &self.state)
             && !stream::is_whole(body)
@@ -294,7 +291,7 @@ impl Exchange {
     pub fn poll_timeout(&self) -> Option<Millis> {
         match self.state {
             State::Requested | State::Ended | State::PassThrough => None,
-            State::Waiting(_) => Some(self.watchdog.next(true, false)),
+            State::Waiting { .. } => Some(self.watchdog.next(true, false)),
             _ => Some(self.watchdog.next(false, self.may_ping_unasked())),
         }
     }
@@ -365,12 +362,13 @@ impl Exchange {
         head
     }
 
-    // Five verbs end an exchange:
-    //   settle  what a call gave: the head, if there are bytes for it; an error goes to `fail`.
-    //   fail    an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
-    //   refuse  an error of a request, which no upstream gets: told as a reply; then `end`.
-    //   finish  what the answer counted, and the time, go into the report; then `end`.
-    //   end     outcome and status go into the report, those of the first call.
+    // Six verbs end an exchange:
+    //   settle     what a call gave: the head, if there are bytes for it; an error goes to `fail`.
+    //   fail       an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
+    //   refuse     an error of a request, which no upstream gets: told as a reply; then `end`.
+    //   end_count  a count that the upstream gave, or the estimate in its place; then `finish`.
+    //   finish     what the answer counted, and the time, go into the report; then `end`.
+    //   end        outcome and status go into the report, those of the first call.
 
     /// What an event did: gives the head if this was the first byte, and turns an error into what
     /// the client can still be told.

@@ -1,5 +1,6 @@
 //! The request's way through an exchange.
 
+use super::count::Count;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
 use crate::Millis;
@@ -141,7 +142,7 @@ impl Exchange {
             Ok(Translated::Send { upstream, body, asked }) => {
                 self.note(&asked);
                 self.report.upstream.clone_from(&upstream);
-                self.send(upstream, body, asked, now)
+                self.send(upstream, body, asked, None, now)
             }
             Ok(Translated::Answer { asked, text, stop_reason }) => {
                 self.note(&asked);
@@ -167,6 +168,7 @@ impl Exchange {
         upstream: String,
         body: Vec<u8>,
         asked: Box<Asked>,
+        count: Option<Count>,
         now: Millis,
     ) -> Result<UpstreamRequest, Reply> {
         let Some(target) = self.config.upstreams.get(&upstream) else {
@@ -182,11 +184,11 @@ impl Exchange {
         let sent = &mut self.report.upstream_request_bytes;
         *sent = sent.saturating_add(body.len());
         // A count is made at once, and can be estimated.
-        let at_once = asked.stream || self.count.is_some();
+        let at_once = asked.stream || count.is_some();
         let pings = self.pings != Pings::No;
         let settings = &self.config.settings;
         self.watchdog.start(settings.first_byte_after_ms(pings, at_once), now);
-        self.state = State::Waiting(asked);
+        self.state = State::Waiting { asked, count };
         Ok(UpstreamRequest { upstream, path, headers, body })
     }
 

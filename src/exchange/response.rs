@@ -22,8 +22,8 @@ impl Exchange {
         headers: &[Header],
         now: Millis,
     ) -> ResponseHead {
-        let asked = match std::mem::replace(&mut self.state, State::Ended) {
-            State::Waiting(asked) => asked,
+        let (asked, count) = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Waiting { asked, count } => (asked, count),
             other => {
                 // Not ours, a second head, or one for a request that was answered here.
                 self.state = other;
@@ -38,7 +38,7 @@ impl Exchange {
         let encoding = headers.value("content-encoding").unwrap_or_default();
         // Words for no encoding at all: `none` is set on purpose against compression (Next.js).
         let plain = ["", "identity", "none", "utf-8", "utf8"];
-        self.state = if let Some(count) = self.counts_with(status) {
+        self.state = if let Some(count) = count.filter(|_| count::counts_with(status)) {
             State::Counting { count, status, body: Vec::new() }
         } else if !plain.iter().any(|plain| encoding.trim().eq_ignore_ascii_case(plain)) {
             // The request asked for `identity`. What it says cannot be read; the status can.
@@ -173,7 +173,7 @@ impl Exchange {
                 body.extend_from_slice(piece);
                 Ok(())
             }
-            State::Requested | State::Waiting(_) | State::Ended | State::PassThrough => Ok(()),
+            State::Requested | State::Waiting { .. } | State::Ended | State::PassThrough => Ok(()),
         }
     }
 
@@ -213,7 +213,7 @@ impl Exchange {
                 return None;
             }
             State::Ended | State::Requested => return None,
-            State::Waiting(_) => {
+            State::Waiting { .. } => {
                 cause = Some(Cause::Unreachable);
                 Err(unreachable_upstream("it closed the connection"))
             }

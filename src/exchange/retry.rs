@@ -4,7 +4,7 @@
 //! `stream_options`, which each stream has.
 
 use super::request::without_mark;
-use super::{Exchange, HeadState, State, UpstreamRequest};
+use super::{Exchange, HeadState, Path, State, UpstreamRequest};
 use crate::Millis;
 use crate::asked::Asked;
 use crate::config::Pairing;
@@ -25,13 +25,13 @@ impl Exchange {
     /// drop it in time.
     #[must_use]
     pub fn may_retry(&self) -> bool {
-        let (State::Waiting(asked) | State::Refused { asked, .. }) = &self.state else {
+        let (State::Waiting { asked, .. } | State::Refused { asked, .. }) = &self.state else {
             return false;
         };
         // A conversation for an upstream that speaks Messages is sent as it is.
         !self.retried
             && self.speaks_chat()
-            && self.count.is_none()
+            && self.client.path == Path::Messages
             && matches!(self.head, HeadState::Held(_))
             && (self.can_rebuild(asked)
                 || asked.has_images
@@ -69,7 +69,7 @@ impl Exchange {
         self.report.upstream_request_id = None;
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
-        self.send(upstream, body, asked, now).ok()
+        self.send(upstream, body, asked, None, now).ok()
     }
 
     /// What an error refuses of what was sent, and as what that is counted.
