@@ -296,15 +296,6 @@ impl Exchange {
         }
     }
 
-    fn progress(&self) -> Option<u64> {
-        match &self.state {
-            State::Events { answer } => Some(answer.report().progress),
-            // Whatever comes of a whole answer is content.
-            State::Whole { body, .. } => Some(body.len() as u64),
-            _ => None,
-        }
-    }
-
     /// Whether a whole answer is being collected: it is held until it is complete, though a client that was
     /// kept waiting may have its head.
     #[must_use]

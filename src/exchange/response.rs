@@ -95,22 +95,19 @@ impl Exchange {
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
         let piece = piece.get(..self.room()).unwrap_or(piece);
         let result = self.take_piece(piece, out);
-        if let Some(progress) = self.progress() {
-            let spoken = match &self.state {
-                State::Events { answer } => answer.spoken(),
-                _ => progress,
-            };
+        let heard = match &self.state {
+            State::Events { answer } => {
+                Some((answer.report().progress, answer.spoken(), answer.ending()))
+            }
+            // Whatever comes of a whole answer is content.
+            State::Whole { body, .. } => {
+                let size = body.len() as u64;
+                Some((size, size, ending_of(body)))
+            }
+            _ => None,
+        };
+        if let Some((progress, spoken, ending)) = heard {
             self.watchdog.progress(spoken, now);
-            let ending = match &self.state {
-                State::Events { answer } => answer.ending(),
-                // A bracket may be the end. Only `handle_timeout` reads the body to be sure, so that an answer
-                // that ends by itself is read once.
-                State::Whole { body, .. } => match body.trim_ascii_end().last() {
-                    Some(b'}' | b']' | b'"') => Ending::Sure,
-                    _ => Ending::Open,
-                },
-                _ => Ending::Open,
-            };
             self.watchdog.ending(ending, now);
             if progress > 0 {
                 self.report.content_at.get_or_insert(now);
@@ -274,6 +271,15 @@ impl Exchange {
         // If there was an error, that is how it ended.
         self.finish(Outcome::Answered, 200, now);
         head
+    }
+}
+
+/// A bracket may be the end of a whole answer. Only `handle_timeout` reads the body to be sure, so that an
+/// answer that ends by itself is read once.
+fn ending_of(body: &[u8]) -> Ending {
+    match body.trim_ascii_end().last() {
+        Some(b'}' | b']' | b'"') => Ending::Sure,
+        _ => Ending::Open,
     }
 }
 
