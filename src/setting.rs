@@ -3,6 +3,8 @@
 //! Two macros define each type together with its default, its reading and its list of names, so
 //! that a key cannot exist in one of them only.
 
+use std::str::FromStr;
+
 use crate::json::{Error, Reader, Writer, quoted};
 
 /// A value that can stand in the configuration.
@@ -66,7 +68,7 @@ impl Setting for u64 {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        reader.u64()
+        number(reader, Self::MAX)
     }
 }
 
@@ -78,7 +80,7 @@ impl Setting for u32 {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
+        number(reader, Self::MAX.into())
     }
 }
 
@@ -90,8 +92,16 @@ impl Setting for usize {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        Self::try_from(reader.u64()?).map_err(|_| Error::value("expected a smaller number"))
+        number(reader, Self::MAX as u64)
     }
+}
+
+/// Reads a whole number. `max` is what the machine can count to: 4 GiB in a filter.
+fn number<T: FromStr>(reader: &mut Reader<'_>, max: u64) -> Result<T, Error> {
+    let found = reader.number()?;
+    found.parse().map_err(|_| {
+        Error::value(format!("expected a whole number from 0 to {max}, but found {found}"))
+    })
 }
 
 impl Setting for String {
@@ -334,3 +344,25 @@ macro_rules! words {
 }
 
 pub(crate) use {keys, words};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read<T: Setting>(text: &str) -> Result<T, String> {
+        T::read(&mut Reader::new(text, 8)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_error_of_a_number_says_what_was_found_and_how_large_it_may_be() {
+        for found in ["1.5", "-1", "5000000000", "1e3"] {
+            let expected =
+                format!("expected a whole number from 0 to 4294967295, but found {found}");
+            assert_eq!(read::<u32>(found), Err(expected));
+        }
+        assert_eq!(read::<u32>("4294967295"), Ok(u32::MAX));
+        assert_eq!(read::<u64>("5000000000"), Ok(5_000_000_000));
+        assert!(read::<usize>("-1").is_err_and(|error| error.ends_with(", but found -1")));
+        assert!(read::<u64>("\"1\"").is_err_and(|error| error.ends_with("but found a string")));
+    }
+}
