@@ -56,16 +56,20 @@ impl Warnings {
 
     /// Counts `code` for the thing called `name`.
     pub fn add_named(&mut self, code: &'static str, name: &str) {
+        self.add_times(code, name, 1);
+    }
+
+    fn add_times(&mut self, code: &'static str, name: &str, times: u32) {
         let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
         let name: String =
             name.bytes().filter(allowed).take(NAME_BYTES_MAX).map(char::from).collect();
         let full = self.found.len() >= KINDS_MAX;
         match self.found.iter_mut().find(|known| known.code == code && known.name == name) {
-            Some(known) => known.count = known.count.saturating_add(1),
+            Some(known) => known.count = known.count.saturating_add(times),
             // The rest is counted under the code alone, so that a hostile request with a million
             // unknown fields costs no memory.
-            None if full && !name.is_empty() => self.add_named(code, ""),
-            None => self.found.push(Warning { code, name, count: 1 }),
+            None if full && !name.is_empty() => self.add_times(code, "", times),
+            None => self.found.push(Warning { code, name, count: times }),
         }
     }
 
@@ -132,14 +136,7 @@ impl Warnings {
         self.tool_turn = self.tool_turn.or(other.tool_turn);
         other.guards.iter().for_each(|guard| self.acted(guard));
         for warning in other.found {
-            self.add_named(warning.code, &warning.name);
-            if let Some(mine) = self
-                .found
-                .iter_mut()
-                .find(|mine| mine.code == warning.code && mine.name == warning.name)
-            {
-                mine.count = mine.count.saturating_add(warning.count.saturating_sub(1));
-            }
+            self.add_times(warning.code, &warning.name, warning.count);
         }
     }
 
@@ -197,5 +194,19 @@ mod tests {
         }
         assert!(warnings.iter().count() <= 65);
         assert_eq!(warnings.iter().map(|warning| warning.count).sum::<u32>(), 10_000);
+    }
+
+    #[test]
+    fn what_is_merged_into_a_full_table_is_counted_all_the_same() {
+        let mut warnings = Warnings::new(false);
+        for number in 0..KINDS_MAX {
+            warnings.add_named("dropped", &format!("f{number}"));
+        }
+        let mut other = Warnings::new(false);
+        for _ in 0..3 {
+            other.add_named("dropped", "one_more");
+        }
+        warnings.merge(other);
+        assert_eq!(warnings.count(), KINDS_MAX as u64 + 3);
     }
 }
