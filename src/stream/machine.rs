@@ -26,6 +26,7 @@ use super::reasoning::{self, Reasoning};
 use super::rules::Rules;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
+use super::stop_reason;
 use super::text_filter::TextFilter;
 use super::thinking::Thinking;
 use super::watchdog::Ending;
@@ -37,8 +38,8 @@ use crate::names::NameSet;
 use crate::openai::{Chunk, Delta, Part, Pattern};
 use crate::report::AnswerReport;
 use crate::tool_schema::Budget;
+use crate::translate::error;
 use crate::translate::signature::Field;
-use crate::translate::{error, stop_reason};
 use crate::warning::Warnings;
 
 /// What a block or an id costs beside its texts, towards `waiting_bytes_max`.

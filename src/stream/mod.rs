@@ -10,8 +10,8 @@
 //! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
 //! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call` and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
-//! | how it ends | `outcome`, `finish` |
-//! | blocks to the client | `pump`, `sink` |
+//! | how it ends | `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
+//! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks |
 //! | upstreams that speak Messages | `messages` |
 //! | silence | `watchdog` |
 //!
@@ -22,9 +22,11 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
+mod counts;
 mod echo;
 mod event;
 mod finish;
+mod frame;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
@@ -40,6 +42,7 @@ mod scan;
 mod sink;
 mod snapshots;
 mod sse;
+mod stop_reason;
 mod text;
 mod text_filter;
 mod text_tool_calls;
@@ -56,9 +59,10 @@ use crate::ids::Ids;
 use crate::json::{self, DEPTH_LIMIT, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
-use crate::translate::usage::{Counts, tokens_of};
+use crate::translate::count::tokens_of;
 use crate::warning::Warnings;
 use crate::words;
+use counts::Counts;
 use event::Broken;
 use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};

@@ -1,11 +1,11 @@
 //! What the upstream says of its answer as a whole, beside the content.
 
 use super::finish::Finish;
+use super::{counts, stop_reason};
 use crate::asked::Asked;
 use crate::json::Str;
 use crate::openai::{Choice, Chunk, Usage};
 use crate::profile::ResponseModel;
-use crate::translate::{stop_reason, usage};
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Outcome {
             self.model = Some(model.decode().into_owned());
         }
         if let Some(tier) = chunk.service_tier {
-            self.service_tier = Some(usage::service_tier(tier.raw()));
+            self.service_tier = Some(counts::service_tier(tier.raw()));
         }
         if let Some(usage) = chunk.usage {
             self.usage = Some(usage.after(self.usage));

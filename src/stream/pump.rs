@@ -11,8 +11,11 @@
 //! An incomplete call is never closed before an error: clients would run it.
 
 use super::call::{Call, CallState};
+use super::counts::Counts;
+use super::frame::Stop;
 use super::machine::{Block, Machine, Phase};
 use super::sink::ToolUse;
+use super::stop_reason::{self, Facts};
 use super::tool_input::Input;
 use crate::asked::Withheld;
 use crate::config::InvalidToolCall;
@@ -21,10 +24,7 @@ use crate::json;
 use crate::names::NameSet;
 use crate::profile::EmptyContent;
 use crate::tool_schema;
-use crate::translate::response::Stop;
-use crate::translate::stop_reason::{self, Facts};
 use crate::translate::tool_id;
-use crate::translate::usage::Counts;
 use crate::warning::Warning;
 
 /// What the client is told where a model only calls tools that a guard withheld.

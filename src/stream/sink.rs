@@ -3,9 +3,9 @@
 //! The machine calls the same functions in the same order for both, so a stream always adds up to
 //! the message that the same answer gives without one.
 
+use super::counts::Counts;
+use super::frame::{self, Stop};
 use crate::json;
-use crate::translate::response::{self, Stop};
-use crate::translate::usage::Counts;
 
 /// What the client gets.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Sink {
     pub(super) fn start(&mut self, id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
         if let Self::Events { .. } = self {
             out.extend_from_slice(b"event: message_start\ndata: ");
-            response::write_message_start(id, model, input_tokens, out);
+            frame::write_message_start(id, model, input_tokens, out);
             out.extend_from_slice(b"\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n");
         }
     }
@@ -177,13 +177,13 @@ impl Sink {
         match self {
             Self::Events { .. } => {
                 out.extend_from_slice(b"event: message_delta\ndata: ");
-                response::write_message_delta(stop, counts, out);
+                frame::write_message_delta(stop, counts, out);
                 out.extend_from_slice(
                     b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
                 );
             }
             Self::Message { content } => {
-                response::write_message(id, model, content, stop, counts, service_tier, out);
+                frame::write_message(id, model, content, stop, counts, service_tier, out);
                 *content = Vec::new();
             }
         }

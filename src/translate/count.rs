@@ -4,7 +4,7 @@
 mod letters;
 pub mod upstream;
 
-use super::{server_history, usage};
+use super::server_history;
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request, Role};
 use crate::asked::Shape;
@@ -15,6 +15,14 @@ const PER_TOOL: u64 = 12;
 const PER_IMAGE: u64 = 1600;
 /// A page of a PDF is about 2,000 tokens and 100 kB of base64.
 const BASE64_BYTES_PER_TOKEN: u64 = 50;
+
+/// Bytes of text for one token, times ten: what estimates are made with.
+const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
+
+/// An estimate of the tokens in so many bytes of text.
+pub(crate) fn tokens_of(bytes: u64) -> u64 {
+    bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
+}
 
 struct Count<'t> {
     texts: Texts<'t>,
@@ -94,7 +102,7 @@ impl<'t> Count<'t> {
 
     fn sum(&self) -> u64 {
         let text_tokens = match self.texts {
-            Texts::Bytes(bytes) => usage::tokens_of(bytes),
+            Texts::Bytes(bytes) => tokens_of(bytes),
             Texts::Letters(thousandths) => thousandths.div_ceil(1000),
             Texts::Kept(_) => 0,
         };

@@ -24,12 +24,9 @@ pub mod count;
 pub mod error;
 pub mod headers;
 pub mod models;
-pub mod response;
 pub mod signature;
-pub mod stop_reason;
 pub mod tool_id;
 pub mod tools;
-pub mod usage;
 
 use crate::asked::Asked;
 use crate::config::{Config, CountTokens};

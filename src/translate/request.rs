@@ -22,7 +22,7 @@ use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
 use super::tools::ToolSet;
 use super::{
-    Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id, usage,
+    Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id,
 };
 
 /// What a body is translated for.
@@ -249,7 +249,7 @@ pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     let native = native::takes(body, config);
     let mut warnings = Warnings::new(config.settings.strict && !native);
     let request = match Request::read(body, config.settings.depth_max, &mut warnings) {
-        Err(_) if native => return Ok(usage::tokens_of(body.len() as u64)),
+        Err(_) if native => return Ok(count::tokens_of(body.len() as u64)),
         read => read?,
     };
     if request.has_halves {

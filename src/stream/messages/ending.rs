@@ -7,9 +7,9 @@ use crate::json::DEPTH_LIMIT;
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
+use crate::stream::counts::Counts;
 use crate::stream::machine::Machine;
-use crate::translate::stop_reason::{self, Facts};
-use crate::translate::usage::Counts;
+use crate::stream::stop_reason::{self, Facts};
 
 /// The words of the Messages API.
 const STOP_REASONS: [&str; 7] = [

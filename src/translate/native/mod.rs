@@ -127,7 +127,7 @@ pub(super) fn takes(body: &str, config: &Config) -> bool {
 /// What the answer must know beside; an upstream may still answer in the other protocol.
 fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     let Some(request) = request else {
-        let input_tokens = super::usage::tokens_of(body.len() as u64);
+        let input_tokens = count::tokens_of(body.len() as u64);
         let thinking = effort::shown(None, config.settings.reasoning);
         return Asked { thinking, input_tokens, ..Asked::default() };
     };

@@ -3,32 +3,29 @@
 use crate::asked::Asked;
 use crate::json::Writer;
 use crate::openai::Usage;
-
-/// Bytes of text for one token, times ten: what estimates are made with.
-const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
+use crate::translate::count::tokens_of;
 
 /// Token counts as the Messages API has them: input tokens are without those of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// `input_tokens`
-    pub input: u64,
+    pub(super) input: u64,
     /// `cache_read_input_tokens`
-    pub cache_read: u64,
+    pub(super) cache_read: u64,
     /// `cache_creation_input_tokens`
-    pub cache_creation: u64,
+    pub(super) cache_creation: u64,
     /// `output_tokens`
-    pub output: u64,
+    pub(super) output: u64,
     /// `thinking_tokens`, where the upstream tells them apart.
-    pub thinking: Option<u64>,
+    pub(super) thinking: Option<u64>,
     /// Some of it is an estimate.
-    pub estimated: bool,
+    pub(super) estimated: bool,
 }
 
 impl Counts {
     /// The counts that the upstream gave, and estimates for what it did not: of the request, and of
     /// `output_bytes` of answer.
-    #[must_use]
-    pub fn of(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+    pub(super) fn of(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
         let cache_creation = usage.cache_written.unwrap_or(0);
@@ -72,7 +69,7 @@ impl Counts {
     }
 
     /// The counts of `message_delta`.
-    pub fn write_delta(&self, json: &mut Writer<'_>) {
+    pub(super) fn write_delta(&self, json: &mut Writer<'_>) {
         json.begin_object();
         json.key("input_tokens").u64(self.input);
         json.key("cache_creation_input_tokens").u64(self.cache_creation);
@@ -83,7 +80,7 @@ impl Counts {
     }
 
     /// The counts of a whole message, with every field of the format.
-    pub fn write_message(&self, service_tier: Option<&str>, json: &mut Writer<'_>) {
+    pub(super) fn write_message(&self, service_tier: Option<&str>, json: &mut Writer<'_>) {
         json.begin_object();
         json.key("input_tokens").u64(self.input);
         json.key("cache_creation_input_tokens").u64(self.cache_creation);
@@ -115,15 +112,8 @@ impl Counts {
 }
 
 /// The tier in the words of the Messages API.
-#[must_use]
-pub fn service_tier(tier: &str) -> &'static str {
+pub(super) fn service_tier(tier: &str) -> &'static str {
     if matches!(tier, "priority" | "fast") { "priority" } else { "standard" }
-}
-
-/// An estimate of the tokens in so many bytes of text.
-#[must_use]
-pub fn tokens_of(bytes: u64) -> u64 {
-    bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
 }
 
 #[cfg(test)]

@@ -3,23 +3,23 @@
 //! A whole message and the events `message_start` and `message_delta` say the same; here is what
 //! each of them writes.
 
-use super::usage::Counts;
+use super::counts::Counts;
 use crate::json::{Writer, quote};
 
 /// How a message ends.
 #[derive(Clone, Debug, Default)]
-pub struct Stop<'a> {
+pub(super) struct Stop<'a> {
     /// `stop_reason`
-    pub reason: &'static str,
+    pub(super) reason: &'static str,
     /// The client's sequence, for `stop_sequence`.
-    pub sequence: Option<&'a str>,
+    pub(super) sequence: Option<&'a str>,
     /// What the model said as it refused, for `stop_details`.
-    pub explanation: &'a str,
+    pub(super) explanation: &'a str,
 }
 
 /// `message_start`, which comes before the upstream's counts are known: clients need `usage` there
 /// and crash without it.
-pub fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
+pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().key("type").text("message_start");
     json.key("message").begin_object();
@@ -37,7 +37,7 @@ pub fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut V
 }
 
 /// `message_delta`
-pub fn write_message_delta(stop: &Stop<'_>, counts: &Counts, out: &mut Vec<u8>) {
+pub(super) fn write_message_delta(stop: &Stop<'_>, counts: &Counts, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().key("type").text("message_delta");
     json.key("delta").begin_object();
@@ -50,7 +50,7 @@ pub fn write_message_delta(stop: &Stop<'_>, counts: &Counts, out: &mut Vec<u8>) 
 }
 
 /// A whole message. `content` is what stands between the brackets.
-pub fn write_message(
+pub(super) fn write_message(
     id: &str,
     model: &str,
     content: &[u8],

@@ -19,17 +19,17 @@ use crate::error::{Error, Fault, Kind};
 
 /// What is known at the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Facts<'a> {
+pub(super) struct Facts<'a> {
     /// The last `finish_reason`.
-    pub finish_reason: Option<&'a str>,
+    pub(super) finish_reason: Option<&'a str>,
     /// The model refused in words.
-    pub refused: bool,
+    pub(super) refused: bool,
     /// There is a `tool_use` block.
-    pub has_tool_use: bool,
+    pub(super) has_tool_use: bool,
     /// There is a block.
-    pub has_block: bool,
+    pub(super) has_block: bool,
     /// The model stopped at a sequence that is one of the client's.
-    pub at_stop_sequence: bool,
+    pub(super) at_stop_sequence: bool,
 }
 
 /// DashScope's word for a failure. The text beside it says what failed; it is not the model's.
@@ -119,40 +119,34 @@ fn in_snake_case(word: &str) -> Cow<'_, str> {
 }
 
 /// Whether the answer broke off: there was no room for more, or a filter stopped it.
-#[must_use]
-pub fn is_cut_off(finish_reason: &str) -> bool {
+pub(super) fn is_cut_off(finish_reason: &str) -> bool {
     matches!(Finish::of(finish_reason), Finish::Length | Finish::Window | Finish::Refusal)
 }
 
 /// Whether a filter stopped the answer, or the model refused.
-#[must_use]
-pub fn is_refusal(finish_reason: &str) -> bool {
+pub(super) fn is_refusal(finish_reason: &str) -> bool {
     Finish::of(finish_reason) == Finish::Refusal
 }
 
 /// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
 /// their own what the limit had cut off.
-#[must_use]
-pub fn outlasts(word: &str, later: &str) -> bool {
+pub(super) fn outlasts(word: &str, later: &str) -> bool {
     Finish::of(later) == Finish::Normal
         && matches!(Finish::of(word), Finish::Length | Finish::Window | Finish::Refusal)
 }
 
 /// Whether the word is none that is known.
-#[must_use]
-pub fn is_unknown(finish_reason: &str) -> bool {
+pub(super) fn is_unknown(finish_reason: &str) -> bool {
     Finish::of(finish_reason) == Finish::Unknown
 }
 
 /// Whether the model stopped for a call.
-#[must_use]
-pub fn says_call(finish_reason: &str) -> bool {
+pub(super) fn says_call(finish_reason: &str) -> bool {
     matches!(&*bare(finish_reason), "tool_calls" | "tool_call" | "tool_use" | "function_call")
 }
 
 /// The error that a `finish_reason` stands for, if it does.
-#[must_use]
-pub fn failure(finish_reason: &str) -> Option<Error> {
+pub(super) fn failure(finish_reason: &str) -> Option<Error> {
     if Finish::of(finish_reason) != Finish::Failure {
         return None;
     }
@@ -164,8 +158,7 @@ pub fn failure(finish_reason: &str) -> Option<Error> {
 }
 
 /// Whether the text beside the word says what failed, and is no part of the answer.
-#[must_use]
-pub fn is_told_in_text(finish_reason: &str) -> bool {
+pub(super) fn is_told_in_text(finish_reason: &str) -> bool {
     in_snake_case(finish_reason) == TOLD_IN_TEXT
 }
 
@@ -173,7 +166,7 @@ pub fn is_told_in_text(finish_reason: &str) -> bool {
 ///
 /// # Errors
 /// The model failed without saying anything.
-pub fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
+pub(super) fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
     let word = facts.finish_reason.unwrap_or_default();
     let finish = Finish::of(word);
     Ok(match finish {
