@@ -149,12 +149,11 @@ fn begins_tool(start: &str, tools: &Tools) -> bool {
 }
 
 impl Machine {
-    /// A call, or a fragment of one. `whole`: entries of a whole answer are calls of their own.
+    /// A call, or a fragment of one. Entries of a whole answer are calls of their own.
     pub(super) fn take_call(
         &mut self,
         choice: u64,
         entry: &ToolCall<'_>,
-        whole: bool,
         legacy: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -171,7 +170,7 @@ impl Machine {
             }
         }
         let fragment = Fragment::new(choice, entry, legacy);
-        let found = match whole {
+        let found = match self.whole {
             true => None,
             false => fragment.find(&self.calls, &self.named_in_list, &self.asked.tools),
         };

@@ -54,6 +54,8 @@ pub(super) struct Machine {
     pub(super) asked: Box<Asked>,
     pub(super) ids: Ids,
     pub(super) rules: Rules,
+    /// The answer came as one JSON text.
+    pub(super) whole: bool,
     pub(super) report: AnswerReport,
     pub(super) warnings: Warnings,
     pub(super) sink: Sink,
@@ -161,6 +163,7 @@ impl Machine {
     pub(super) fn new(mut asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
         Self {
             rules: Rules::of(settings, &asked),
+            whole: false,
             sink: Sink::new(asked.stream),
             ids_used: std::mem::take(&mut asked.ids_used),
             filter: TextFilter::new(&asked).map(Box::new),
@@ -205,7 +208,7 @@ impl Machine {
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, out);
         }
-        self.take_chunk(chunk, false, out)?;
+        self.take_chunk(chunk, out)?;
         if self.phase.is_final() { Ok(()) } else { self.check_held() }
     }
 
@@ -217,7 +220,7 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.report.chunks = self.report.chunks.saturating_add(1);
-        self.take_delta(choice, delta, false, out)?;
+        self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
     }
@@ -261,10 +264,8 @@ impl Machine {
                 Err(Error::misbehaved("Upstream sent an answer without choices"))
             };
         }
-        // All of it is here: a call that was cut off need not be shown, as in an answer that was
-        // not streamed.
-        self.rules.buffered = true;
-        self.take_chunk(chunk, true, out)?;
+        self.whole = true;
+        self.take_chunk(chunk, out)?;
         if self.phase.is_final() { Ok(()) } else { self.end(out) }
     }
 
@@ -281,6 +282,12 @@ impl Machine {
         self.start(out);
         self.outcome.finish_reason = Some(stop_reason.to_owned());
         self.end(out)
+    }
+
+    /// Whether calls are sent when they are complete. Of a whole answer all is here: a call that was cut off need
+    /// not be shown, though the client asked for a stream.
+    pub(super) fn is_buffered(&self) -> bool {
+        self.whole || self.rules.buffered
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
@@ -330,12 +337,7 @@ impl Machine {
         index.saturating_add(1) < self.calls.len() || after.any(Block::counts)
     }
 
-    fn take_chunk(
-        &mut self,
-        chunk: &Chunk<'_>,
-        whole: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Error> {
+    fn take_chunk(&mut self, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.report.chunks = self.report.chunks.saturating_add(1);
         let before = self.report.progress;
         if let (None, Some(id)) = (&self.report.upstream_id, chunk.id) {
@@ -356,16 +358,16 @@ impl Machine {
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
             match (&choice.delta, &choice.message) {
-                (delta, Some(message)) if whole => {
-                    self.take_delta(choice.index, message, true, out)?;
+                (delta, Some(message)) if self.whole => {
+                    self.take_delta(choice.index, message, out)?;
                     if let Some(delta) = delta.as_ref().filter(|_| message.is_empty()) {
-                        self.take_delta(choice.index, delta, true, out)?;
+                        self.take_delta(choice.index, delta, out)?;
                     }
                 }
-                (Some(delta), message) if whole || !delta.is_empty() || message.is_none() => {
-                    self.take_delta(choice.index, delta, whole, out)?;
+                (Some(delta), message) if self.whole || !delta.is_empty() || message.is_none() => {
+                    self.take_delta(choice.index, delta, out)?;
                 }
-                _ => has_messages = true,
+                _ => has_messages = !self.whole,
             }
             self.outcome.take_choice(choice);
         }
@@ -401,7 +403,6 @@ impl Machine {
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
-        whole: bool,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if self.cut_at.is_some() {
@@ -420,7 +421,7 @@ impl Machine {
                 Part::Text(text) if std::mem::take(&mut self.reasoning.in_marked) => {
                     self.take_raw_text(reasoning::without_end(text.raw()), out)?;
                 }
-                Part::Text(text) if !whole && self.echo.repeats(text.raw()) => {}
+                Part::Text(text) if !self.whole && self.echo.repeats(text.raw()) => {}
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
                     if self.reasoning.counts(Field::Parts) {
@@ -443,12 +444,12 @@ impl Machine {
         }
         self.named_in_list.clear();
         for call in delta.tool_calls.iter() {
-            self.take_call(choice, call, whole, false, out)?;
+            self.take_call(choice, call, false, out)?;
         }
         // Where both forms come, they are the same call.
         let structured = self.calls.iter().any(|call| !call.legacy);
         if let Some(call) = delta.function_call.as_ref().filter(|_| !structured) {
-            self.take_call(choice, call, whole, true, out)?;
+            self.take_call(choice, call, true, out)?;
         }
         Ok(())
     }

@@ -223,7 +223,7 @@ impl Machine {
         if call.state == CallState::LeftOut {
             return over;
         }
-        if !self.rules.buffered {
+        if !self.is_buffered() {
             // At the end, `finish_tool` may still leave this call out, so it is not opened here.
             if settled && !flushing {
                 self.open_tool(index, out);
@@ -338,7 +338,7 @@ impl Machine {
             && (tool.is_none() || violates || invalid);
         self.held_invalid |= held;
         let refused = self.outcome.is_refusal();
-        let unseen = self.rules.buffered || refused && waits;
+        let unseen = self.is_buffered() || refused && waits;
         if unseen && *input == Input::CutOff {
             return Some("tool_call_cut_off");
         }

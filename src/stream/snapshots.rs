@@ -172,7 +172,7 @@ impl Machine {
         for (choice, message) in messages(chunk) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
             let delta = snapshots.rest_of(message, said.has_calls, takes_calls);
-            self.take_delta(choice, &delta, false, out)?;
+            self.take_delta(choice, &delta, out)?;
         }
         self.snapshots = snapshots;
         Ok(())
@@ -225,7 +225,7 @@ impl Machine {
         if let Some(text) = text {
             delta.content.push(Part::Text(text));
         }
-        self.take_delta(0, &delta, false, out)
+        self.take_delta(0, &delta, out)
     }
 }
 
