@@ -176,19 +176,22 @@ impl Tools {
 }
 
 fn meant_by<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
-    let find = |name: &str| tools.iter().find(|tool| tool.outgoing == name);
-    if let Some(exact) = find(name) {
-        return Some(exact);
+    let exact = |name: &str| tools.iter().find(|tool| tool.outgoing == name);
+    let alike = |name: &str| {
+        let mut alike = tools.iter().filter(|tool| {
+            same_but_for_spelling(&tool.outgoing, name) || same_but_for_spelling(&tool.name, name)
+        });
+        alike.next().filter(|_| alike.next().is_none())
+    };
+    if let Some(tool) = exact(name) {
+        return Some(tool);
     }
     let name = without_markup(name);
-    let bare = || PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).and_then(find);
-    if let Some(exact) = find(name).or_else(bare) {
-        return Some(exact);
-    }
-    let mut alike = tools.iter().filter(|tool| {
-        same_but_for_spelling(&tool.outgoing, name) || same_but_for_spelling(&tool.name, name)
-    });
-    alike.next().filter(|_| alike.next().is_none())
+    let bare = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    exact(name)
+        .or_else(|| bare.and_then(exact))
+        .or_else(|| alike(name))
+        .or_else(|| bare.and_then(alike))
 }
 
 /// Where models keep their functions in their own markup; some write it before the name.
@@ -265,6 +268,8 @@ mod tests {
             ("default_api:get", Some("get")),
             ("default_api.get", Some("get")),
             ("functions.put", Some("functions.put")),
+            ("functions.Put", Some("functions.put")),
+            ("functions.GET", Some("get")),
             ("other.get", None),
             ("functions.", None),
             // Nor is what follows it there.

@@ -283,10 +283,8 @@ impl Markup {
         let held = std::mem::take(&mut self.held);
         if self.state == State::Found {
             let tool = |name: &str| {
-                // Kimi and gpt-oss write the name with its namespace, and leave that out in long contexts.
-                let bare = || tools.meant_by(name.strip_prefix("functions.")?);
                 // Beside a structured call, only what is no call is read.
-                tools.meant_by(name).or_else(bare).filter(|_| end.alone)
+                tools.meant_by(name).filter(|_| end.alone)
             };
             if let Some(found) = syntax::read(self.syntax, held.trim(), end.is_cut_off, &tool) {
                 return pieces.extend(found);

@@ -31,6 +31,13 @@ fn names_are_those_of_the_client() {
         &done(&[call(0, "call_a", "Get Weather", "{}")]),
         "tool_use a get_weather {}; tool_use !tool_name_repaired",
     );
+    // Other signs behind the markup of the model's own functions, as in a call that it writes as text.
+    for name in ["functions.getWeather", "functions.get-weather", "default_api:Get Weather"] {
+        c.gives(
+            &done(&[call(0, "call_a", name, "{}")]),
+            "tool_use a get_weather {}; tool_use !tool_name_repaired",
+        );
+    }
     c.gives(
         &done(&[call(0, "call_a", "Bassh", "{}")]),
         "tool_use a Bassh {}; tool_use !tool_unknown",
