@@ -8,7 +8,7 @@
 //! | step | files |
 //! |---|---|
 //! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
-//! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call` and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
+//! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks |
@@ -48,6 +48,7 @@ mod text_filter;
 mod text_tool_calls;
 mod thinking;
 mod tool_input;
+mod tool_names;
 pub mod watchdog;
 
 use std::borrow::Cow;
