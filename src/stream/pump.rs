@@ -36,6 +36,17 @@ const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]"
 /// Longest input that a thinking block carries: clients keep it, and send it with every request.
 const CARRIED_BYTES_MAX: usize = 8 << 10;
 
+/// What comes behind the block at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Nothing yet.
+    Nothing,
+    /// Another block.
+    Block,
+    /// The end of the answer.
+    End,
+}
+
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
@@ -53,7 +64,14 @@ impl Machine {
     /// Sends what can be sent. `flushing`: nothing more comes.
     pub(super) fn pump(&mut self, flushing: bool, out: &mut Vec<u8>) {
         loop {
-            let followed = flushing || self.queue.iter().skip(1).any(Block::counts);
+            let after = if flushing {
+                After::End
+            } else if self.queue.iter().skip(1).any(Block::counts) {
+                After::Block
+            } else {
+                After::Nothing
+            };
+            let followed = after != After::Nothing;
             let done = match self.queue.front() {
                 None => return,
                 Some(Block::Text { .. }) => self.pump_text(followed, out),
@@ -64,7 +82,7 @@ impl Machine {
                     self.pump_thinking(flushing, out)
                 }
                 Some(Block::Thinking(_)) => self.pump_thinking(followed, out),
-                Some(Block::Tool(index)) => self.pump_tool(*index, followed, flushing, out),
+                Some(Block::Tool(index)) => self.pump_tool(*index, after, out),
             };
             if !done {
                 return;
@@ -190,29 +208,25 @@ impl Machine {
         true
     }
 
-    fn pump_tool(
-        &mut self,
-        index: usize,
-        followed: bool,
-        flushing: bool,
-        out: &mut Vec<u8>,
-    ) -> bool {
+    fn pump_tool(&mut self, index: usize, after: After, out: &mut Vec<u8>) -> bool {
         let Some(call) = self.calls.get_mut(index) else { return true };
-        let over = flushing || (followed && call.input.is_object());
+        let at_end = after == After::End;
+        let over = at_end || after == After::Block && call.input.is_object();
         if call.name.is_empty() {
             // Without a name there is nothing that a client could run.
-            if flushing {
+            if at_end {
                 call.state = CallState::LeftOut;
                 self.held_invalid = true;
                 self.warnings.add("tool_unknown");
             }
-            return flushing;
+            return at_end;
         }
         // A later block says nothing about a name: parallel calls may each bring theirs in pieces.
         let settled = call.state == CallState::Waiting
-            && (flushing
+            && (at_end
                 || call.input.has_text()
-                || (followed || call.id.is_some()) && call.name_is_whole(&self.asked.tools));
+                || (after == After::Block || call.id.is_some())
+                    && call.name_is_whole(&self.asked.tools));
         // The model can know a withheld tool from the history, and the client still has it. Or it is told
         // that it must not call, and the server does not read that.
         if settled && self.asked.withheld.holds(&call.name, &self.asked.tools) {
@@ -225,7 +239,7 @@ impl Machine {
         }
         if !self.is_buffered() {
             // At the end, `finish_tool` may still leave this call out, so it is not opened here.
-            if settled && !flushing {
+            if settled && !at_end {
                 self.open_tool(index, out);
             }
             self.send_input(index, out);

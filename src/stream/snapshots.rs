@@ -37,12 +37,7 @@ impl Snapshots {
     }
 
     /// What a message has beside texts, as a delta: what is to be handed back, and calls.
-    fn rest_of<'a>(
-        &mut self,
-        message: &Delta<'a>,
-        has_calls: bool,
-        takes_calls: bool,
-    ) -> Delta<'a> {
+    fn rest_of<'a>(&mut self, message: &Delta<'a>, takes_calls: bool) -> Delta<'a> {
         let mut delta = Delta::default();
         let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
         if !self.has_records && message.reasoning_details.iter().any(has_records) {
@@ -52,7 +47,6 @@ impl Snapshots {
             }
         }
         if takes_calls {
-            self.has_calls |= has_calls;
             delta.function_call = message.function_call;
             for (at, call) in message.tool_calls.iter().enumerate() {
                 // A whole message numbers its calls by their places.
@@ -171,7 +165,8 @@ impl Machine {
         self.say([thought, text, refusal], out)?;
         for (choice, message) in messages(chunk) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
-            let delta = snapshots.rest_of(message, said.has_calls, takes_calls);
+            snapshots.has_calls |= takes_calls && said.has_calls;
+            let delta = snapshots.rest_of(message, takes_calls);
             self.take_delta(choice, &delta, out)?;
         }
         self.snapshots = snapshots;
