@@ -8,7 +8,7 @@
 //! | empty, or a short text that complains, to an input without a required field | yes |
 //! | anything else | no |
 //!
-//! A person who was asked and said no resets all counts before any of this matters (`turns`).
+//! A person who was asked and said no resets all counts before any of this matters (`person`).
 //!
 //! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what the
 //! tool was asked for. JSON is an error only if all of it is about one.

@@ -14,8 +14,10 @@
 //!
 //! A whole answer is one chunk that says everything, followed by the end.
 //!
-//! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state; only the
-//! functions of `pump` change these. Which call a fragment belongs to is decided in `call`.
+//! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state. Of an answer in
+//! Chat Completions only `pump` sends, and it notes there what it has sent; besides, an error ends the phase
+//! ([`super::Answer`]), and `call` leaves out calls that are one too many. Which call a fragment belongs to is
+//! decided in `call`.
 
 use std::collections::VecDeque;
 

@@ -47,8 +47,9 @@ pub(crate) struct Watchdog {
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
-    /// When the upstream had said why it stopped, and the time that it gets then.
+    /// When the upstream had said why it stopped.
     complete_at: Option<Millis>,
+    /// The time that it gets then.
     patience_ms: u64,
     sent_at: Millis,
 }

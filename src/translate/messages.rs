@@ -78,7 +78,7 @@ impl<'r, 'a> Messages<'r, 'a> {
         let role = match self.profile().system_role {
             SystemRole::System => "system",
             SystemRole::Developer => "developer",
-            // Those in the middle are words of the user by now (`turns`).
+            // Those in the middle are words of the user by now (`history`).
             SystemRole::User => "user",
         };
         if !self.system.texts.is_empty() || self.system.schema.is_some() {
