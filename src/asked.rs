@@ -23,7 +23,7 @@ pub struct Asked {
     /// (`stop`, `max_stop`), or ignore them.
     pub stop_sequences: Vec<String>,
     /// Whether reasoning is shown.
-    pub thinking: Thinking,
+    pub thinking: Display,
     /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries
     /// it even when its text is not shown.
     pub reasoning_returns: bool,
@@ -74,7 +74,7 @@ pub struct Shape {
 
 /// Whether reasoning is shown to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Thinking {
+pub enum Display {
     /// No thinking blocks.
     #[default]
     Hidden,

@@ -50,7 +50,7 @@ mod streams {
 /// A chunk is read if and only if it is a JSON object.
 pub fn chunk(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    assert_eq!(Chunk::read(text, 64).is_ok(), is_json(text, 64) && is_object(text), "{text}");
+    assert_eq!(Chunk::read(text, 64).is_ok(), is_json(text, 64) && begins_object(text), "{text}");
 }
 
 /// A request goes up as JSON or is refused in words; in the protocol of the client, it goes up as it
@@ -136,7 +136,7 @@ fn is_json(text: &str, depth_max: u32) -> bool {
     reader.skip().is_ok() && reader.end().is_ok()
 }
 
-fn is_object(text: &str) -> bool {
+fn begins_object(text: &str) -> bool {
     text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{')
 }
 

@@ -9,7 +9,7 @@ use self::fragment::Fragment;
 use super::machine::{Block, Machine};
 use super::thinking::Thinking;
 use super::tool_input::ToolInput;
-use crate::asked::{self, Tools};
+use crate::asked::{Display, Tools};
 use crate::error::Error;
 use crate::openai::{Arguments, ToolCall};
 use crate::translate::signature::{self, Field};
@@ -267,7 +267,7 @@ impl Machine {
             if let Some(Block::Thinking(thinking)) = before {
                 return thinking.calls.push((index, signature));
             }
-            let shown = self.asked.thinking == asked::Thinking::Shown;
+            let shown = self.asked.thinking == Display::Shown;
             let mut thinking = Thinking::new(field, shown);
             thinking.calls.push((index, signature));
             return self.queue.insert(at, Block::Thinking(Box::new(thinking)));

@@ -2,7 +2,7 @@
 
 use super::framing::{self, Item};
 use super::machine::{INVALID_RESPONSE, Machine, Phase};
-use super::messages::{self, Messages};
+use super::messages::{self, MessagesStream};
 use super::sse::{Called, Event};
 use crate::asked::Asked;
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::words;
 /// Takes an event. `messages` is there once the upstream has begun to speak the Messages API.
 pub(super) fn handle(
     machine: &mut Machine,
-    messages: &mut Option<Messages>,
+    messages: &mut Option<MessagesStream>,
     event: &Event<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Broken> {
@@ -47,7 +47,7 @@ impl Broken {
 /// What takes an event.
 struct Receiver<'a> {
     machine: &'a mut Machine,
-    messages: &'a mut Option<Messages>,
+    messages: &'a mut Option<MessagesStream>,
     out: &'a mut Vec<u8>,
 }
 
@@ -168,7 +168,8 @@ impl Receiver<'_> {
         let is_chunk = chunk.error || !chunk.choices.is_empty();
         let first = (machine.phase == Phase::Start || machine.report.chunks == 0) && !is_chunk;
         if messages.is_some() && !chunk.error || first && messages::begins(name) {
-            let messages = messages.get_or_insert_with(|| Messages::new(machine.asked.stream));
+            let messages =
+                messages.get_or_insert_with(|| MessagesStream::new(machine.asked.stream));
             return match named {
                 Some(_) => messages.handle_event(machine, name, data, out),
                 None => messages.handle_event(machine, name, &messages::with_type(data, name), out),

@@ -1,7 +1,7 @@
 //! What must hold for answers of any bytes; see [`crate::fuzz`].
 
 use super::{Answer, sse};
-use crate::asked::{Asked, Thinking, Tool};
+use crate::asked::{Asked, Display, Tool};
 use crate::config::{InvalidToolCall, Settings, ToolStream};
 use crate::error::Error;
 use crate::ids::Ids;
@@ -98,7 +98,7 @@ fn answer(options: u8) -> Answer {
         edge_key: has(6),
         // '0' is the plain stream, as are other digits that are even.
         stream: !has(0),
-        thinking: if has(1) { Thinking::Shown } else { Thinking::Hidden },
+        thinking: if has(1) { Display::Shown } else { Display::Hidden },
         reasoning_returns: has(1),
         stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
         model_mapped: has(3),
@@ -127,14 +127,14 @@ fn answer(options: u8) -> Answer {
 fn check(options: u8, out: &[u8], failed: bool) {
     let out = std::str::from_utf8(out).expect("it is text");
     if options & 1 != 0 {
-        assert!(failed != is_object(out), "{out}");
+        assert!(failed != Reader::of(out).is_object(), "{out}");
         return;
     }
     let (mut started, mut ended, mut open, mut index) = (false, false, false, 0u64);
     for frame in out.split_terminator("\n\n") {
         let event = frame.strip_prefix("event: ").and_then(|rest| rest.split_once("\ndata: "));
         let (name, data) = event.expect(frame);
-        assert!(is_object(data) && !data.contains('\n'), "{frame}");
+        assert!(Reader::of(data).is_object() && !data.contains('\n'), "{frame}");
         assert_eq!(member(data, "type"), Some(format!("\"{name}\"").as_str()), "{frame}");
         assert!(!ended && started != (name == "message_start"), "{frame}");
         if name.starts_with("content_block") {
@@ -156,9 +156,4 @@ fn check(options: u8, out: &[u8], failed: bool) {
         }
     }
     assert!(ended != failed, "{out}");
-}
-
-fn is_object(text: &str) -> bool {
-    let mut reader = Reader::of(text);
-    text.starts_with('{') && reader.skip().is_ok() && reader.end().is_ok()
 }

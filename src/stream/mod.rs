@@ -67,7 +67,7 @@ use counts::Counts;
 use event::Broken;
 use framing::Item;
 use machine::{INVALID_RESPONSE, Machine, Phase};
-use messages::Messages;
+use messages::MessagesStream;
 use sse::Event;
 use watchdog::Ending;
 
@@ -79,7 +79,7 @@ pub struct Answer {
     machine: Machine,
     decoder: sse::Decoder,
     /// The upstream speaks the Messages API.
-    messages: Option<Messages>,
+    messages: Option<MessagesStream>,
 }
 
 impl Answer {

@@ -15,7 +15,7 @@ use super::text::escaped;
 use super::text_filter::{Piece, Watch};
 use super::text_tool_calls::AnswerEnd;
 use super::thinking::Thinking;
-use crate::asked::{self, Asked};
+use crate::asked::{Asked, Display};
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::openai::Delta;
@@ -125,7 +125,7 @@ impl Machine {
     }
 
     pub(super) fn shows_thinking(&self) -> bool {
-        self.asked.thinking != asked::Thinking::Hidden
+        self.asked.thinking != Display::Hidden
     }
 
     /// The block that reasoning belongs to now.
@@ -134,7 +134,7 @@ impl Machine {
             return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
         if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
-            let shown = self.asked.thinking == asked::Thinking::Shown;
+            let shown = self.asked.thinking == Display::Shown;
             self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
         }
         match self.queue.back_mut() {

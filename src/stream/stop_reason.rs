@@ -37,7 +37,7 @@ const TOLD_IN_TEXT: &str = "error_finish";
 
 /// The meaning of a `finish_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Finish {
+enum Meaning {
     Normal,
     Refusal,
     Length,
@@ -46,7 +46,7 @@ enum Finish {
     Unknown,
 }
 
-impl Finish {
+impl Meaning {
     fn of(word: &str) -> Self {
         match &*bare(word) {
             "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
@@ -120,24 +120,24 @@ fn in_snake_case(word: &str) -> Cow<'_, str> {
 
 /// Whether the answer broke off: there was no room for more, or a filter stopped it.
 pub(super) fn is_cut_off(finish_reason: &str) -> bool {
-    matches!(Finish::of(finish_reason), Finish::Length | Finish::Window | Finish::Refusal)
+    matches!(Meaning::of(finish_reason), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
 /// Whether a filter stopped the answer, or the model refused.
 pub(super) fn is_refusal(finish_reason: &str) -> bool {
-    Finish::of(finish_reason) == Finish::Refusal
+    Meaning::of(finish_reason) == Meaning::Refusal
 }
 
 /// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
 /// their own what the limit had cut off.
 pub(super) fn outlasts(word: &str, later: &str) -> bool {
-    Finish::of(later) == Finish::Normal
-        && matches!(Finish::of(word), Finish::Length | Finish::Window | Finish::Refusal)
+    Meaning::of(later) == Meaning::Normal
+        && matches!(Meaning::of(word), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
 /// Whether the word is none that is known.
 pub(super) fn is_unknown(finish_reason: &str) -> bool {
-    Finish::of(finish_reason) == Finish::Unknown
+    Meaning::of(finish_reason) == Meaning::Unknown
 }
 
 /// Whether the model stopped for a call.
@@ -147,7 +147,7 @@ pub(super) fn says_call(finish_reason: &str) -> bool {
 
 /// The error that a `finish_reason` stands for, if it does.
 pub(super) fn failure(finish_reason: &str) -> Option<Error> {
-    if Finish::of(finish_reason) != Finish::Failure {
+    if Meaning::of(finish_reason) != Meaning::Failure {
         return None;
     }
     if in_snake_case(finish_reason) == "insufficient_system_resource" {
@@ -168,17 +168,17 @@ pub(super) fn is_told_in_text(finish_reason: &str) -> bool {
 /// The model failed without saying anything.
 pub(super) fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
     let word = facts.finish_reason.unwrap_or_default();
-    let finish = Finish::of(word);
-    Ok(match finish {
+    let meaning = Meaning::of(word);
+    Ok(match meaning {
         _ if facts.refused => "refusal",
-        Finish::Refusal => "refusal",
-        Finish::Length => "max_tokens",
-        Finish::Window => "model_context_window_exceeded",
-        Finish::Failure => return Err(stopped(word)),
+        Meaning::Refusal => "refusal",
+        Meaning::Length => "max_tokens",
+        Meaning::Window => "model_context_window_exceeded",
+        Meaning::Failure => return Err(stopped(word)),
         _ if facts.has_tool_use => "tool_use",
         _ if facts.at_stop_sequence => "stop_sequence",
-        Finish::Unknown if !facts.has_block => return Err(stopped(word)),
-        Finish::Normal | Finish::Unknown => "end_turn",
+        Meaning::Unknown if !facts.has_block => return Err(stopped(word)),
+        Meaning::Normal | Meaning::Unknown => "end_turn",
     })
 }
 

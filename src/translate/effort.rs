@@ -1,7 +1,7 @@
 //! How hard the model thinks, and whether.
 
 use crate::anthropic::{Request, Thinking, ThinkingMode};
-use crate::asked;
+use crate::asked::Display;
 use crate::config;
 use crate::error::Error;
 use crate::json::{Str, Writer};
@@ -114,19 +114,17 @@ fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
 }
 
 /// What the client is shown of the reasoning.
-pub(super) fn shown(thinking: Option<Thinking>, reasoning: config::Reasoning) -> asked::Thinking {
+pub(super) fn shown(thinking: Option<Thinking>, reasoning: config::Reasoning) -> Display {
     let wanted = matches!(
         thinking.map(|thinking| thinking.mode),
         Some(ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
     );
     let omitted = thinking.is_some_and(|thinking| thinking.omitted);
     match reasoning {
-        config::Reasoning::Never => asked::Thinking::Hidden,
-        config::Reasoning::OnRequest if !wanted => asked::Thinking::Hidden,
-        config::Reasoning::OnRequest | config::Reasoning::Always if omitted => {
-            asked::Thinking::Omitted
-        }
-        config::Reasoning::OnRequest | config::Reasoning::Always => asked::Thinking::Shown,
+        config::Reasoning::Never => Display::Hidden,
+        config::Reasoning::OnRequest if !wanted => Display::Hidden,
+        config::Reasoning::OnRequest | config::Reasoning::Always if omitted => Display::Omitted,
+        config::Reasoning::OnRequest | config::Reasoning::Always => Display::Shown,
     }
 }
 

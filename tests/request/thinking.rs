@@ -1,6 +1,6 @@
 //! Effort, reasoning in the history, structured outputs.
 
-use creole::asked::Thinking;
+use creole::asked::Display;
 
 use creole::translate::signature::{Field, Signature, fnv1a64};
 
@@ -89,15 +89,15 @@ fn thinking_is_shown_when_it_was_asked_for() {
         try_with(&config, &whole(json!({"thinking": thinking}))).0.unwrap().1.thinking
     };
     let adaptive = json!({"type": "adaptive", "display": "updates"});
-    assert_eq!(shown("on_request", adaptive.clone()), Thinking::Shown);
+    assert_eq!(shown("on_request", adaptive.clone()), Display::Shown);
     assert_eq!(
         shown("on_request", json!({"type": "adaptive", "display": "omitted"})),
-        Thinking::Omitted
+        Display::Omitted
     );
-    assert_eq!(shown("on_request", json!({"type": "between_tools"})), Thinking::Hidden);
-    assert_eq!(shown("on_request", json!(null)), Thinking::Hidden);
-    assert_eq!(shown("always", json!(null)), Thinking::Shown);
-    assert_eq!(shown("never", adaptive), Thinking::Hidden);
+    assert_eq!(shown("on_request", json!({"type": "between_tools"})), Display::Hidden);
+    assert_eq!(shown("on_request", json!(null)), Display::Hidden);
+    assert_eq!(shown("always", json!(null)), Display::Shown);
+    assert_eq!(shown("never", adaptive), Display::Hidden);
 }
 
 #[test]

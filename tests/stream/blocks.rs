@@ -101,10 +101,10 @@ fn hidden_reasoning_comes_back_with_calls() {
     let marked = case().with(|asked, _| asked.upstream_mark = "0a1b2c3d".to_owned());
     let marked = marked.stream(&sse);
     assert_eq!(signature(&marked).upstream, "0a1b2c3d");
-    let omitted = case().with(|asked, _| asked.thinking = Thinking::Omitted);
+    let omitted = case().with(|asked, _| asked.thinking = Display::Omitted);
     let omitted = omitted.gives(&sse, "thinking \"\", text \"Ok\", tool_use a w {}; tool_use");
     assert_eq!(signature(&omitted).full_text.as_deref(), Some("Need w."));
-    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let hidden = case().with(|asked, _| asked.thinking = Display::Hidden);
     let outcome = hidden.gives(&sse, "text \"Ok\", thinking \"\", tool_use a w {}; tool_use");
     assert_eq!(signature(&outcome).full_text.as_deref(), Some("Need w."));
     hidden.gives(&done(&[json!({"reasoning": "a"}), text("Ok")]), "text \"Ok\"; end_turn");
@@ -116,7 +116,7 @@ fn hidden_reasoning_comes_back_with_calls() {
 fn the_inputs_that_thinking_carries_are_those_that_the_client_gets() {
     let schema = json!({"properties": {"list": {"type": "array"}}}).to_string();
     let repair = case().with(|asked, settings| {
-        asked.thinking = Thinking::Hidden;
+        asked.thinking = Display::Hidden;
         asked.tools.push(Tool {
             outgoing: "todo".into(),
             name: "todo".into(),
@@ -149,7 +149,7 @@ fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
         call(3, "call_d", "w", &long),
         call(4, "call_e", "w", "\"{\\\"q\\\":\\\"quoted\\\"}\""),
     ]);
-    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let hidden = case().with(|asked, _| asked.thinking = Display::Hidden);
     let outcome = hidden.gives(
         &sse,
         &format!(
@@ -177,7 +177,7 @@ fn a_signature_of_a_call_is_not_carried_where_nothing_goes_back() {
     let sse = done(&[signed]);
     case().gives(&sse, "thinking \"\", tool_use a w {}; tool_use");
     let never = case().with(|asked, _| {
-        asked.thinking = Thinking::Hidden;
+        asked.thinking = Display::Hidden;
         asked.reasoning_returns = false;
     });
     never.gives(&sse, "tool_use a w {}; tool_use");
@@ -211,7 +211,7 @@ fn what_only_the_upstream_understands_is_carried_in_a_signature() {
         json!({"tool_calls": [{"id": id, "function": {"name": "w", "arguments": "{}"},
             "extra_content": {"google": {"thought_signature": "SIG"}}}]})
     };
-    for thinking in [Thinking::Shown, Thinking::Hidden] {
+    for thinking in [Display::Shown, Display::Hidden] {
         let c = case().with(|asked, _| asked.thinking = thinking);
         let outcome =
             c.gives(&done(&[signed("fc-1")]), "thinking \"\", tool_use r_fc-1 w {}; tool_use");

@@ -391,7 +391,7 @@ fn an_answer_that_says_nothing_leaves_a_trace() {
     let finish = |word: &str| json!({"finish": word});
     let thought = json!({"reasoning_content": "The answer is 4."});
     let hidden = case().with(|asked, _| {
-        asked.thinking = Thinking::Hidden;
+        asked.thinking = Display::Hidden;
         asked.reasoning_returns = false;
     });
     for c in [case(), hidden] {

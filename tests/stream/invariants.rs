@@ -39,7 +39,7 @@ fn any_case() -> impl Strategy<Value = Case> {
                 asked.stop_sequences = vec!["ab".to_owned()];
             }
             asked.thinking =
-                [Thinking::Hidden, Thinking::Omitted, Thinking::Shown][usize::from(thinking)];
+                [Display::Hidden, Display::Omitted, Display::Shown][usize::from(thinking)];
             settings.invalid_tool_call =
                 [InvalidToolCall::Pass, InvalidToolCall::Repair, InvalidToolCall::Hold]
                     [usize::from(invalid)];

@@ -20,7 +20,7 @@ mod text_calls;
 mod text_inputs;
 mod whole;
 
-use creole::asked::{Asked, Thinking, Tool, Withheld};
+use creole::asked::{Asked, Display, Tool, Withheld};
 use creole::config::{InvalidToolCall, Settings, ToolStream};
 use creole::error::Error;
 use creole::ids::Ids;
@@ -44,7 +44,7 @@ struct Case {
 fn case() -> Case {
     let mut asked = Asked {
         model: "claude".to_owned(),
-        thinking: Thinking::Shown,
+        thinking: Display::Shown,
         reasoning_returns: true,
         input_tokens: 7,
         ..Asked::default()

@@ -38,7 +38,7 @@ fn tags_in_marked_reasoning_are_neither_reasoning_nor_text() {
     );
     // What is not marked, and was not, is text.
     case().gives(&done(&[text("</thought>a")]), "text \"</thought>a\"; end_turn");
-    let hidden = case().with(|asked, _| asked.thinking = Thinking::Hidden);
+    let hidden = case().with(|asked, _| asked.thinking = Display::Hidden);
     let answer = done(&[marked("<thought>One.</thought>The answer.")]);
     hidden.gives(&answer, "text \"The answer.\"; end_turn");
 }

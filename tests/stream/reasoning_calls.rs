@@ -42,7 +42,7 @@ fn a_call_at_the_end_of_the_reasoning_is_a_call_if_the_answer_says_nothing_else(
 
 #[test]
 fn reasoning_that_is_not_shown_calls_as_well() {
-    let hidden = with(TextToolCalls::Hermes).with(|asked, _| asked.thinking = Thinking::Hidden);
+    let hidden = with(TextToolCalls::Hermes).with(|asked, _| asked.thinking = Display::Hidden);
     for (returns, thinking) in [(false, ""), (true, "thinking \"\", ")] {
         let case = hidden.clone().with(|asked, _| asked.reasoning_returns = returns);
         case.gives(

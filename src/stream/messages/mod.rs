@@ -48,7 +48,7 @@ pub(super) fn with_type(data: &str, name: &str) -> String {
 
 /// The state of a stream of Messages events.
 #[derive(Debug, Default)]
-pub(super) struct Messages {
+pub(super) struct MessagesStream {
     /// Blocks that are not over; only the first one is sent.
     blocks: VecDeque<Block>,
     /// The client's index of the first of them.
@@ -91,7 +91,7 @@ impl Out<'_> {
     }
 }
 
-impl Messages {
+impl MessagesStream {
     pub(super) fn new(stream: bool) -> Self {
         Self { fold: (!stream).then(Box::default), ..Self::default() }
     }

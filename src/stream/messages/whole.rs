@@ -2,7 +2,7 @@
 //! else read as the events that it stands for.
 
 use super::member::{copy, count, elements, has, kind, member, string, text};
-use super::{Messages, ending};
+use super::{MessagesStream, ending};
 use crate::error::Error;
 use crate::json::{Kind, Writer};
 use crate::names::NameSet;
@@ -35,7 +35,7 @@ pub(in crate::stream) fn write_whole(
         out.extend_from_slice(body.as_bytes());
         return Ok(());
     }
-    let mut messages = Messages::new(machine.asked.stream);
+    let mut messages = MessagesStream::new(machine.asked.stream);
     messages.handle_event(machine, "message_start", &start(body), out)?;
     if machine.asked.stream {
         messages.handle_event(machine, "ping", "{\"type\":\"ping\"}", out)?;
