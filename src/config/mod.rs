@@ -60,8 +60,8 @@ keys! {
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000;
-        /// Longest wait for the upstream's head, in milliseconds; 0: as `stall_timeout_ms`, but 590,000 for
-        /// answers that are no stream where that is 0 too.
+        /// Longest wait for the upstream's head, and for the first content of an answer that is no stream, in
+        /// milliseconds; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is 0 too.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000;

@@ -249,14 +249,15 @@ impl Exchange {
     /// The time of [`Exchange::poll_timeout`] has come: sends a ping, or gives up on an upstream
     /// that has stalled.
     pub fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        // Nothing is due after the end, even for a host whose timer still runs.
+        self.poll_timeout()?;
         let before = out.len();
-        let waiting = matches!(self.state, State::Waiting { .. });
-        let mut due = self.watchdog.due(now, waiting);
+        let mut due = self.watchdog.due(now);
         if let (Due::End, State::Whole { body, .. }) = (due, &self.state)
             && !stream::is_whole(body)
         {
             self.watchdog.ending(Ending::Open, now);
-            due = self.watchdog.due(now, waiting);
+            due = self.watchdog.due(now);
         }
         match due {
             Due::Nothing => None,
@@ -291,8 +292,7 @@ impl Exchange {
     pub fn poll_timeout(&self) -> Option<Millis> {
         match self.state {
             State::Requested | State::Ended | State::PassThrough => None,
-            State::Waiting { .. } => Some(self.watchdog.next(true, false)),
-            _ => Some(self.watchdog.next(false, self.may_ping_unasked())),
+            _ => Some(self.watchdog.next(self.may_ping_unasked())),
         }
     }
 

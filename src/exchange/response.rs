@@ -32,7 +32,6 @@ impl Exchange {
         };
         self.report.head_at = Some(now);
         self.report.upstream_status = Some(status);
-        self.watchdog.byte(now);
         self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
         self.head = HeadState::Held(headers::to_client(headers, now));
         let encoding = headers.value("content-encoding").unwrap_or_default();
@@ -53,6 +52,9 @@ impl Exchange {
         } else {
             State::Refused { asked, status, body: Vec::new() }
         };
+        let is_whole =
+            matches!(&self.state, State::Undecided { answer, .. } if !answer.is_stream());
+        self.watchdog.head(!is_whole, now);
         if !matches!(self.state, State::Undecided { .. }) {
             // The status decides already; the body only adds words, so it is not waited for long.
             self.watchdog.ending(Ending::Sure, now);

@@ -37,6 +37,18 @@ pub(crate) enum Due {
     Stalled(&'static str),
 }
 
+/// What the upstream has to send next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaited {
+    /// The head of its response.
+    Head,
+    /// The first content of an answer that is no stream. Some servers send their head, and then line ends,
+    /// while a model thinks; others send the head when the answer is there. Both may take as long.
+    Whole,
+    /// More.
+    More,
+}
+
 /// The times that matter, in Unix milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watchdog {
@@ -44,6 +56,8 @@ pub(crate) struct Watchdog {
     no_progress_timeout_ms: u64,
     first_byte_timeout_ms: u64,
     ping_interval_ms: u64,
+    awaited: Awaited,
+    asked_at: Millis,
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
@@ -63,6 +77,8 @@ impl Watchdog {
             no_progress_timeout_ms: settings.no_progress_timeout_ms,
             first_byte_timeout_ms: 0,
             ping_interval_ms: settings.ping_interval_ms,
+            awaited: Awaited::Head,
+            asked_at: 0,
             byte_at: 0,
             progress: 0,
             progress_at: 0,
@@ -75,10 +91,20 @@ impl Watchdog {
     /// The upstream has the request, and its head may take so long.
     pub(crate) fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
         self.first_byte_timeout_ms = first_byte_timeout_ms;
+        self.awaited = Awaited::Head;
+        self.asked_at = now;
         self.byte_at = now;
         self.progress_at = now;
         self.sent_at = now;
         self.complete_at = None;
+    }
+
+    /// The upstream's head has come, of an answer that is a stream or is not. The time before it was no silence
+    /// between signs of life.
+    pub(crate) fn head(&mut self, is_stream: bool, now: Millis) {
+        self.awaited = if is_stream { Awaited::More } else { Awaited::Whole };
+        self.byte_at = now;
+        self.progress_at = now;
     }
 
     /// The upstream sent something.
@@ -88,7 +114,8 @@ impl Watchdog {
 
     /// The upstream has sent `progress` pieces of content so far.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
-        if progress != self.progress {
+        if progress != self.progress || self.awaited == Awaited::Whole {
+            self.awaited = Awaited::More;
             self.progress = progress;
             self.progress_at = now;
         }
@@ -118,32 +145,26 @@ impl Watchdog {
         now >= self.sent_at.saturating_add(self.ping_interval_ms)
     }
 
-    /// What is due; `waiting` for the upstream's head.
+    /// What is due.
     #[must_use]
-    pub(crate) fn due(&self, now: Millis, waiting: bool) -> Due {
+    pub(crate) fn due(&self, now: Millis) -> Due {
         if self.end_at().is_some_and(|at| now >= at) {
             return Due::End;
         }
-        if now >= self.stall_at(waiting) {
-            return Due::Stalled(if waiting {
-                "Upstream did not answer in time."
-            } else {
-                "Upstream stopped sending."
+        if now >= self.give_up_at() {
+            return Due::Stalled(match self.awaited {
+                Awaited::Head | Awaited::Whole => "Upstream did not answer in time.",
+                Awaited::More if now >= self.silent_at() => "Upstream stopped sending.",
+                Awaited::More => "Upstream sends signs of life, but no content.",
             });
-        }
-        if !waiting && now >= self.no_progress_at() {
-            return Due::Stalled("Upstream sends signs of life, but no content.");
         }
         if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
     }
 
     /// When something is due next.
     #[must_use]
-    pub(crate) fn next(&self, waiting: bool, pings: bool) -> Millis {
-        let mut next = self.stall_at(waiting);
-        if !waiting {
-            next = next.min(self.no_progress_at());
-        }
+    pub(crate) fn next(&self, pings: bool) -> Millis {
+        let mut next = self.give_up_at();
         next = next.min(self.end_at().unwrap_or(next));
         if pings {
             next = next.min(self.sent_at.saturating_add(self.ping_interval_ms));
@@ -157,9 +178,19 @@ impl Watchdog {
         Some(self.complete_at?.max(self.progress_at).saturating_add(patience))
     }
 
-    fn stall_at(&self, waiting: bool) -> Millis {
-        let timeout = if waiting { self.first_byte_timeout_ms } else { self.stall_timeout_ms };
-        self.byte_at.saturating_add(timeout)
+    /// When the upstream is given up.
+    fn give_up_at(&self) -> Millis {
+        let answer_at = self.asked_at.saturating_add(self.first_byte_timeout_ms);
+        let more_at = self.silent_at().min(self.no_progress_at());
+        match self.awaited {
+            Awaited::Head => answer_at,
+            Awaited::Whole => answer_at.max(more_at),
+            Awaited::More => more_at,
+        }
+    }
+
+    fn silent_at(&self) -> Millis {
+        self.byte_at.saturating_add(self.stall_timeout_ms)
     }
 
     fn no_progress_at(&self) -> Millis {
@@ -183,34 +214,40 @@ mod tests {
         watchdog
     }
 
+    fn answering() -> Watchdog {
+        let mut watchdog = watchdog();
+        watchdog.head(true, 0);
+        watchdog
+    }
+
     #[test]
     fn the_head_has_its_own_timeout() {
         let watchdog = watchdog();
-        assert_eq!(watchdog.next(true, false), 500);
-        assert!(matches!(watchdog.due(500, true), Due::Stalled(_)));
+        assert_eq!(watchdog.next(false), 500);
+        assert!(matches!(watchdog.due(500), Due::Stalled(_)));
     }
 
     #[test]
     fn silence_towards_the_client_asks_for_a_ping() {
-        let mut watchdog = watchdog();
-        assert_eq!(watchdog.due(99, false), Due::Nothing);
-        assert_eq!(watchdog.due(100, false), Due::Ping);
+        let mut watchdog = answering();
+        assert_eq!(watchdog.due(99), Due::Nothing);
+        assert_eq!(watchdog.due(100), Due::Ping);
         watchdog.sent(100);
-        assert_eq!(watchdog.due(150, false), Due::Nothing);
-        assert_eq!(watchdog.next(false, true), 200);
+        assert_eq!(watchdog.due(150), Due::Nothing);
+        assert_eq!(watchdog.next(true), 200);
     }
 
     #[test]
     fn signs_of_life_are_not_progress() {
-        let mut watchdog = watchdog();
+        let mut watchdog = answering();
         for now in (0..3000).step_by(500) {
             watchdog.byte(now);
-            assert!(!matches!(watchdog.due(now, false), Due::Stalled(_)));
+            assert!(!matches!(watchdog.due(now), Due::Stalled(_)));
         }
         watchdog.byte(2999);
-        assert!(matches!(watchdog.due(3000, false), Due::Stalled(why) if why.contains("life")));
+        assert!(matches!(watchdog.due(3000), Due::Stalled(why) if why.contains("life")));
         watchdog.progress(1, 3000);
-        assert!(!matches!(watchdog.due(3000, false), Due::Stalled(_)));
+        assert!(!matches!(watchdog.due(3000), Due::Stalled(_)));
     }
 
     #[test]
@@ -218,26 +255,27 @@ mod tests {
         let settings = Settings { ping_interval_ms: 600_000, ..Settings::default() };
         let mut watchdog = Watchdog::new(&settings, true);
         watchdog.start(500, 0);
+        watchdog.head(true, 0);
         watchdog.ending(Ending::Sure, 5);
         watchdog.byte(9000);
-        assert_eq!(watchdog.next(false, true), 10_005);
-        assert_eq!(watchdog.due(10_004, false), Due::Nothing);
-        assert_eq!(watchdog.due(10_005, false), Due::End);
+        assert_eq!(watchdog.next(true), 10_005);
+        assert_eq!(watchdog.due(10_004), Due::Nothing);
+        assert_eq!(watchdog.due(10_005), Due::End);
         // It went on after all.
         watchdog.progress(1, 10_000);
-        assert_eq!(watchdog.next(false, true), 20_000);
+        assert_eq!(watchdog.next(true), 20_000);
         watchdog.ending(Ending::Likely, 11_000);
-        assert_eq!(watchdog.next(false, true), 70_000);
+        assert_eq!(watchdog.next(true), 70_000);
         watchdog.ending(Ending::Open, 12_000);
-        assert_ne!(watchdog.due(80_000, false), Due::End);
+        assert_ne!(watchdog.due(80_000), Due::End);
     }
 
     #[test]
     fn the_same_count_again_is_no_progress() {
-        let mut watchdog = watchdog();
+        let mut watchdog = answering();
         watchdog.progress(1, 0);
         watchdog.byte(2999);
         watchdog.progress(1, 2999);
-        assert!(matches!(watchdog.due(3000, false), Due::Stalled(why) if why.contains("life")));
+        assert!(matches!(watchdog.due(3000), Due::Stalled(why) if why.contains("life")));
     }
 }

@@ -330,3 +330,71 @@ fn a_whole_answer_may_take_as_long_as_clients_wait_for_it() {
         assert_eq!(exchange.poll_timeout(), Some(NOW + wait_ms), "{settings}, stream: {stream}");
     }
 }
+
+/// An exchange whose upstream sends its head after so many seconds, and then this each ten, until the given one.
+fn kept_waiting(
+    stream: bool,
+    config: &str,
+    head_after: u64,
+    piece: &[u8],
+    until: u64,
+) -> (Exchange, Vec<u8>) {
+    let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(stream));
+    let mut body = Vec::new();
+    for second in 0..until {
+        let now = NOW + second * 1000;
+        if second == head_after {
+            exchange.handle_response_head(200, &[], now);
+        } else if second > head_after && second % 10 == 0 {
+            exchange.handle_response_body(piece, now, &mut body);
+        }
+        exchange.handle_timeout(now, &mut body);
+    }
+    (exchange, body)
+}
+
+#[test]
+fn the_time_before_a_late_head_is_no_silence_after_it() {
+    for stream in [false, true] {
+        let config = r#"{"first_byte_timeout_ms": 590000}"#;
+        let (mut exchange, mut body) = kept_waiting(stream, config, 500, b"", 510);
+        assert!(!exchange.is_ended() && body.is_empty(), "{}", String::from_utf8_lossy(&body));
+        let now = NOW + 510_000;
+        let whole = br#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+        exchange.handle_response_body(whole, now, &mut body);
+        let head = exchange.handle_response_end(End::Complete, now, &mut body);
+        assert_eq!(head.unwrap().status, 200);
+    }
+    // An error that is told late is that error.
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
+    exchange.handle_response_head(429, &[], NOW + 400_000);
+    let mut body = Vec::new();
+    assert_eq!(exchange.handle_timeout(NOW + 401_000, &mut body), None);
+    let head = exchange.handle_response_end(End::Complete, NOW + 401_000, &mut body);
+    assert_eq!(head.unwrap().status, 429);
+}
+
+#[test]
+fn a_whole_answer_that_is_kept_alive_by_line_ends_is_waited_for_as_long_as_its_head() {
+    for piece in [b"\n".as_slice(), b" ", b""] {
+        let (mut exchange, mut body) = kept_waiting(false, "{}", 1, piece, 580);
+        assert!(!exchange.is_ended(), "{}", String::from_utf8_lossy(&body));
+        assert_eq!(exchange.poll_timeout(), Some(NOW + 590_000));
+        let now = NOW + 580_000;
+        let whole = br#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+        exchange.handle_response_body(whole, now, &mut body);
+        // What it had begun to say is cut off as in any other answer.
+        assert_eq!(exchange.poll_timeout(), Some(now + 10_000));
+        let head = exchange.handle_response_end(End::Complete, now, &mut body);
+        assert_eq!(head.unwrap().status, 200);
+
+        let (exchange, body) = kept_waiting(false, "{}", 1, piece, 600);
+        assert!(exchange.is_ended());
+        assert_eq!(error_of(&body)["message"], "Upstream did not answer in time.");
+        // What operators choose is not longer than they chose, once both limits are over.
+        let chosen = r#"{"stall_timeout_ms": 60000, "no_progress_timeout_ms": 100000}"#;
+        assert!(kept_waiting(false, chosen, 1, piece, 102).0.is_ended());
+    }
+    // In a stream such line ends are no content.
+    assert!(kept_waiting(true, "{}", 1, b"\n", 290).0.is_ended());
+}
