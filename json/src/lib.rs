@@ -30,5 +30,5 @@ pub use kind::Kind;
 pub use member::member;
 pub use number::Number;
 pub use reader::{DEPTH_LIMIT, Reader};
-pub use text::{Str, hold_back, push_whole, unescape};
+pub use text::{Str, hold_back, push_whole, trim_end_raw, trim_start_raw, unescape};
 pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote, quoted};

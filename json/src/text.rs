@@ -171,6 +171,38 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
+/// How senders escape white space.
+const SPACES: [&str; 3] = ["\\n", "\\r", "\\t"];
+
+/// `raw`, the inside of a JSON string, without the white space that it begins with.
+#[must_use]
+pub fn trim_start_raw(raw: &str) -> &str {
+    let mut rest = raw.trim_start();
+    while let Some(after) = SPACES.iter().find_map(|space| rest.strip_prefix(space)) {
+        rest = after.trim_start();
+    }
+    rest
+}
+
+/// `raw`, the inside of a JSON string, without the white space that it ends with.
+#[must_use]
+pub fn trim_end_raw(raw: &str) -> &str {
+    let mut rest = raw.trim_end();
+    while let Some(before) = SPACES.iter().find_map(|space| rest.strip_suffix(space)) {
+        // `\\n` is an escaped backslash and the letter `n`.
+        if escapes(before) {
+            break;
+        }
+        rest = before.trim_end();
+    }
+    rest
+}
+
+/// Whether the last letter of `raw` is a backslash that escapes what follows, and not an escaped one.
+fn escapes(raw: &str) -> bool {
+    raw.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
+}
+
 /// How many bytes at the end of `raw` must wait for the next piece of the same text: the escape of
 /// the first half of a surrogate pair, whose second half a server may send in its next delta.
 ///
@@ -184,10 +216,9 @@ pub fn hold_back(raw: &str) -> usize {
     if !matches!(code_unit(digits), 0xd800..0xdc00) {
         return 0;
     }
-    // `\\ud83d` is an escaped backslash and the text `ud83d`: count the backslashes in front.
+    // `\\ud83d` is an escaped backslash and the text `ud83d`.
     let before = raw.len().saturating_sub(6);
-    let slashes = raw.bytes().take(before).rev().take_while(|&byte| byte == b'\\').count();
-    if slashes % 2 == 0 { 6 } else { 0 }
+    if escapes(raw.get(..before).unwrap_or_default()) { 0 } else { 6 }
 }
 
 /// Appends `raw`, a text with escapes, in which each half of a surrogate pair without the other half becomes
@@ -255,6 +286,19 @@ mod tests {
             ("éééééé", 0),
         ] {
             assert_eq!(hold_back(raw), bytes, "{raw}");
+        }
+    }
+
+    #[test]
+    fn escaped_white_space_is_trimmed_and_other_escapes_are_not() {
+        for (raw, start, end) in [
+            (" \\n\\t a b \\r\\n ", "a b \\r\\n ", " \\n\\t a b"),
+            ("\\\\n", "\\\\n", "\\\\n"),
+            ("\\\\\\n", "\\\\\\n", "\\\\"),
+            ("\\n", "", ""),
+            ("\\u000a", "\\u000a", "\\u000a"),
+        ] {
+            assert_eq!((trim_start_raw(raw), trim_end_raw(raw)), (start, end), "{raw}");
         }
     }
 

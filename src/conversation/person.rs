@@ -23,7 +23,7 @@ use super::failure::is_refused;
 use super::same::reminders;
 use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, ToolResult};
-use crate::json::Str;
+use crate::json::{self, Str};
 use crate::words::is_name_byte;
 
 /// What Claude Code says beside the result of a search for tools.
@@ -133,7 +133,7 @@ fn of_result(result: &ToolResult<'_>) -> Voice {
     let of_block = |block: &Block<'_>| match block {
         Block::Text(text) => match reminders(text.text) {
             "" => None,
-            reminders => of_elements(reminders, false, after_escaped_space),
+            reminders => of_elements(reminders, false, json::trim_start_raw),
         },
         _ => None,
     };
@@ -141,7 +141,7 @@ fn of_result(result: &ToolResult<'_>) -> Voice {
 }
 
 fn of_system(texts: &[Str<'_>]) -> Voice {
-    let of_text = |text: &Str<'_>| of_inside(after_escaped_space(text.raw()));
+    let of_text = |text: &Str<'_>| of_inside(json::trim_start_raw(text.raw()));
     texts.iter().map(of_text).max().unwrap_or(Voice::Client)
 }
 
@@ -158,7 +158,7 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
         return text.is_blank().then_some(Voice::Client);
     }
     // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
-    if let Some(voice) = of_elements(raw, beside_results, after_escaped_space) {
+    if let Some(voice) = of_elements(raw, beside_results, json::trim_start_raw) {
         return Some(voice);
     }
     let text = text.decode();
@@ -198,14 +198,6 @@ fn of_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> Option<V
     Some(voice)
 }
 
-fn after_escaped_space(text: &str) -> &str {
-    let mut rest = text.trim_start();
-    while let Some(after) = ["\\n", "\\r", "\\t"].iter().find_map(|it| rest.strip_prefix(it)) {
-        rest = after.trim_start();
-    }
-    rest
-}
-
 /// The name of the element at the start of `text`, what follows its start, and what follows its end. It is one
 /// of [`BY_CLIENT`], or any if `any`.
 fn element(text: &str, any: bool) -> Option<(&str, &str, &str)> {
@@ -239,7 +231,7 @@ mod tests {
     /// The inside of a JSON string.
     fn escaped(raw: &'static str) -> Item<'static> {
         let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
-        let text = crate::json::Reader::new(quoted, 1).string().unwrap();
+        let text = json::Reader::new(quoted, 1).string().unwrap();
         Item::Block(Block::Text(Text { text, cached: false, cited: false }))
     }
 
@@ -254,7 +246,7 @@ mod tests {
             id,
             name,
             toolset: None,
-            input: crate::json::Raw::of("{}"),
+            input: json::Raw::of("{}"),
         })])
     }
 

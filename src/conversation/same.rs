@@ -8,7 +8,7 @@
 use crate::anthropic::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
 };
-use crate::json::{Error, Kind, Reader, Str, escape};
+use crate::json::{self, Error, Kind, Reader, Str, escape};
 use crate::words;
 
 /// Words in the names of tools that run commands.
@@ -152,13 +152,13 @@ fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = &'t Block<'a>> 
 /// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.
 /// It changes from turn to turn, and would make equal results look different.
 fn without_reminders(text: Str<'_>) -> Str<'_> {
-    let mut rest = without_space(text.raw());
+    let mut rest = json::trim_end_raw(text.raw());
     if !rest.ends_with(REMINDER_END) {
         return text;
     }
     while let Some(inside) = rest.strip_suffix(REMINDER_END) {
         let Some(start) = last_reminder(inside) else { break };
-        rest = without_space(inside.get(..start).unwrap_or_default());
+        rest = json::trim_end_raw(inside.get(..start).unwrap_or_default());
     }
     Str::inside(rest).unwrap_or(text)
 }
@@ -185,15 +185,6 @@ fn last_reminder(text: &str) -> Option<usize> {
         }
         before = before.get(..at)?;
     }
-}
-
-/// The inside of a string without white space at its end.
-fn without_space(raw: &str) -> &str {
-    let mut rest = raw.trim_end();
-    while let Some(before) = ["\\n", "\\r", "\\t"].iter().find_map(|it| rest.strip_suffix(it)) {
-        rest = before.trim_end();
-    }
-    rest
 }
 
 fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
@@ -426,6 +417,9 @@ mod tests {
             assert!(same_result(&plain, &same) && same_result(&same, &plain), "{same:?}");
             assert_eq!(of_result(&plain), of_result(&same), "{same:?}");
         }
+        // An escaped backslash and a letter are no white space.
+        let (path, noted) = (of(&[r"C:\\n"]), of(&[&format!(r"C:\\n{reminder}")]));
+        assert!(same_result(&path, &noted) && of_result(&path) == of_result(&noted));
         for other in [
             of(&[&format!("b.txt{reminder}")]),
             of(&["a.txt", "b"]),

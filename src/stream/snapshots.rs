@@ -14,7 +14,7 @@
 use super::machine::Machine;
 use super::reasoning::{marked, said, without_end};
 use crate::error::Error;
-use crate::json::Str;
+use crate::json::{self, Str};
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
 use crate::translate::signature::Field;
 
@@ -84,21 +84,7 @@ impl Growing {
 
 /// `raw`, the inside of a JSON string, without the white space around it.
 fn trimmed(raw: &str) -> &str {
-    const ESCAPED: [&str; 3] = ["\\n", "\\r", "\\t"];
-    let mut rest = raw.trim();
-    loop {
-        let start = ESCAPED.iter().find_map(|escape| rest.strip_prefix(escape));
-        let end = || {
-            let (before, _) = ESCAPED.iter().find_map(|it| Some((rest.strip_suffix(it)?, it)))?;
-            // The backslash itself may be escaped.
-            let slashes = before.len().saturating_sub(before.trim_end_matches('\\').len());
-            (slashes % 2 == 0).then_some(before)
-        };
-        match start.or_else(end) {
-            Some(shorter) => rest = shorter.trim(),
-            None => return rest,
-        }
-    }
+    json::trim_end_raw(json::trim_start_raw(raw))
 }
 
 /// The reasoning of a message, escaped, and its field: the one that is `known`, else the first that says something.
@@ -244,19 +230,6 @@ mod tests {
             let mut text = Growing::default();
             let found: Vec<_> = chunks.iter().map(|chunk| text.push(chunk)).collect();
             assert_eq!(found, new, "{chunks:?}");
-        }
-    }
-
-    #[test]
-    fn escaped_white_space_is_trimmed_and_other_escapes_are_not() {
-        for (raw, expected) in [
-            (" \\n\\t a b \\r\\n ", "a b"),
-            ("a\\\\n", "a\\\\n"),
-            ("a\\\\\\n", "a\\\\"),
-            ("\\n", ""),
-            ("\\u000a", "\\u000a"),
-        ] {
-            assert_eq!(trimmed(raw), expected);
         }
     }
 }
