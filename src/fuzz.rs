@@ -132,8 +132,7 @@ pub fn config(data: &[u8]) {
 }
 
 fn is_json(text: &str, depth_max: u32) -> bool {
-    let mut reader = Reader::new(text, depth_max);
-    reader.skip().is_ok() && reader.end().is_ok()
+    Reader::new(text, depth_max).is_whole()
 }
 
 fn begins_object(text: &str) -> bool {

@@ -53,8 +53,7 @@ impl Budget {
 
 /// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
 pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
-    let mut reader = Reader::of(input);
-    if reader.skip().and_then(|_| reader.end()).is_err() {
+    if !Reader::of(input).is_whole() {
         return false;
     }
     Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)

@@ -27,7 +27,7 @@ mod writer;
 
 pub use error::Error;
 pub use kind::Kind;
-pub use member::member;
+pub use member::{member, string};
 pub use number::Number;
 pub use reader::{DEPTH_LIMIT, Reader};
 pub use text::{Str, hold_back, push_whole, trim_end_raw, trim_start_raw, unescape};

@@ -1,6 +1,6 @@
-//! Finds one member of an object, for callers that need no other.
+//! Finds one member of an object, or one string, for callers that need no other.
 
-use crate::Reader;
+use crate::{Reader, Str};
 
 /// The text of the member `name`; of several the last one, as for most readers of JSON. `None` if
 /// there is none, or if `object` is not an object.
@@ -16,6 +16,15 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
         }
     }
     found
+}
+
+/// The string that `text` is; `None` if it is anything else.
+#[must_use]
+pub fn string(text: &str) -> Option<Str<'_>> {
+    let mut reader = Reader::new(text, 1);
+    let string = reader.string().ok()?;
+    reader.end().ok()?;
+    Some(string)
 }
 
 #[cfg(test)]
@@ -34,6 +43,14 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(member(object, "a"), expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn a_string_is_one_and_nothing_else() {
+        assert_eq!(string(r#" "a\n" "#).map(|text| text.raw()), Some(r"a\n"));
+        for other in ["", "a", r#""a"#, r#""a" "b""#, r#"["a"]"#, "null"] {
+            assert_eq!(string(other), None, "{other}");
         }
     }
 }

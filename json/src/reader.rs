@@ -296,7 +296,14 @@ impl<'a> Reader<'a> {
     #[must_use]
     #[inline]
     pub fn is_object(mut self) -> bool {
-        self.kind() == Ok(Kind::Object) && self.skip().is_ok() && self.end().is_ok()
+        self.kind() == Ok(Kind::Object) && self.is_whole()
+    }
+
+    /// Whether what is left is one value, and nothing else but white space.
+    #[must_use]
+    #[inline]
+    pub fn is_whole(mut self) -> bool {
+        self.skip().is_ok() && self.end().is_ok()
     }
 
     fn expect_kind(&mut self, expected: Kind) -> Result<(), Error> {

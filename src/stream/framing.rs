@@ -106,9 +106,7 @@ fn broken_len(text: &str) -> usize {
 
 /// The object inside of a JSON string: some servers serialise each chunk twice.
 pub(super) fn unquoted(data: &str) -> Option<String> {
-    let mut reader = Reader::new(data, 1);
-    let inside = reader.string().ok()?.decode();
-    reader.end().ok()?;
+    let inside = json::string(data)?.decode();
     inside.trim_start().starts_with('{').then(|| inside.into_owned())
 }
 

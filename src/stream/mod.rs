@@ -374,10 +374,7 @@ pub fn is_whole(body: &[u8]) -> bool {
                 && chunk.choices.iter().all(|it| it.message.is_some() || it.finish_reason.is_some())
         }
         // A list of errors or of all chunks, or an answer that was serialised twice.
-        Err(_) => {
-            let mut reader = Reader::of(body);
-            body.starts_with(['[', '"']) && reader.skip().and_then(|_| reader.end()).is_ok()
-        }
+        Err(_) => body.starts_with(['[', '"']) && Reader::of(body).is_whole(),
     }
 }
 

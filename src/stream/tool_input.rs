@@ -25,7 +25,7 @@ mod objects;
 use objects::Objects;
 
 use super::scan::Scanner;
-use crate::json::{self, Reader};
+use crate::json;
 
 /// The input of one call.
 #[derive(Clone, Debug, Default)]
@@ -456,9 +456,7 @@ fn begins_an_input(text: &str) -> bool {
 
 /// The object inside of a JSON string. Some models quote their input once too often.
 fn unwrapped(text: &str) -> Option<String> {
-    let mut reader = Reader::new(text, 1);
-    let inside = reader.string().ok()?.decode();
-    reader.end().ok()?;
+    let inside = json::string(text)?.decode();
     let inside = inside.trim();
     if inside.is_empty() || is_nothing(inside) {
         return Some("{}".to_owned());

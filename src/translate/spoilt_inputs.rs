@@ -7,7 +7,7 @@
 
 use super::signature::Signature;
 use crate::anthropic::{Block, Request, Role};
-use crate::json::{Kind, Raw, Reader, Str};
+use crate::json::{self, Raw, Reader, Str};
 use crate::names::Names;
 use crate::tool_schema;
 use crate::words;
@@ -69,12 +69,8 @@ fn add_inputs(block: &Block<'_>, known: &mut Names<'static, String>) {
 
 /// The object inside of a JSON string: some clients keep inputs as texts.
 pub(super) fn unwrapped(input: &str) -> Option<String> {
-    let inside = Reader::new(input, 1).string().ok()?.decode();
-    let mut reader = Reader::of(&inside);
-    let is_object = reader.kind().ok()? == Kind::Object;
-    let object = reader.skip().ok()?;
-    reader.end().ok()?;
-    is_object.then(|| object.to_owned())
+    let inside = json::string(input)?.decode();
+    Reader::of(&inside).is_object().then(|| inside.trim().to_owned())
 }
 
 /// The input without a member `id` that is the id of the call; nothing where there is nothing to leave out.

@@ -380,11 +380,11 @@ impl Block {
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();
-    let mut reader = Reader::of(text);
     let mut compact = Vec::with_capacity(text.len());
-    match reader.skip().and_then(|_| reader.end()) {
-        Ok(()) => json::compact(&mut compact, text),
-        Err(_) => compact.extend_from_slice(text.as_bytes()),
+    if Reader::of(text).is_whole() {
+        json::compact(&mut compact, text);
+    } else {
+        compact.extend_from_slice(text.as_bytes());
     }
     let text = String::from_utf8(compact).unwrap_or_default();
     if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }

@@ -1,7 +1,7 @@
 //! Members of JSON objects by name, and objects with some of them replaced.
 
-pub(super) use crate::json::quoted;
 use crate::json::{self, Kind, Reader, Str, Writer};
+pub(super) use crate::json::{quoted, string};
 
 /// The member `name`; absent and null mean the same.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
@@ -42,11 +42,6 @@ pub(super) fn elements(array: &str) -> Vec<&str> {
     };
     let _ = read();
     found
-}
-
-/// The text of a value that is a string.
-pub(super) fn string(value: &str) -> Option<Str<'_>> {
-    Reader::new(value, 1).string().ok()
 }
 
 /// The text of the member `name`.

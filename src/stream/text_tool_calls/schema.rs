@@ -50,7 +50,7 @@ fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u1
 
 /// What `"#/$defs/NAME"` stands for.
 fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
-    let path = Reader::new(path, 1).string().ok()?.decode();
+    let path = json::string(path)?.decode();
     let mut names = path.strip_prefix("#/")?.split('/');
     names.try_fold(root, |schema, name| json::member(schema, name))
 }
@@ -72,7 +72,7 @@ fn any(raw: &str, holds: impl Fn(&str) -> bool) -> bool {
 }
 
 fn text_is(raw: &str, word: &str) -> bool {
-    Reader::new(raw, 1).string().is_ok_and(|text| text == word)
+    json::string(raw).is_some_and(|text| text == word)
 }
 
 /// The type of a value, in the words of schemas.

@@ -227,7 +227,7 @@ fn json_call(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?;
-        let text = || Some(Reader::new(value, 1).string().ok()?.decode());
+        let text = || Some(json::string(value)?.decode());
         match key.raw() {
             "name" if tool.is_none() => tool = Some(tools(&text()?)?),
             "id" => id = text().map(Cow::into_owned),

@@ -122,9 +122,8 @@ fn escaped(text: &str) -> Option<(String, usize)> {
                 if depth == 0 {
                     out.extend_from_slice(text.get(copied..end)?.as_bytes());
                     let object = String::from_utf8(out).ok()?;
-                    let mut reader = Reader::new(&object, DEPTH_MAX);
-                    reader.skip().and_then(|_| reader.end()).ok()?;
-                    return Some((object, end));
+                    let is_json = Reader::new(&object, DEPTH_MAX).is_whole();
+                    return is_json.then_some((object, end));
                 }
             }
             _ => {}

@@ -300,17 +300,12 @@ pub(super) fn write_value(
         }
     };
     let mut json = Writer::new(out);
-    if is_json && is_json_text(value) {
+    if is_json && Reader::new(value, 64).is_whole() {
         json.value();
         json::compact(json.out(), value);
     } else {
         json.text(value);
     }
-}
-
-fn is_json_text(text: &str) -> bool {
-    let mut reader = Reader::new(text, 64);
-    reader.skip().is_ok() && reader.end().is_ok()
 }
 
 /// An input that is put together member by member.
@@ -336,7 +331,7 @@ impl Object {
 
     /// A member that is written as JSON.
     pub(super) fn json(&mut self, key: &str, value: &str) -> Option<()> {
-        if !is_json_text(value) {
+        if !Reader::new(value, 64).is_whole() {
             return None;
         }
         let mut json = self.key(key)?;
