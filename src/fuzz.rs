@@ -12,7 +12,7 @@ use crate::openai::Chunk;
 use crate::translate::{self, Translated, error};
 use crate::warning::Warnings;
 
-pub use self::streams::{response, sse, stream};
+pub use crate::stream::fuzz::{response, sse, stream};
 
 /// A function that panics where something does not hold.
 pub type Target = fn(&[u8]);
@@ -27,25 +27,6 @@ pub const TARGETS: [(&str, Target); 7] = [
     ("errors", errors),
     ("config", config),
 ];
-
-mod streams {
-    use crate::stream::fuzz;
-
-    /// The decoder of server-sent events.
-    pub fn sse(data: &[u8]) {
-        fuzz::sse(data);
-    }
-
-    /// A streamed answer in either protocol, after one byte of options.
-    pub fn stream(data: &[u8]) {
-        fuzz::stream(data);
-    }
-
-    /// A whole answer in either protocol, after one byte of options.
-    pub fn response(data: &[u8]) {
-        fuzz::response(data);
-    }
-}
 
 /// A chunk is read if and only if it is a JSON object.
 pub fn chunk(data: &[u8]) {

@@ -11,8 +11,8 @@ use crate::profile::{Profile, TextToolCalls};
 /// Small enough that inputs reach them.
 const BYTES_MAX: usize = 4 << 10;
 
-/// Events do not depend on how the bytes are cut, and hold no more than they may.
-pub(crate) fn sse(data: &[u8]) {
+/// The decoder of server-sent events: they do not depend on how the bytes are cut, and hold no more than they may.
+pub fn sse(data: &[u8]) {
     let whole = decode(data, data.len().max(1));
     for size in [1, 2, 7] {
         assert_eq!(decode(data, size), whole, "in pieces of {size}");
@@ -40,9 +40,9 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     (events, false)
 }
 
-/// An answer of any bytes, after one byte of options: the grammar holds, and the pieces in which it
+/// A streamed answer of any bytes in either protocol, after one byte of options: the grammar holds, and the pieces in which it
 /// came do not matter.
-pub(crate) fn stream(data: &[u8]) {
+pub fn stream(data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
     let (whole, result) = run(*options, body, body.len().max(1));
     check(*options, &whole, result.is_err());
@@ -70,8 +70,8 @@ fn run(options: u8, body: &[u8], size: usize) -> (Vec<u8>, Result<(), Error>) {
     (out, result)
 }
 
-/// A whole body, after one byte of options.
-pub(crate) fn response(data: &[u8]) {
+/// A whole answer in either protocol, after one byte of options.
+pub fn response(data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
     let mut answer = answer(*options);
     let mut out = Vec::new();

@@ -30,7 +30,7 @@ mod frame;
 mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
-pub(crate) mod fuzz;
+pub mod fuzz;
 mod inline_think;
 mod machine;
 mod messages;
