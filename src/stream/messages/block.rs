@@ -467,13 +467,8 @@ impl Tool {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let held_text = std::mem::take(&mut self.held_text);
-        if held_text.trim_start() == text.trim_start() {
-            for data in held {
-                out.indexed("content_block_delta", &data, count(&data, "index"), index);
-            }
-        } else {
-            out.delta(DeltaKind::Input, &escaped(text), index);
-        }
+        // The input may go on, so white space at the end counts.
+        out.input(&held, held_text.trim_start() == text.trim_start(), text, index);
     }
 
     fn finish(&mut self, has_delta: bool, index: u64, out: &mut Out<'_>) -> bool {
@@ -488,13 +483,7 @@ impl Tool {
             Input::Object(object) => object,
             Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
         };
-        if self.held_text.trim() == text.trim() {
-            for data in std::mem::take(&mut self.held) {
-                out.indexed("content_block_delta", &data, count(&data, "index"), index);
-            }
-        } else {
-            out.delta(DeltaKind::Input, &escaped(&text), index);
-        }
+        out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
         self.input.take_conflicts() > 0
     }
 }
@@ -515,6 +504,16 @@ impl Out<'_> {
 
     fn text(&mut self, kind: DeltaKind, text: &str, index: u64) {
         self.delta(kind, &escaped(text), index);
+    }
+
+    /// More of an input: the deltas that were held back, if they say the same, else one of ours.
+    fn input(&mut self, held: &[String], is_same: bool, text: &str, index: u64) {
+        if !is_same {
+            return self.text(DeltaKind::Input, text, index);
+        }
+        for data in held {
+            self.indexed("content_block_delta", data, count(data, "index"), index);
+        }
     }
 
     /// An event, with the client's index in place of the upstream's.
