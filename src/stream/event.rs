@@ -1,8 +1,9 @@
 //! What one event says: mostly one chunk, else whatever gateways make of it (see `framing`).
 
 use super::framing::{self, Item};
-use super::machine::{INVALID_RESPONSE, Machine, Phase};
+use super::machine::{INVALID_RESPONSE, Machine};
 use super::messages::{self, MessagesStream};
+use super::sent::Phase;
 use super::sse::{Called, Event};
 use crate::asked::Asked;
 use crate::error::Error;
@@ -83,7 +84,7 @@ impl Receiver<'_> {
         // Text beside objects that say something is dropped. Alone it may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
-            if self.machine.phase.is_final() {
+            if self.machine.sent.is_final() {
                 return Ok(());
             }
             match item {
@@ -115,7 +116,7 @@ impl Receiver<'_> {
             }
         }
         // Nothing can be an error of an answer that has ended.
-        if self.machine.phase.is_final() {
+        if self.machine.sent.is_final() {
             return Ok(());
         }
         Ok(self.drop_text(data, has_text, has_objects)?)
@@ -166,7 +167,8 @@ impl Receiver<'_> {
         let named = chunk.kind.map(|kind| kind.decode());
         let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
         let is_chunk = chunk.error || !chunk.choices.is_empty();
-        let first = (machine.phase == Phase::Start || machine.report.chunks == 0) && !is_chunk;
+        let first =
+            (machine.sent.phase() == Phase::Start || machine.report.chunks == 0) && !is_chunk;
         if messages.is_some() && !chunk.error || first && messages::begins(name) {
             let messages =
                 messages.get_or_insert_with(|| MessagesStream::new(machine.asked.stream));

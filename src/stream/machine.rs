@@ -14,10 +14,8 @@
 //!
 //! A whole answer is one chunk that says everything, followed by the end.
 //!
-//! What the client has seen is in [`Phase`], [`Machine::head_open`] and each call's state. Of an answer in
-//! Chat Completions only `pump` sends, and it notes there what it has sent; besides, an error ends the phase
-//! ([`super::Answer`]), and `call` leaves out calls that are one too many. Which call a fragment belongs to is
-//! decided in `call`.
+//! What the client has seen is in [`Sent`] and each call's state. Of an answer in Chat Completions only `pump`
+//! sends, and it notes there what it has sent. Which call a fragment belongs to is decided in `call`.
 
 use std::collections::VecDeque;
 
@@ -26,6 +24,7 @@ use super::echo::Echo;
 use super::outcome::Outcome;
 use super::reasoning::{self, Reasoning};
 use super::rules::Rules;
+use super::sent::{Phase, Sent};
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::stop_reason;
@@ -61,15 +60,9 @@ pub(super) struct Machine {
     pub(super) report: AnswerReport,
     pub(super) warnings: Warnings,
     pub(super) sink: Sink,
-    pub(super) phase: Phase,
+    pub(super) sent: Sent,
     /// Logical blocks, in order of first appearance. A block leaves when it has been sent.
     pub(super) queue: VecDeque<Block>,
-    /// The start of the block at the head was sent.
-    pub(super) head_open: bool,
-    /// Blocks that have been started.
-    pub(super) blocks: u64,
-    /// One of them is a text or a call: the client has something to go on with.
-    pub(super) has_said: bool,
     pub(super) calls: Vec<Call>,
     /// Calls that earlier entries of the same `tool_calls` list have named.
     pub(super) named_in_list: Vec<usize>,
@@ -110,27 +103,6 @@ pub(super) struct Held {
     pub(super) inputs: usize,
     /// Of names of calls, and of what signatures will carry.
     pub(super) kept: usize,
-}
-
-/// What the client has seen.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Nothing.
-    #[default]
-    Start,
-    /// `message_start`.
-    Open,
-    /// `message_stop`, or an error after `message_start`. Nothing follows.
-    Ended,
-    /// Nothing, and nothing will come: the answer failed before `message_start`.
-    Failed,
-}
-
-impl Phase {
-    /// Whether nothing more may be written.
-    pub(super) fn is_final(self) -> bool {
-        matches!(self, Self::Ended | Self::Failed)
-    }
 }
 
 /// A logical block.
@@ -174,11 +146,8 @@ impl Machine {
             ids,
             report: AnswerReport::default(),
             warnings: Warnings::new(false),
-            phase: Phase::Start,
+            sent: Sent::default(),
             queue: VecDeque::new(),
-            head_open: false,
-            blocks: 0,
-            has_said: false,
             calls: Vec::new(),
             named_in_list: Vec::new(),
             cut_at: None,
@@ -211,7 +180,7 @@ impl Machine {
             return self.fail(raw, out);
         }
         self.take_chunk(chunk, out)?;
-        if self.phase.is_final() { Ok(()) } else { self.check_held() }
+        if self.sent.is_final() { Ok(()) } else { self.check_held() }
     }
 
     /// A chunk that says no more than this, in a stream that has begun.
@@ -268,7 +237,7 @@ impl Machine {
         }
         self.whole = true;
         self.take_chunk(chunk, out)?;
-        if self.phase.is_final() { Ok(()) } else { self.end(out) }
+        if self.sent.is_final() { Ok(()) } else { self.end(out) }
     }
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
@@ -396,7 +365,7 @@ impl Machine {
             {
                 return Some(error::from_object(&text.decode(), &self.asked));
             }
-            (self.phase == Phase::Start).then_some(failure)
+            (self.sent.phase() == Phase::Start).then_some(failure)
         })
     }
 

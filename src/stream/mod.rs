@@ -11,7 +11,7 @@
 //! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
-//! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks |
+//! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
 //! | upstreams that speak Messages | `messages` |
 //! | silence | `watchdog` |
 //!
@@ -39,6 +39,7 @@ mod pump;
 mod reasoning;
 mod rules;
 mod scan;
+mod sent;
 mod sink;
 mod snapshots;
 mod sse;
@@ -66,8 +67,9 @@ use crate::words;
 use counts::Counts;
 use event::Broken;
 use framing::Item;
-use machine::{INVALID_RESPONSE, Machine, Phase};
+use machine::{INVALID_RESPONSE, Machine};
 use messages::MessagesStream;
+use sent::Phase;
 use sse::Event;
 use watchdog::Ending;
 
@@ -102,13 +104,13 @@ impl Answer {
     /// Whether `message_start` was written.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        matches!(self.machine.phase, Phase::Open | Phase::Ended)
+        matches!(self.machine.sent.phase(), Phase::Open | Phase::Ended)
     }
 
     /// Whether the end was written.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.machine.phase.is_final()
+        self.machine.sent.is_final()
     }
 
     /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
@@ -174,7 +176,7 @@ impl Answer {
     pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let mut rest = piece;
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.phase.is_final() {
+        while result.is_ok() && !self.machine.sent.is_final() {
             result = match self.decoder.next(&mut rest) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
@@ -197,13 +199,13 @@ impl Answer {
         if result.is_err() {
             // All that was written of it was written just now: nobody has seen it.
             out.truncate(before);
-            self.machine.phase = Phase::Failed;
+            self.machine.sent.take_back();
         }
         result
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.phase.is_final() {
+        if self.machine.sent.is_final() {
             return Ok(());
         }
         let body = text_of(body);
@@ -275,11 +277,11 @@ impl Answer {
     /// # Errors
     /// It ended before the answer did.
     pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.phase.is_final() {
+        if self.machine.sent.is_final() {
             return Ok(());
         }
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.phase.is_final() {
+        while result.is_ok() && !self.machine.sent.is_final() {
             result = match self.decoder.finish() {
                 Some(event) => {
                     let is_object = event.data.starts_with('{');
@@ -295,7 +297,7 @@ impl Answer {
                 None => break,
             };
         }
-        if result.is_ok() && !self.machine.phase.is_final() {
+        if result.is_ok() && !self.machine.sent.is_final() {
             let is_complete = self.is_complete();
             result = match &mut self.messages {
                 Some(messages) if is_complete => {
@@ -315,15 +317,12 @@ impl Answer {
     /// An answer of Creole's own: one text block (none if empty) and a stop reason.
     pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
         let machine = &mut self.machine;
-        if machine.phase != Phase::Start {
+        if machine.sent.phase() != Phase::Start {
             return;
         }
         machine.start(out);
         if !text.is_empty() {
-            machine.sink.open_text(out);
-            machine.sink.text(&text::escaped(text), out);
-            machine.sink.close_text(out);
-            machine.blocks = 1;
+            machine.send_text(&text::escaped(text), out);
         }
         let counts = Counts {
             input: machine.asked.input_tokens,
@@ -333,13 +332,10 @@ impl Answer {
         machine.stop(stop_reason, None, &counts, out);
     }
 
-    /// An error is the last thing that happens to an answer.
+    /// Notes an error.
     fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         if result.is_err() {
-            self.machine.phase = match self.machine.phase {
-                Phase::Start | Phase::Failed => Phase::Failed,
-                Phase::Open | Phase::Ended => Phase::Ended,
-            };
+            self.machine.sent.fail();
         }
         result
     }

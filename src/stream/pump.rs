@@ -13,7 +13,8 @@
 use super::call::{Call, CallState};
 use super::counts::Counts;
 use super::frame::Stop;
-use super::machine::{Block, Machine, Phase};
+use super::machine::{Block, Machine};
+use super::sent::Phase;
 use super::sink::ToolUse;
 use super::stop_reason::{self, Facts};
 use super::tool_input::Input;
@@ -50,10 +51,10 @@ enum After {
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        if self.phase != Phase::Start {
+        if self.sent.phase() != Phase::Start {
             return;
         }
-        self.phase = Phase::Open;
+        self.sent.start();
         let prompt = self.outcome.usage.and_then(|usage| usage.prompt.or(usage.input));
         // A zero stands for a count that the server does not have yet.
         let input_tokens = prompt.filter(|tokens| *tokens > 0).unwrap_or(self.asked.input_tokens);
@@ -88,7 +89,7 @@ impl Machine {
                 return;
             }
             self.queue.pop_front();
-            self.head_open = false;
+            self.sent.close_block();
         }
     }
 
@@ -101,7 +102,7 @@ impl Machine {
             }
             return followed;
         }
-        if !self.head_open {
+        if !self.sent.is_in_block() {
             self.open_text(out);
         }
         let Some(Block::Text { pending, .. }) = self.queue.front_mut() else { return true };
@@ -121,9 +122,7 @@ impl Machine {
 
     /// The text at the head begins.
     pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
-        self.head_open = true;
-        self.has_said = true;
-        self.blocks = self.blocks.saturating_add(1);
+        self.sent.open_block(true);
         self.sink.open_text(out);
     }
 
@@ -171,9 +170,8 @@ impl Machine {
             }
             return followed;
         }
-        if !self.head_open {
-            self.head_open = true;
-            self.blocks = self.blocks.saturating_add(1);
+        if !self.sent.is_in_block() {
+            self.sent.open_block(false);
             self.sink.open_thinking(out);
         }
         if thinking.is_shown() {
@@ -270,9 +268,7 @@ impl Machine {
                 (&call.name, None)
             }
         };
-        self.head_open = true;
-        self.has_said = true;
-        self.blocks = self.blocks.saturating_add(1);
+        self.sent.open_block(true);
         self.report.tool_calls = self.report.tool_calls.saturating_add(1);
         self.sink.open_tool(&ToolUse { id: &id, name, toolset }, out);
     }
@@ -383,7 +379,7 @@ impl Machine {
 
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.phase == Phase::Start {
+        if self.sent.phase() == Phase::Start {
             return Err(Error::misbehaved("Upstream sent an empty response"));
         }
         if self.outcome.is_refusal() && self.is_in_call() {
@@ -409,7 +405,7 @@ impl Machine {
             }
         }
         self.tell_of_withheld(out);
-        if !self.has_said && self.held_invalid {
+        if !self.sent.has_said() && self.held_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequence = self.stop_sequence().cloned();
@@ -417,7 +413,7 @@ impl Machine {
             finish_reason: self.outcome.finish_reason.as_deref(),
             refused: !self.outcome.refusal.trim().is_empty(),
             has_tool_use: self.report.tool_calls > 0,
-            has_block: self.blocks > 0,
+            has_block: self.sent.has_block(),
             at_stop_sequence: sequence.is_some(),
         })?;
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
@@ -440,12 +436,18 @@ impl Machine {
     fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
         let stops_midway =
             self.report.tool_calls == 0 && matches!(self.asked.withheld, Withheld::These(_));
-        if self.held_by_guard && (!self.has_said || stops_midway) {
-            self.open_text(out);
+        if self.held_by_guard && (!self.sent.has_said() || stops_midway) {
             let forbidden = self.asked.withheld == Withheld::Forbidden;
-            self.sink.text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
-            self.sink.close_text(out);
+            self.send_text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
         }
+    }
+
+    /// Sends a text of Creole's own, escaped, as a block.
+    pub(super) fn send_text(&mut self, raw: &str, out: &mut Vec<u8>) {
+        self.open_text(out);
+        self.sink.text(raw, out);
+        self.sink.close_text(out);
+        self.sent.close_block();
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
@@ -463,8 +465,8 @@ impl Machine {
     /// answer, there may be nothing to say.
     fn note_what_is_missing(&mut self) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
-        let explained = self.has_said || self.warnings.iter().any(is_dropped);
-        let has_thought = self.blocks > 0 || self.reasoning.field.is_some();
+        let explained = self.sent.has_said() || self.warnings.iter().any(is_dropped);
+        let has_thought = self.sent.has_block() || self.reasoning.field.is_some();
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::says_call) {
             self.warnings.add("tool_call_missing");
         } else if !explained && has_thought {
@@ -482,7 +484,7 @@ impl Machine {
         counts: &Counts,
         out: &mut Vec<u8>,
     ) {
-        if self.blocks == 0 && self.asked.profile.empty_content == EmptyContent::TextBlock {
+        if !self.sent.has_block() && self.asked.profile.empty_content == EmptyContent::TextBlock {
             self.sink.open_text(out);
             self.sink.close_text(out);
         }
@@ -495,7 +497,7 @@ impl Machine {
         let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
         let model = self.outcome.model_for(&self.asked);
         self.sink.finish(&self.ids.message(), model, &stop, counts, self.outcome.service_tier, out);
-        self.phase = Phase::Ended;
+        self.sent.end();
     }
 }
 

@@ -235,7 +235,7 @@ impl Machine {
         };
         if continues
             && self.queue.len() == 1
-            && self.head_open
+            && self.sent.is_in_block()
             && json::hold_back(text.raw()) == 0
             && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
             && thinking.is_shown()

@@ -91,7 +91,7 @@ impl Machine {
             self.release_reasoning(out);
         }
         if self.queue.len() == 1
-            && self.head_open
+            && self.sent.is_in_block()
             && let Some(Block::Text { pending, .. }) = self.queue.front()
             && pending.is_empty()
             && json::hold_back(raw) == 0

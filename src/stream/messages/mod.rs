@@ -24,7 +24,8 @@ mod whole;
 
 use std::collections::VecDeque;
 
-use super::machine::{BLOCK_BYTES, INVALID_RESPONSE, Machine, Phase};
+use super::machine::{BLOCK_BYTES, INVALID_RESPONSE, Machine};
+use super::sent::Phase;
 use super::sse::EVENTS;
 use crate::error::Error;
 use crate::json;
@@ -112,7 +113,7 @@ impl MessagesStream {
             return Ok(());
         };
         machine.report.chunks = machine.report.chunks.saturating_add(1);
-        if machine.phase == Phase::Start && !matches!(name, "message_start" | "ping") {
+        if machine.sent.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
             if name == "message_stop" {
                 return Err(Error::misbehaved(INVALID_RESPONSE));
             }
@@ -120,7 +121,7 @@ impl MessagesStream {
             self.message_start(machine, "{}", out);
         }
         match name {
-            "message_start" => match machine.phase {
+            "message_start" => match machine.sent.phase() {
                 Phase::Start => self.message_start(machine, data, out),
                 _ if self.index == 0 && self.blocks.is_empty() => repaired(machine, name),
                 // The answer from its beginning, once more.
@@ -131,7 +132,7 @@ impl MessagesStream {
             "content_block_stop" => self.block_stop(machine, data, out),
             "message_delta" => self.message_delta(machine, data)?,
             "message_stop" => self.message_stop(machine, Some(data), out)?,
-            _ if self.fold.is_none() && machine.phase == Phase::Open => {
+            _ if self.fold.is_none() && machine.sent.phase() == Phase::Open => {
                 self.to(out).event(name, data)
             }
             _ => {}
@@ -172,7 +173,7 @@ impl MessagesStream {
         if let Some(fold) = self.fold.take() {
             fold.write(&mut machine.warnings, out);
         }
-        machine.phase = Phase::Ended;
+        machine.sent.end();
         Ok(())
     }
 
@@ -202,7 +203,7 @@ impl MessagesStream {
         }
         let started = ending::started(data, message, machine);
         self.to(out).event("message_start", &started);
-        machine.phase = Phase::Open;
+        machine.sent.start();
     }
 
     /// Some servers announce a message that is complete, and send no blocks.

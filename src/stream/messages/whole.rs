@@ -6,7 +6,7 @@ use super::{MessagesStream, ending};
 use crate::error::Error;
 use crate::json::{Kind, Writer};
 use crate::names::NameSet;
-use crate::stream::machine::{Machine, Phase};
+use crate::stream::machine::Machine;
 
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
@@ -31,7 +31,7 @@ pub(in crate::stream) fn write_whole(
         let usage = member(body, "usage").unwrap_or("{}");
         report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
         report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
-        machine.phase = Phase::Ended;
+        machine.sent.end();
         out.extend_from_slice(body.as_bytes());
         return Ok(());
     }
