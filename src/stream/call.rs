@@ -161,13 +161,9 @@ impl Machine {
             return Ok(());
         }
         self.release_reasoning(out);
-        if let Some(filter) = &mut self.filter {
-            // What was held back as it could become a call is text after all.
-            let pieces = filter.release();
-            self.take_pieces(pieces, out)?;
-            if self.cut_at.is_some() {
-                return Ok(());
-            }
+        self.release_text(out)?;
+        if self.text.is_cut() {
+            return Ok(());
         }
         let fragment = Fragment::new(choice, entry, legacy);
         let found = match self.whole {

@@ -20,7 +20,6 @@
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
-use super::echo::Echo;
 use super::outcome::Outcome;
 use super::reasoning::{self, Reasoning};
 use super::rules::Rules;
@@ -28,7 +27,7 @@ use super::sent::{Phase, Sent};
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::stop_reason;
-use super::text_filter::TextFilter;
+use super::text::Text;
 use super::thinking::Thinking;
 use super::watchdog::Ending;
 use crate::asked::Asked;
@@ -69,16 +68,10 @@ pub(super) struct Machine {
     /// The client's ids in the history and in this answer.
     pub(super) ids_used: NameSet<'static>,
     pub(super) reasoning: Reasoning,
-    pub(super) filter: Option<Box<TextFilter>>,
-    /// The text was cut at this sequence of the client; whatever follows is not part of the answer.
-    pub(super) cut_at: Option<usize>,
+    pub(super) text: Text,
     pub(super) outcome: Outcome,
     /// Pieces of content that have more than white space in them.
     pub(super) telling_pieces: u64,
-    /// Text of the answer has come, however it came.
-    pub(super) has_text: bool,
-    /// What came of it in deltas.
-    pub(super) echo: Echo,
     pub(super) snapshots: Snapshots,
     pub(super) held: Held,
     /// Bytes of the answer, for an estimate of its tokens.
@@ -140,7 +133,7 @@ impl Machine {
             whole: false,
             sink: Sink::new(asked.stream),
             ids_used: std::mem::take(&mut asked.ids_used),
-            filter: TextFilter::new(&asked).map(Box::new),
+            text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
             asked,
             ids,
@@ -150,11 +143,8 @@ impl Machine {
             queue: VecDeque::new(),
             calls: Vec::new(),
             named_in_list: Vec::new(),
-            cut_at: None,
             outcome: Outcome::default(),
             telling_pieces: 0,
-            has_text: false,
-            echo: Echo::default(),
             snapshots: Snapshots::default(),
             held: Held::default(),
             output_bytes: 0,
@@ -202,8 +192,7 @@ impl Machine {
         let blocks = self.calls.len().saturating_add(self.queue.len());
         let held = texts.saturating_add(inputs).saturating_add(kept);
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
-        let filtered = self.filter.as_ref().map_or(0, |filter| filter.held_bytes());
-        let filtered = filtered.saturating_add(self.reasoning.held_bytes());
+        let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();
         if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.rules.response_bytes_max
@@ -242,7 +231,7 @@ impl Machine {
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
     pub(super) fn fail(&mut self, raw: &str, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.cut_at.is_some() {
+        if self.text.is_cut() {
             return self.end(out);
         }
         // A call of which the client has seen a part must not look complete.
@@ -263,7 +252,7 @@ impl Machine {
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.cut_at.is_some() || self.outcome.finish.may_end(self.report.progress)
+        self.text.is_cut() || self.outcome.finish.may_end(self.report.progress)
     }
 
     /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
@@ -276,12 +265,12 @@ impl Machine {
     /// Whether a call is not complete that should be, by what the upstream said of its end.
     pub(super) fn has_half_call(&self) -> bool {
         let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
-        self.cut_at.is_none() && !self.outcome.is_cut_off() && self.calls.iter().any(is_half)
+        !self.text.is_cut() && !self.outcome.is_cut_off() && self.calls.iter().any(is_half)
     }
 
     /// Whether nothing of the answer need follow.
     pub(super) fn ending(&self) -> Ending {
-        if self.cut_at.is_some() {
+        if self.text.is_cut() {
             return Ending::Sure;
         }
         self.outcome.finish.ending(self.report.progress, self.answers())
@@ -289,7 +278,7 @@ impl Machine {
 
     /// Whether there is more than reasoning.
     fn answers(&self) -> bool {
-        self.has_text || !self.calls.is_empty() || !self.outcome.refusal.is_empty()
+        self.text.has_come() || !self.calls.is_empty() || !self.outcome.refusal.is_empty()
     }
 
     /// Whether the client has seen a part of a call that is not complete.
@@ -322,7 +311,7 @@ impl Machine {
             self.outcome.take_finish(chunk, before, self.report.progress);
             return Ok(());
         }
-        if let Some(failure) = self.early_failure(chunk).filter(|_| self.cut_at.is_none()) {
+        if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
             return Err(failure);
         }
         self.start(out);
@@ -348,7 +337,7 @@ impl Machine {
         self.outcome.take_finish(chunk, before, self.report.progress);
         self.pump(false, out);
         match self.outcome.finish_reason.as_deref().and_then(stop_reason::failure) {
-            Some(failure) if self.cut_at.is_none() => Err(failure),
+            Some(failure) if !self.text.is_cut() => Err(failure),
             _ => Ok(()),
         }
     }
@@ -376,7 +365,7 @@ impl Machine {
         delta: &Delta<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if self.cut_at.is_some() {
+        if self.text.is_cut() {
             return Ok(());
         }
         if delta.content_dropped {
@@ -384,7 +373,7 @@ impl Machine {
         }
         self.take_reasoning(delta, out);
         for part in delta.content.iter() {
-            if self.cut_at.is_some() {
+            if self.text.is_cut() {
                 return Ok(());
             }
             match part {
@@ -392,7 +381,7 @@ impl Machine {
                 Part::Text(text) if std::mem::take(&mut self.reasoning.in_marked) => {
                     self.take_raw_text(reasoning::without_end(text.raw()), out)?;
                 }
-                Part::Text(text) if !self.whole && self.echo.repeats(text.raw()) => {}
+                Part::Text(text) if !self.whole && self.text.repeats(text.raw()) => {}
                 Part::Text(text) => self.take_text(*text, out)?,
                 Part::Thinking(text) => {
                     if self.reasoning.counts(Field::Parts) {
@@ -407,10 +396,10 @@ impl Machine {
                 Part::Refusal(text) => self.take_refusal(*text, out)?,
             }
         }
-        if let Some(refusal) = delta.refusal.filter(|_| self.cut_at.is_none()) {
+        if let Some(refusal) = delta.refusal.filter(|_| !self.text.is_cut()) {
             self.take_refusal(refusal, out)?;
         }
-        if self.cut_at.is_some() {
+        if self.text.is_cut() {
             return Ok(());
         }
         self.named_in_list.clear();

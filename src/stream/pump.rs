@@ -394,7 +394,7 @@ impl Machine {
         {
             self.queue.push_back(Block::Thinking(Box::new(hidden)));
         }
-        if self.cut_at.is_some() {
+        if self.text.is_cut() {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.finish_reason = None;
         }
@@ -453,7 +453,7 @@ impl Machine {
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
     fn stop_sequence(&self) -> Option<&String> {
         let sequences = &self.asked.stop_sequences;
-        match (self.cut_at, &self.outcome.stop_sequence) {
+        match (self.text.cut_at(), &self.outcome.stop_sequence) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
             (None, None) => None,

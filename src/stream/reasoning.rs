@@ -191,7 +191,7 @@ impl Machine {
     /// The answer is over. If it says nothing else, it calls what its reasoning ends with: some models call a tool
     /// before they end their reasoning, and servers take the call for a part of it.
     pub(super) fn finish_reasoning(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let is_whole = self.cut_at.is_none() && !self.outcome.is_cut_off();
+        let is_whole = !self.text.is_cut() && !self.outcome.is_cut_off();
         let calls = self.end_reasoning(is_whole, out);
         self.take_pieces(calls, out)
     }

@@ -186,7 +186,7 @@ impl Machine {
             }
             said.has_calls |= !message.tool_calls.is_empty() || message.function_call.is_some();
         }
-        if self.has_text && !snapshots.text.is_used() && !snapshots.refusal.is_used() {
+        if self.text.has_come() && !snapshots.text.is_used() && !snapshots.refusal.is_used() {
             (said.text, said.refusal) = (String::new(), String::new());
         }
         said

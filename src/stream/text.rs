@@ -1,9 +1,11 @@
 //! The text of an answer: through its filters to blocks.
 
 use super::call::Call;
+use super::echo::Echo;
 use super::machine::{Block, Machine};
-use super::text_filter::Piece;
+use super::text_filter::{Piece, TextFilter};
 use super::text_tool_calls::AnswerEnd;
+use crate::asked::Asked;
 use crate::error::Error;
 use crate::json::{self, Str};
 
@@ -15,6 +17,49 @@ pub(super) fn escaped(text: &str) -> String {
     let mut raw = Vec::with_capacity(text.len());
     json::escape(&mut raw, text);
     String::from_utf8(raw).unwrap_or_default()
+}
+
+/// What is known of the text of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    /// Looks for what is more than text.
+    filter: Option<Box<TextFilter>>,
+    /// The text was cut at this sequence of the client.
+    cut_at: Option<usize>,
+    /// Some has come, however it came.
+    has_come: bool,
+    /// What came of it in deltas.
+    echo: Echo,
+}
+
+impl Text {
+    pub(super) fn new(asked: &Asked) -> Self {
+        Self { filter: TextFilter::new(asked).map(Box::new), ..Self::default() }
+    }
+
+    /// Whether it was cut; whatever follows is not part of the answer.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut_at.is_some()
+    }
+
+    /// The client's stop sequence at which it was cut.
+    pub(super) fn cut_at(&self) -> Option<usize> {
+        self.cut_at
+    }
+
+    pub(super) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
+    /// Whether a delta brings all of it once more.
+    pub(super) fn repeats(&mut self, raw: &str) -> bool {
+        self.echo.repeats(raw)
+    }
+
+    /// Bytes that are held back, as more than text may begin with them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.filter.as_ref().map_or(0, |filter| filter.held_bytes())
+    }
 }
 
 impl Machine {
@@ -41,8 +86,8 @@ impl Machine {
 
     pub(super) fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.note_progress(text.raw(), text.is_blank());
-        self.has_text = true;
-        let Some(filter) = &mut self.filter else {
+        self.text.has_come = true;
+        let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());
         };
@@ -65,7 +110,7 @@ impl Machine {
                     self.push_raw_reasoning(&escaped(&text), field, out);
                 }
                 Piece::Stop(sequence) => {
-                    self.cut_at = Some(sequence);
+                    self.text.cut_at = Some(sequence);
                     return Ok(());
                 }
                 Piece::Call { id, name, input } => {
@@ -114,10 +159,17 @@ impl Machine {
         }
     }
 
+    /// A call comes: what was held back as it could become one is text after all.
+    pub(super) fn release_text(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(filter) = &mut self.text.filter else { return Ok(()) };
+        let pieces = filter.release();
+        self.take_pieces(pieces, out)
+    }
+
     /// The text of the answer is over: whatever was held back is decided.
     pub(super) fn finish_text(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let Some(mut filter) = self.filter.take() else { return Ok(()) };
-        if self.cut_at.is_some() {
+        let Some(mut filter) = self.text.filter.take() else { return Ok(()) };
+        if self.text.is_cut() {
             return Ok(());
         }
         let end = AnswerEnd { alone: self.calls.is_empty(), is_cut_off: self.outcome.is_cut_off() };
