@@ -8,6 +8,16 @@ use crate::json::{Str, Writer};
 use crate::profile::{Effort, Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::warning::Warnings;
 
+/// What the conversation says about thinking in this turn.
+pub(super) struct Turn<'a> {
+    /// The effort that the last system message in the middle asks for.
+    pub effort: Option<Str<'a>>,
+    /// Whether the model must call a tool.
+    pub forced: bool,
+    /// Whether the answer continues a prefill.
+    pub prefilled: bool,
+}
+
 /// What the upstream is told about thinking.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Effective {
@@ -17,14 +27,11 @@ pub(super) struct Effective {
 }
 
 impl Effective {
-    /// Decides. `later` is the effort that the last system message in the middle asks for, `forced` whether
-    /// the model must call a tool, and `prefilled` whether the answer continues a prefill. Servers that think
-    /// by default refuse both, unless thinking is switched off.
+    /// Decides. Servers that think by default refuse a forced call and a prefill, unless thinking is
+    /// switched off.
     pub(super) fn new(
         request: &Request<'_>,
-        later: Option<Str<'_>>,
-        forced: bool,
-        prefilled: bool,
+        turn: Turn<'_>,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
@@ -32,12 +39,14 @@ impl Effective {
         let has_none = profile.reasoning_effort_values.contains(&Effort::None);
         let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
         let must_be_off = match profile.thinking_switch {
-            ThinkingSwitch::ThinkingType => forced,
+            ThinkingSwitch::ThinkingType => turn.forced,
             // Models of Qwen that also think by default refuse an answer that is JSON, and one without a stream.
             ThinkingSwitch::EnableThinking => {
-                forced || request.output_schema.is_some() || !request.stream && mode.is_none()
+                turn.forced || request.output_schema.is_some() || !request.stream && mode.is_none()
             }
-            ThinkingSwitch::ChatTemplateKwargs | ThinkingSwitch::ChatTemplateThinking => prefilled,
+            ThinkingSwitch::ChatTemplateKwargs | ThinkingSwitch::ChatTemplateThinking => {
+                turn.prefilled
+            }
             _ => false,
         };
         if is_off || must_be_off {
@@ -45,7 +54,7 @@ impl Effective {
             let effort = none.then_some(Effort::None);
             return Ok(Self { effort, switch: Some(false), budget: None });
         }
-        let word = later.or(request.effort);
+        let word = turn.effort.or(request.effort);
         let mut wanted = word.and_then(effort_of);
         if word.is_some() && wanted.is_none() {
             warnings.dropped("output_config.effort")?;

@@ -20,7 +20,7 @@ use super::headers::Header;
 use super::history::{self, History};
 use super::messages::{Messages, SystemPrompt};
 use super::parts::Parts;
-use super::tools::ToolSet;
+use super::tools::{Said, ToolSet};
 use super::{
     Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id,
 };
@@ -103,18 +103,17 @@ fn translate_read(
     let prefilled = is_prefilled(&history.turns);
     let prefill = prefill(&history.turns, profile, warnings)?;
 
-    let mut tools = ToolSet::new(
-        std::mem::take(&mut request.tools),
-        std::mem::take(&mut history.changes),
-        &history.activated,
-        request.tool_choice.take(),
-        !history.ids.is_empty(),
-        profile,
-        warnings,
-    )?;
+    let said = Said {
+        definitions: std::mem::take(&mut request.tools),
+        changes: std::mem::take(&mut history.changes),
+        activated: std::mem::take(&mut history.activated),
+        choice: request.tool_choice.take(),
+        history_has_calls: !history.ids.is_empty(),
+    };
+    let mut tools = ToolSet::new(said, profile, warnings)?;
     let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-    let forced = tools.forces_call();
-    let effective = Effective::new(&request, history.effort, forced, prefilled, profile, warnings)?;
+    let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
+    let effective = Effective::new(&request, turn, profile, warnings)?;
     tool_id::count_forms(&history.ids, &mut shape);
     let mut asked = Box::new(Asked {
         model: model.clone().into_owned(),

@@ -22,12 +22,12 @@ use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
 use crate::json::{self, Error as JsonError, Kind, Reader, Str};
-use crate::names::{NameSet, Names};
+use crate::names::Names;
 use crate::profile::Profile;
 use crate::translate::guards::{Guarded, Told};
 use crate::translate::history::History;
 use crate::translate::thinking::Marks;
-use crate::translate::tools::{self, ToolSet};
+use crate::translate::tools::{self, Said, ToolSet};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -102,10 +102,15 @@ impl Verdict {
             }
             of_client || tool.name.is_some()
         });
-        let none = NameSet::default();
-        let tools =
-            ToolSet::new(request.tools, history.changes, &none, None, true, profile, &mut unsaid);
-        let Ok(mut tools) = tools else { return Ok(Self::skipped(settings, warnings)) };
+        let said = Said {
+            definitions: request.tools,
+            changes: history.changes,
+            history_has_calls: true,
+            ..Said::default()
+        };
+        let Ok(mut tools) = ToolSet::new(said, profile, &mut unsaid) else {
+            return Ok(Self::skipped(settings, warnings));
+        };
         let before = warnings.clone();
         let mut guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
         if is_bound {

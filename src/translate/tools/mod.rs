@@ -58,24 +58,29 @@ pub struct ToolSet<'a> {
     name_length_max: usize,
 }
 
+/// What a request says about tools.
+#[derive(Debug, Default)]
+pub struct Said<'a> {
+    /// `tools`
+    pub definitions: Vec<ToolDefinition<'a>>,
+    /// The additions and removals of the conversation, in their order.
+    pub changes: Vec<ToolChange<'a>>,
+    /// The names in its tool references.
+    pub activated: NameSet<'a>,
+    /// `tool_choice`
+    pub choice: Option<ToolChoice<'a>>,
+    /// Whether there are tool calls in the conversation.
+    pub history_has_calls: bool,
+}
+
 impl<'a> ToolSet<'a> {
     /// Decides what is sent.
-    ///
-    /// `changes` are the additions and removals of the conversation in their order, `activated` the
-    /// names in its tool references. `history_has_calls` tells whether there are tool calls in it.
     ///
     /// # Errors
     /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
     /// reference or the choice names no tool, or there are more tools than the upstream takes.
-    pub fn new(
-        definitions: Vec<ToolDefinition<'a>>,
-        changes: Vec<ToolChange<'a>>,
-        activated: &NameSet<'a>,
-        choice: Option<ToolChoice<'a>>,
-        history_has_calls: bool,
-        profile: &Profile,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
+    pub fn new(said: Said<'a>, profile: &Profile, warnings: &mut Warnings) -> Result<Self, Error> {
+        let Said { definitions, changes, activated, choice, history_has_calls } = said;
         let mut offers = Offers::new(profile);
         for definition in definitions {
             offers.define(definition, false, warnings)?;
@@ -88,7 +93,7 @@ impl<'a> ToolSet<'a> {
             Some(ChoiceMode::Tool(name)) => Some(name.as_ref()),
             _ => None,
         };
-        offers.load(activated, forced, added, warnings)?;
+        offers.load(&activated, forced, added, warnings)?;
 
         let Sorted { mut functions, servers, deferred } = offers.sorted();
         let mut web_search = web_search(&servers, forced, functions.is_empty(), profile, warnings)?;

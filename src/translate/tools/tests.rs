@@ -75,15 +75,9 @@ impl Given {
         for name in &self.activated {
             activated.add(*name);
         }
-        let set = ToolSet::new(
-            definitions,
-            read,
-            &activated,
-            choice,
-            self.history,
-            &self.profile,
-            &mut warnings,
-        )?;
+        let said =
+            Said { definitions, changes: read, activated, choice, history_has_calls: self.history };
+        let set = ToolSet::new(said, &self.profile, &mut warnings)?;
         Ok(see(&set, &mut warnings))
     }
 
