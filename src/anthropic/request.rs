@@ -177,12 +177,12 @@ impl<'a> Request<'a> {
             "top_k" => self.top_k = Some(source.whole_number()?),
             "tools" => {
                 self.tools.clear();
-                source.array(|source| self.read_tool(source))?;
+                source.array(|source| {
+                    self.tools.push(ToolDefinition::read(source)?);
+                    Ok(())
+                })?;
             }
-            "tool_choice" => {
-                let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
-                self.tool_choice = Some(ToolChoice::read(reader, warnings)?);
-            }
+            "tool_choice" => self.tool_choice = Some(ToolChoice::read(source)?),
             "thinking" => self.thinking = source.thinking_config()?,
             "output_config" => self.read_output_config(source)?,
             "metadata" => source.object(|source, key| {
@@ -238,13 +238,6 @@ impl<'a> Request<'a> {
         Ok(true)
     }
 
-    fn read_tool(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
-        let path = format!("tools[{}]", self.tools.len());
-        let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
-        self.tools.push(ToolDefinition::read(reader, path, warnings)?);
-        Ok(())
-    }
-
     fn read_output_config(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         source.object(|source, key| {
             match key {
@@ -280,7 +273,6 @@ impl<'a> Source<'a, '_> {
     fn messages(&mut self) -> Read<Vec<Message<'a>>> {
         let mut messages = Vec::new();
         self.array(|source| {
-            source.place.0 = messages.len();
             messages.push(source.message()?);
             Ok(())
         })?;

@@ -4,8 +4,10 @@
 //! Nobody carries paths around while reading. The place of an error is known as an offset, and the
 //! path to an offset is found by walking the body once more, which only happens for errors.
 
+use std::borrow::Cow;
+
 use crate::error::Error;
-use crate::json::{self, Kind, Reader, Str};
+use crate::json::{self, Kind, Raw, Reader, Str};
 use crate::warning::Warnings;
 
 /// Why reading stopped.
@@ -35,8 +37,6 @@ pub(super) struct Source<'a, 'w> {
     pub(super) body: &'a str,
     pub(super) reader: Reader<'a>,
     pub(super) warnings: &'w mut Warnings,
-    /// The numbers of the message and of the block in it that are read.
-    pub(super) place: (usize, usize),
     /// How many blocks had a `cache_control`.
     pub(super) breakpoints: usize,
 }
@@ -49,7 +49,7 @@ pub(super) fn read_body<'a, T>(
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let reader = Reader::new(body, depth_max);
-    let mut source = Source { body, reader, warnings, place: (0, 0), breakpoints: 0 };
+    let mut source = Source { body, reader, warnings, breakpoints: 0 };
     let result = read(&mut source).and_then(|value| {
         source.reader.end()?;
         Ok(value)
@@ -123,6 +123,11 @@ impl<'a> Source<'a, '_> {
         Ok(self.reader.string()?)
     }
 
+    /// A string, by what it says.
+    pub(super) fn word(&mut self) -> Read<Cow<'a, str>> {
+        Ok(self.reader.string()?.decode())
+    }
+
     /// Any value, as it was written.
     pub(super) fn raw(&mut self) -> Read<&'a str> {
         Ok(self.reader.skip()?)
@@ -130,11 +135,21 @@ impl<'a> Source<'a, '_> {
 
     /// A value of one kind, as it was written.
     pub(super) fn raw_of(&mut self, kind: Kind) -> Read<&'a str> {
-        let found = self.reader.kind()?;
-        if found != kind {
-            return Err(expected(kind.name(), found).into());
-        }
+        self.expect(kind)?;
         self.raw()
+    }
+
+    /// An object as it was written, which is counted or copied without its white space.
+    pub(super) fn raw_object(&mut self) -> Read<Raw<'a>> {
+        self.expect(Kind::Object)?;
+        Ok(self.reader.raw()?)
+    }
+
+    fn expect(&mut self, kind: Kind) -> Read<()> {
+        match self.reader.kind()? {
+            found if found == kind => Ok(()),
+            found => Err(expected(kind.name(), found).into()),
+        }
     }
 
     /// Checks that a value that is not used has its type.

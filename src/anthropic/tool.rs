@@ -8,16 +8,14 @@
 
 use std::borrow::Cow;
 
-use super::source::unknown_tag;
-use crate::error::Error;
-use crate::json::{self, Kind, Raw, Reader, Str};
-use crate::warning::Warnings;
+use super::source::{Read, Source, bad_tag, required};
+use crate::json::{Kind, Raw, Str};
 
 /// An element of `tools`, or the `definition` of an added tool.
 #[derive(Clone, Debug, Default)]
 pub struct ToolDefinition<'a> {
-    /// Where it stands, as the client would write it: `tools[3]`.
-    pub path: String,
+    /// Where it stands in the body.
+    pub at: usize,
     /// `type`; empty if absent, which means a custom tool.
     pub tool_type: Cow<'a, str>,
     /// `name`, for a Chat Completions tool that of its function.
@@ -47,7 +45,7 @@ pub struct ToolDefinition<'a> {
     /// `max_characters` (text editor)
     pub max_characters: Option<u64>,
     /// `configs` of a toolset, in their order.
-    pub configs: Vec<MemberConfig<'a>>,
+    pub configs: Vec<MemberConfig>,
     /// `user_location` (web search), an object.
     pub user_location: Option<&'a str>,
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
@@ -58,9 +56,9 @@ pub struct ToolDefinition<'a> {
 
 /// What a toolset says about one of its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberConfig<'a> {
+pub struct MemberConfig {
     /// The member.
-    pub name: Cow<'a, str>,
+    pub name: String,
     /// `enabled`
     pub enabled: Option<bool>,
     /// `defer_loading`
@@ -68,91 +66,91 @@ pub struct MemberConfig<'a> {
 }
 
 impl<'a> ToolDefinition<'a> {
-    /// Reads one definition; `path` is where it stands.
-    ///
-    /// # Errors
-    /// It is not an object, or a field has a wrong type. In strict mode also: unknown fields.
-    pub fn read(
-        reader: &mut Reader<'a>,
-        path: String,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        let at = |error: json::Error| Error::from(error.in_key(&path));
-        let mut tool = Self::default();
-        reader.begin_object().map_err(at)?;
-        while let Some(key) = reader.next_key().map_err(at)? {
-            let key = key.decode();
-            if key == "configs" {
-                tool.configs = read_configs(reader, &format!("{path}.configs"), warnings)?;
-                continue;
-            }
-            if !tool.read_member(reader, &key).map_err(|error| at(error.in_key(&key)))? {
-                reader.skip().map_err(at)?;
-                warnings.unknown_field(&path, &key)?;
-            }
-        }
-        tool.path = path;
+    pub(super) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+        source.reader.kind()?;
+        let mut tool = Self { at: source.reader.offset(), ..Self::default() };
+        source.object(|source, key| tool.read_member(source, key))?;
         Ok(tool)
     }
 
-    /// Reads the value of `key`, unless that is unknown.
-    fn read_member(&mut self, reader: &mut Reader<'a>, key: &str) -> Result<bool, json::Error> {
+    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
-            "type" => self.tool_type = optional(reader, text)?.unwrap_or_default(),
-            "name" => self.name = optional(reader, text)?,
-            "description" => self.description = optional(reader, Reader::string)?,
-            "input_schema" => self.input_schema = optional(reader, object)?,
-            "input_examples" => self.input_examples = list(reader, object)?.unwrap_or_default(),
-            "strict" => self.strict = optional(reader, Reader::bool)?.unwrap_or_default(),
-            "defer_loading" => {
-                self.defer_loading = optional(reader, Reader::bool)?.unwrap_or_default();
+            "type" => self.tool_type = source.word()?,
+            "name" => self.name = Some(source.word()?),
+            "description" => self.description = Some(source.string()?),
+            "input_schema" => self.input_schema = Some(source.raw_object()?),
+            "input_examples" => {
+                self.input_examples.clear();
+                source.array(|source| {
+                    self.input_examples.push(source.raw_object()?);
+                    Ok(())
+                })?;
             }
-            "allowed_callers" => self.allowed_callers = list(reader, text)?,
-            "display_width_px" => self.display_width_px = optional(reader, Reader::u64)?,
-            "display_height_px" => self.display_height_px = optional(reader, Reader::u64)?,
-            "display_number" => self.display_number = optional(reader, Reader::u64)?,
-            "enable_zoom" => self.enable_zoom = optional(reader, Reader::bool)?.unwrap_or_default(),
-            "max_characters" => self.max_characters = optional(reader, Reader::u64)?,
-            "user_location" => {
-                self.user_location = optional(reader, object)?.map(|location| location.text())
+            "strict" => self.strict = source.reader.bool()?,
+            "defer_loading" => self.defer_loading = source.reader.bool()?,
+            "allowed_callers" => {
+                let callers = self.allowed_callers.insert(Vec::new());
+                source.array(|source| {
+                    callers.push(source.word()?);
+                    Ok(())
+                })?;
             }
-            "function" => {
-                self.function = optional(reader, object)?;
-                self.read_function()?;
-            }
+            "display_width_px" => self.display_width_px = Some(source.whole_number()?),
+            "display_height_px" => self.display_height_px = Some(source.whole_number()?),
+            "display_number" => self.display_number = Some(source.whole_number()?),
+            "enable_zoom" => self.enable_zoom = source.reader.bool()?,
+            "max_characters" => self.max_characters = Some(source.whole_number()?),
+            "configs" => source.object(|source, name| {
+                self.configs.push(MemberConfig::read(source, name)?);
+                Ok(true)
+            })?,
+            "user_location" => self.user_location = Some(source.raw_of(Kind::Object)?),
+            "function" => self.read_function(source)?,
             // What cannot be passed on, and changes nothing in what the model may answer.
-            "cache_control" => self.cached = optional(reader, Reader::skip)?.is_some(),
-            "eager_input_streaming" => drop(reader.skip()?),
+            "cache_control" => {
+                source.raw()?;
+                self.cached = true;
+            }
+            "eager_input_streaming" => drop(source.raw()?),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
                     return Ok(false);
                 };
-                if !reader.null()? {
-                    reader.skip()?;
-                    self.limits.push(limit);
-                }
+                source.raw()?;
+                self.limits.push(limit);
             }
         }
         Ok(true)
     }
 
     /// Takes from `function` what is asked about any tool.
-    fn read_function(&mut self) -> Result<(), json::Error> {
-        let Some(function) = self.function else { return Ok(()) };
-        let mut reader = Reader::of(function.text());
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let key = key.decode();
-            let read = match key.as_ref() {
-                "name" => optional(&mut reader, text).map(|name| self.name = name),
-                "parameters" => {
-                    optional(&mut reader, object).map(|schema| self.input_schema = schema)
-                }
-                _ => reader.skip().map(drop),
-            };
-            read.map_err(|error| error.in_key(&key))?;
-        }
+    fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+        let mut function = source.reader.clone();
+        source.object(|source, key| {
+            match key {
+                "name" => self.name = Some(source.word()?),
+                "parameters" => self.input_schema = Some(source.raw_object()?),
+                _ => drop(source.raw()?),
+            }
+            Ok(true)
+        })?;
+        self.function = Some(function.raw()?);
         Ok(())
+    }
+}
+
+impl MemberConfig {
+    fn read(source: &mut Source<'_, '_>, name: &str) -> Read<Self> {
+        let mut config = Self { name: name.to_owned(), ..Self::default() };
+        source.object(|source, key| {
+            match key {
+                "enabled" => config.enabled = Some(source.reader.bool()?),
+                "defer_loading" => config.defer_loading = source.reader.bool()?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(config)
     }
 }
 
@@ -173,44 +171,6 @@ const SERVER_TOOL_LIMITS: [&str; 14] = [
     "default_config",
     "tools",
 ];
-
-fn read_configs<'a>(
-    reader: &mut Reader<'a>,
-    path: &str,
-    warnings: &mut Warnings,
-) -> Result<Vec<MemberConfig<'a>>, Error> {
-    let at = |error: json::Error| Error::from(error.in_key(path));
-    let mut configs = Vec::new();
-    if reader.null().map_err(at)? {
-        return Ok(configs);
-    }
-    reader.begin_object().map_err(at)?;
-    while let Some(name) = reader.next_key().map_err(at)? {
-        let name = name.decode();
-        let at = |error: json::Error| at(error.in_key(&name));
-        if reader.null().map_err(at)? {
-            continue;
-        }
-        let mut config = MemberConfig::default();
-        reader.begin_object().map_err(at)?;
-        while let Some(key) = reader.next_key().map_err(at)? {
-            let key = key.decode();
-            let read = match key.as_ref() {
-                "enabled" => optional(reader, Reader::bool).map(|value| config.enabled = value),
-                "defer_loading" => optional(reader, Reader::bool)
-                    .map(|value| config.defer_loading = value.unwrap_or_default()),
-                _ => {
-                    warnings.unknown_field(&format!("{path}.{name}"), &key)?;
-                    reader.skip().map(drop)
-                }
-            };
-            read.map_err(|error| at(error.in_key(&key)))?;
-        }
-        config.name = name;
-        configs.push(config);
-    }
-    Ok(configs)
-}
 
 /// `tool_choice`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,38 +195,24 @@ pub enum ChoiceMode<'a> {
 }
 
 impl<'a> ToolChoice<'a> {
-    /// Reads the value of `tool_choice`.
-    ///
-    /// # Errors
-    /// It is not an object, or names no known type. In strict mode also: unknown fields.
-    pub fn read(reader: &mut Reader<'a>, warnings: &mut Warnings) -> Result<Self, Error> {
-        const PATH: &str = "tool_choice";
-        let at = |error: json::Error| Error::from(error.in_key(PATH));
-        let mut tag = None;
-        let mut name = None;
-        let mut disable_parallel_tool_use = false;
-        reader.begin_object().map_err(at)?;
-        while let Some(key) = reader.next_key().map_err(at)? {
-            let key = key.decode();
-            let read = match key.as_ref() {
-                "type" => optional(reader, text).map(|value| tag = value),
-                "name" => optional(reader, text).map(|value| name = value),
-                "disable_parallel_tool_use" => optional(reader, Reader::bool)
-                    .map(|value| disable_parallel_tool_use = value.unwrap_or_default()),
-                _ => {
-                    warnings.unknown_field(PATH, &key)?;
-                    reader.skip().map(drop)
-                }
-            };
-            read.map_err(|error| at(error.in_key(&key)))?;
-        }
-        let mode = match tag.as_deref() {
-            Some("auto") => ChoiceMode::Auto,
-            Some("any") => ChoiceMode::Any,
-            Some("none") => ChoiceMode::None,
-            Some("tool") => ChoiceMode::Tool(name.ok_or_else(|| required("tool_choice.name"))?),
-            Some(other) => return Err(bad_tag(PATH, other, "'auto', 'any', 'tool', 'none'")),
-            None => return Err(required("tool_choice.type")),
+    pub(super) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+        let (mut tag, mut name, mut disable_parallel_tool_use) = (None, None, false);
+        source.object(|source, key| {
+            match key {
+                "type" => tag = Some(source.string()?),
+                "name" => name = Some(source.word()?),
+                "disable_parallel_tool_use" => disable_parallel_tool_use = source.reader.bool()?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        let tag = required(tag, "type")?;
+        let mode = match tag.decode().as_ref() {
+            "auto" => ChoiceMode::Auto,
+            "any" => ChoiceMode::Any,
+            "none" => ChoiceMode::None,
+            "tool" => ChoiceMode::Tool(required(name, "name")?),
+            _ => return Err(bad_tag(tag, "'auto', 'any', 'tool', 'none'").into()),
         };
         Ok(Self { mode, disable_parallel_tool_use })
     }
@@ -287,8 +233,8 @@ pub enum ToolChange<'a> {
 /// Names a tool of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// Where it stands.
-    pub path: String,
+    /// Where it stands in the body.
+    pub at: usize,
     /// To what.
     pub target: Target<'a>,
 }
@@ -304,116 +250,60 @@ pub enum Target<'a> {
 
 impl<'a> ToolChange<'a> {
     /// Reads the value of `tool` in a `tool_addition` block, or (`addition` is false) in a
-    /// `tool_removal` block; `path` is where it stands.
-    ///
-    /// # Errors
-    /// It is not an object, or names no known type. In strict mode also: unknown fields.
-    pub fn read(
-        reader: &mut Reader<'a>,
-        addition: bool,
-        path: &str,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        let at = |error: json::Error| Error::from(error.in_key(path));
-        let mut tag = None;
-        let mut name = None;
-        let mut definition = None;
-        reader.begin_object().map_err(at)?;
-        while let Some(key) = reader.next_key().map_err(at)? {
-            let key = key.decode();
-            let read = match key.as_ref() {
-                "type" => optional(reader, text).map(|value| tag = value),
+    /// `tool_removal` block.
+    pub(super) fn read(source: &mut Source<'a, '_>, addition: bool) -> Read<Self> {
+        source.reader.kind()?;
+        let at = source.reader.offset();
+        let (mut tag, mut name, mut definition) = (None, None, None);
+        source.object(|source, key| {
+            match key {
+                "type" => tag = Some(source.string()?),
                 // `tool_name` is what the block of the same type inside a tool result says.
-                "name" | "tool_name" => optional(reader, text).map(|value| name = value),
-                "server_name" | "cache_control" => reader.skip().map(drop),
-                "definition" if addition => {
-                    let path = format!("{path}.definition");
-                    definition = Some(ToolDefinition::read(reader, path, warnings)?);
-                    Ok(())
-                }
-                _ => {
-                    warnings.unknown_field(path, &key)?;
-                    reader.skip().map(drop)
-                }
-            };
-            read.map_err(|error| at(error.in_key(&key)))?;
-        }
-        let target = match tag.as_deref() {
-            Some("tool_definition") if addition => {
-                return definition
-                    .map(Self::Define)
-                    .ok_or_else(|| required(&format!("{path}.definition")));
+                "name" | "tool_name" => name = Some(source.word()?),
+                "server_name" | "cache_control" => drop(source.raw()?),
+                "definition" if addition => definition = Some(ToolDefinition::read(source)?),
+                _ => return Ok(false),
             }
-            Some("tool_reference") => {
-                Target::Tool(name.ok_or_else(|| required(&format!("{path}.name")))?)
+            Ok(true)
+        })?;
+        let tag = required(tag, "type")?;
+        let target = match tag.decode().as_ref() {
+            "tool_definition" if addition => {
+                return Ok(Self::Define(required(definition, "definition")?));
             }
-            Some("mcp_tool_reference" | "mcp_toolset_reference") => Target::Mcp,
-            Some(other) => {
-                let mut known =
-                    "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'".to_owned();
-                if addition {
-                    known.push_str(", 'tool_definition'");
-                }
-                return Err(bad_tag(path, other, &known));
+            "tool_reference" => Target::Tool(required(name, "name")?),
+            "mcp_tool_reference" | "mcp_toolset_reference" => Target::Mcp,
+            _ => {
+                let known = match addition {
+                    true => {
+                        "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference', \
+                         'tool_definition'"
+                    }
+                    false => "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'",
+                };
+                return Err(bad_tag(tag, known).into());
             }
-            None => return Err(required(&format!("{path}.type"))),
         };
-        let reference = Reference { path: path.to_owned(), target };
+        let reference = Reference { at, target };
         Ok(if addition { Self::Add(reference) } else { Self::Remove(reference) })
-    }
-}
-
-fn required(path: &str) -> Error {
-    Error::invalid(format!("{path}: Field required"))
-}
-
-fn bad_tag(path: &str, tag: &str, known: &str) -> Error {
-    Error::invalid([path, ": ", &unknown_tag(tag), ": ", known].concat())
-}
-
-/// Reads a value, or a `null` in its place.
-fn optional<'a, T>(
-    reader: &mut Reader<'a>,
-    read: impl FnOnce(&mut Reader<'a>) -> Result<T, json::Error>,
-) -> Result<Option<T>, json::Error> {
-    if reader.null()? { Ok(None) } else { read(reader).map(Some) }
-}
-
-/// Reads an array, or a `null` in its place.
-fn list<'a, T>(
-    reader: &mut Reader<'a>,
-    read: impl Fn(&mut Reader<'a>) -> Result<T, json::Error>,
-) -> Result<Option<Vec<T>>, json::Error> {
-    optional(reader, |reader| {
-        let mut values = Vec::new();
-        reader.begin_array()?;
-        while reader.next_element()? {
-            values.push(read(reader).map_err(|error| error.at_index(values.len()))?);
-        }
-        Ok(values)
-    })
-}
-
-fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
-    Ok(reader.string()?.decode())
-}
-
-/// Reads an object and gives its text.
-fn object<'a>(reader: &mut Reader<'a>) -> Result<Raw<'a>, json::Error> {
-    match reader.kind()? {
-        Kind::Object => reader.raw(),
-        found => Err(json::Error::value(format!("expected an object, but found {}", found.name()))),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::anthropic::{Block, Request};
+    use crate::warning::Warnings;
 
-    fn tool(text: &str) -> Result<ToolDefinition<'_>, String> {
-        let mut warnings = Warnings::new(true);
-        ToolDefinition::read(&mut Reader::new(text, 128), "tools[3]".to_owned(), &mut warnings)
-            .map_err(|error| error.message.clone())
+    /// Reads a body with `members` beside those that every request has.
+    fn request(members: &str, warnings: &mut Warnings) -> Result<Request<'static>, String> {
+        let body = format!("{{\"model\":\"m\",\"messages\":[],{members}}}");
+        Request::read(body.leak(), 128, warnings).map_err(|error| error.message.clone())
+    }
+
+    fn tool(text: &str) -> Result<ToolDefinition<'static>, String> {
+        let read = request(&format!("\"tools\":[{{}},{text}]"), &mut Warnings::new(true))?;
+        Ok(read.tools.into_iter().nth(1).unwrap())
     }
 
     #[test]
@@ -434,28 +324,28 @@ mod tests {
     #[test]
     fn a_bad_field_is_named_by_its_path() {
         for (text, message) in [
-            (r#"[]"#, "tools[3]: expected an object, but found an array"),
-            (r#"{"name":7}"#, "tools[3].name: expected a string, but found a number"),
+            (r#"[]"#, "tools[1]: expected an object, but found an array"),
+            (r#"{"name":7}"#, "tools[1].name: expected a string, but found a number"),
             (
                 r#"{"input_schema":"{}"}"#,
-                "tools[3].input_schema: expected an object, but found a string",
+                "tools[1].input_schema: expected an object, but found a string",
             ),
             (
                 r#"{"input_examples":[{},1]}"#,
-                "tools[3].input_examples[1]: expected an object, but found a number",
+                "tools[1].input_examples[1]: expected an object, but found a number",
             ),
             (
                 r#"{"configs":{"zoom":{"enabled":"no"}}}"#,
-                "tools[3].configs.zoom.enabled: expected a boolean, but found a string",
+                "tools[1].configs.zoom.enabled: expected a boolean, but found a string",
             ),
             (
                 r#"{"type":"function","function":{"name":1}}"#,
-                "tools[3].function.name: expected a string, but found a number",
+                "tools[1].function.name: expected a string, but found a number",
             ),
-            (r#"{"colour":1}"#, "tools[3].colour: Extra inputs are not permitted"),
+            (r#"{"colour":1}"#, "tools[1].colour: Extra inputs are not permitted"),
             (
                 r#"{"configs":{"zoom":{"x":1}}}"#,
-                "tools[3].configs.zoom.x: Extra inputs are not permitted",
+                "tools[1].configs.zoom.x: Extra inputs are not permitted",
             ),
         ] {
             assert_eq!(tool(text).unwrap_err(), message, "{text}");
@@ -466,9 +356,8 @@ mod tests {
     fn unknown_fields_are_counted_unless_strict() {
         let mut warnings = Warnings::new(false);
         let text = r#"{"name":"w","colour":{"x":[1]},"input_schema":{}}"#;
-        let read =
-            ToolDefinition::read(&mut Reader::new(text, 128), "tools[0]".to_owned(), &mut warnings);
-        assert_eq!(read.unwrap().name.as_deref(), Some("w"));
+        let read = request(&format!("\"tools\":[{text}]"), &mut warnings).unwrap();
+        assert_eq!(read.tools[0].name.as_deref(), Some("w"));
         assert_eq!(warnings.header().as_deref(), Some("unknown_field:colour"));
     }
 
@@ -502,9 +391,9 @@ mod tests {
         );
     }
 
-    fn choice(text: &str) -> Result<ToolChoice<'_>, String> {
-        ToolChoice::read(&mut Reader::new(text, 128), &mut Warnings::new(true))
-            .map_err(|error| error.message.clone())
+    fn choice(text: &str) -> Result<ToolChoice<'static>, String> {
+        let read = request(&format!("\"tool_choice\":{text}"), &mut Warnings::new(true))?;
+        Ok(read.tool_choice.unwrap())
     }
 
     #[test]
@@ -532,15 +421,17 @@ mod tests {
         }
     }
 
-    fn change(text: &str, addition: bool) -> Result<ToolChange<'_>, String> {
-        let mut reader = Reader::new(text, 128);
-        ToolChange::read(
-            &mut reader,
-            addition,
-            "messages[1].content[0].tool",
-            &mut Warnings::new(true),
-        )
-        .map_err(|error| error.message.clone())
+    fn change(text: &str, addition: bool) -> Result<ToolChange<'static>, String> {
+        let tag = if addition { "tool_addition" } else { "tool_removal" };
+        let body = format!(
+            r#"{{"model":"m","messages":[{{"role":"system","content":[{{"type":"{tag}","tool":{text}}}]}}]}}"#
+        );
+        let mut read = Request::read(body.leak(), 128, &mut Warnings::new(true))
+            .map_err(|error| error.message.clone())?;
+        match read.messages.remove(0).content.remove(0) {
+            Block::ToolChange(change) => Ok(*change),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -560,12 +451,12 @@ mod tests {
             true,
         );
         let Ok(ToolChange::Define(definition)) = defined else { panic!("{defined:?}") };
-        assert_eq!(definition.path, "messages[1].content[0].tool.definition");
+        assert_eq!(definition.name.as_deref(), Some("d"));
         let message = change(r#"{"type":"tool_definition"}"#, false).unwrap_err();
         assert!(
             message.ends_with("'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'")
         );
         let message = change(r#"{"type":"tool_reference"}"#, true).unwrap_err();
-        assert_eq!(message, "messages[1].content[0].tool.name: Field required");
+        assert_eq!(message, "messages[0].content[0].tool.name: Field required");
     }
 }

@@ -104,6 +104,7 @@ fn translate_read(
     let prefill = prefill(&history.turns, profile, warnings)?;
 
     let said = Said {
+        body,
         definitions: std::mem::take(&mut request.tools),
         changes: std::mem::take(&mut history.changes),
         activated: std::mem::take(&mut history.activated),

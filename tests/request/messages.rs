@@ -459,6 +459,18 @@ fn tools_come_and_go_with_the_conversation() {
 }
 
 #[test]
+fn a_change_in_a_compaction_is_named_by_its_place() {
+    let change = json!({"type": "tool_removal", "tool": {"type": "tool_reference", "name": "x"}});
+    let compaction = json!({"type": "compaction", "content": "So far.", "tool_changes": [change]});
+    let request = json!({"messages": [assistant(json!([compaction])), user("hi")]});
+    let error = try_with(&Config::default(), &whole(request)).0.unwrap_err();
+    assert_eq!(
+        error.message,
+        "messages[0].content[0].tool_changes[0].tool: Tool reference 'x' not found in available tools"
+    );
+}
+
+#[test]
 fn ids_of_the_history_are_those_of_the_upstream() {
     let history = json!([
         user("q"),

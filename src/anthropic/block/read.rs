@@ -4,7 +4,7 @@
 use super::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
 };
-use crate::anthropic::source::{Read, Source, bad_tag, expected, missing, required};
+use crate::anthropic::source::{Read, Source, bad_tag, expected, required};
 use crate::anthropic::tool::ToolChange;
 use crate::json::{Kind, Raw, Str};
 
@@ -50,9 +50,6 @@ impl<'a> Source<'a, '_> {
             Kind::Array => {
                 let mut blocks = Vec::new();
                 self.array(|source| {
-                    if place == Place::Message {
-                        source.place.1 = blocks.len();
-                    }
                     blocks.push(source.block(place)?);
                     Ok(())
                 })?;
@@ -412,20 +409,12 @@ impl<'a> Source<'a, '_> {
         self.object(|source, key| {
             match key {
                 "type" => return source.ignore(Kind::String),
-                "tool" => {
-                    // Kept for references that name no tool, which is only known at the end.
-                    let (message, block) = source.place;
-                    let path = format!("messages[{message}].content[{block}].tool");
-                    let (reader, warnings) = (&mut source.reader, &mut *source.warnings);
-                    change = Some(ToolChange::read(reader, addition, &path, warnings)?);
-                }
+                "tool" => change = Some(ToolChange::read(source, addition)?),
                 "cache_control" => return source.cache_control(),
                 _ => return Ok(false),
             }
             Ok(true)
         })?;
-        change
-            .map(|change| Block::ToolChange(Box::new(change)))
-            .ok_or_else(|| missing("tool").into())
+        Ok(Block::ToolChange(Box::new(required(change, "tool")?)))
     }
 }

@@ -103,6 +103,8 @@ impl Verdict {
             of_client || tool.name.is_some()
         });
         let said = Said {
+            // Nobody is told of its errors.
+            body: "",
             definitions: request.tools,
             changes: history.changes,
             history_has_calls: true,

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::function::Function;
 use super::offer::left_out;
+use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChoice, ToolDefinition};
 use crate::error::Error;
 use crate::json::{self, Reader, Writer};
@@ -111,10 +112,11 @@ impl Sent {
 /// counterpart.
 pub(super) fn web_search_options(
     definition: &ToolDefinition<'_>,
+    body: &str,
     warnings: &mut Warnings,
 ) -> Result<Vec<u8>, Error> {
     for limit in &definition.limits {
-        left_out(warnings, &definition.path, limit)?;
+        left_out(warnings, body, definition.at, limit)?;
     }
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
@@ -123,7 +125,7 @@ pub(super) fn web_search_options(
         json.key("user_location").begin_object().key("type").text("approximate");
         json.key("approximate").begin_object();
         copy_location(location, &mut json)
-            .map_err(|error| Error::from(error.in_key("user_location").in_key(&definition.path)))?;
+            .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
         json.end_object().end_object();
     }
     json.end_object();

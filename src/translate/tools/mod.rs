@@ -26,6 +26,7 @@ use std::borrow::Cow;
 
 pub use schema::{meets_strict_subset, write_output_schema, write_schema};
 
+use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::asked;
 use crate::error::Error;
@@ -61,6 +62,8 @@ pub struct ToolSet<'a> {
 /// What a request says about tools.
 #[derive(Debug, Default)]
 pub struct Said<'a> {
+    /// The body in which all of it stands, for the paths in errors.
+    pub body: &'a str,
     /// `tools`
     pub definitions: Vec<ToolDefinition<'a>>,
     /// The additions and removals of the conversation, in their order.
@@ -80,8 +83,8 @@ impl<'a> ToolSet<'a> {
     /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
     /// reference or the choice names no tool, or there are more tools than the upstream takes.
     pub fn new(said: Said<'a>, profile: &Profile, warnings: &mut Warnings) -> Result<Self, Error> {
-        let Said { definitions, changes, activated, choice, history_has_calls } = said;
-        let mut offers = Offers::new(profile);
+        let Said { body, definitions, changes, activated, choice, history_has_calls } = said;
+        let mut offers = Offers::new(body, profile);
         for definition in definitions {
             offers.define(definition, false, warnings)?;
         }
@@ -96,7 +99,8 @@ impl<'a> ToolSet<'a> {
         offers.load(&activated, forced, added, warnings)?;
 
         let Sorted { mut functions, servers, deferred } = offers.sorted();
-        let mut web_search = web_search(&servers, forced, functions.is_empty(), profile, warnings)?;
+        let mut web_search =
+            web_search(&servers, body, forced, functions.is_empty(), profile, warnings)?;
         let choice = choice.as_ref();
         let mode = choice.map(|choice| &choice.mode);
         if mode == Some(&ChoiceMode::None) {
@@ -268,6 +272,7 @@ pub fn is_of_client(tool_type: &str) -> bool {
 /// `alone`: there are no other tools.
 fn web_search(
     servers: &[Server<'_>],
+    body: &str,
     forced: Option<&str>,
     alone: bool,
     profile: &Profile,
@@ -278,18 +283,23 @@ fn web_search(
     for server in servers {
         let forced = forced == Some(server.name);
         if server.name == "web_search" && searches && !forced {
-            options = Some(choice::web_search_options(&server.definition, warnings)?);
+            options = Some(choice::web_search_options(&server.definition, body, warnings)?);
         } else {
-            leave_out(server, forced || alone, warnings)?;
+            leave_out(server, body, forced || alone, warnings)?;
         }
     }
     Ok(options)
 }
 
 /// A server tool is left out. That is an error if the client would then wait for it in vain.
-fn leave_out(server: &Server<'_>, needed: bool, warnings: &mut Warnings) -> Result<(), Error> {
-    let path = &server.definition.path;
+fn leave_out(
+    server: &Server<'_>,
+    body: &str,
+    needed: bool,
+    warnings: &mut Warnings,
+) -> Result<(), Error> {
     if needed || warnings.strict() {
+        let path = path_at(body, server.definition.at);
         return Err(Error::invalid(format!(
             "{path}: the server tool {} is not supported by this gateway",
             server.name

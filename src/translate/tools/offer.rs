@@ -18,7 +18,7 @@ use super::names;
 use super::schema::meets_strict_subset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
-use crate::anthropic::unknown_tag;
+use crate::anthropic::{path_at, unknown_tag};
 use crate::error::Error;
 use crate::json::{self, Kind as ValueKind, Reader};
 use crate::names::{NameSet, Names};
@@ -77,6 +77,8 @@ pub(super) struct Sorted<'a> {
 /// All tools of a request.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
+    /// In which the tools stand, for the paths in errors.
+    body: &'a str,
     candidates: Vec<Candidate<'a>>,
     /// By outgoing name.
     by_name: Names<'a, usize>,
@@ -88,8 +90,9 @@ pub(super) struct Offers<'a> {
 }
 
 impl<'a> Offers<'a> {
-    pub(super) fn new(profile: &Profile) -> Self {
+    pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
         Self {
+            body,
             name_length_max: profile.max_tool_name,
             // The other dialects take away what makes a schema strict.
             strict_tools: profile.strict_tools && profile.tool_schema == ToolSchema::Full,
@@ -104,8 +107,8 @@ impl<'a> Offers<'a> {
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
-        let (kind, known) = kind_of(&definition, warnings)?;
-        let path = std::mem::take(&mut definition.path);
+        let (body, at) = (self.body, definition.at);
+        let (kind, known) = kind_of(&definition, body, warnings)?;
         let callable = definition
             .allowed_callers
             .as_ref()
@@ -116,20 +119,19 @@ impl<'a> Offers<'a> {
         };
         let length_max = self.name_length_max;
         let mut function = match kind {
-            Kind::Mcp => return Err(Error::unsupported(&path)),
+            Kind::Mcp => return Err(Error::unsupported(&path_at(body, at))),
             Kind::Server(name) => {
-                definition.path.clone_from(&path);
                 let what = What::Server(Server { name, definition });
-                return self.push(
-                    Candidate { state: State::Offered, what, added },
-                    &path,
-                    warnings,
-                );
+                return self.push(Candidate { state: State::Offered, what, added }, at, warnings);
             }
             Kind::Toolset(toolset) => {
                 for config in &definition.configs {
                     if !toolset.members.iter().any(|member| member.name == config.name) {
-                        warnings.unknown_field(&format!("{path}.configs"), &config.name)?;
+                        let mut path = String::new();
+                        if warnings.strict() {
+                            path = path_at(body, at) + ".configs";
+                        }
+                        warnings.unknown_field(&path, &config.name)?;
                     }
                 }
                 for member in toolset.members {
@@ -144,58 +146,60 @@ impl<'a> Offers<'a> {
                     let deferred = config.is_some_and(|config| config.defer_loading) && !added;
                     let state = if deferred { State::Deferred } else { state };
                     let what = What::Function(Function::member(toolset.name, member, length_max));
-                    self.push(Candidate { state, what, added }, &path, warnings)?;
+                    self.push(Candidate { state, what, added }, at, warnings)?;
                 }
                 return Ok(());
             }
             Kind::Client(builtin) => {
                 let name = match definition.name.take() {
                     // A later version may have another name.
-                    Some(name) if !known => checked_name(name, &path, warnings)?,
+                    Some(name) if !known => checked_name(name, body, at, warnings)?,
                     _ => Cow::Borrowed(builtin.name),
                 };
                 Function::client(&mut definition, builtin, name, length_max)
             }
             Kind::Custom => {
-                let name = definition.name.take().ok_or_else(|| required(&path, "name"))?;
-                let name = checked_name(name, &path, warnings)?;
+                let name = definition.name.take().ok_or_else(|| required(body, at, "name"))?;
+                let name = checked_name(name, body, at, warnings)?;
                 if definition.input_schema.is_none() && warnings.strict() {
-                    return Err(required(&path, "input_schema"));
+                    return Err(required(body, at, "input_schema"));
                 }
                 Function::custom(&mut definition, name, length_max)
             }
             Kind::Function => {
                 let Some(function) = definition.function else {
+                    let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function: Field required")));
                 };
                 let Some(name) = definition.name.take() else {
+                    let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function.name: Field required")));
                 };
                 Function::ready(&definition, function.text(), name)
             }
         };
         if !callable {
-            left_out(warnings, &path, "allowed_callers")?;
+            left_out(warnings, body, at, "allowed_callers")?;
             state = State::Hidden;
         } else if definition.defer_loading && function.name == PLACEHOLDER {
             state = State::Hidden;
         }
         if kind == Kind::Custom && warnings.strict() {
-            check_schema(&function.schema, &format!("{}.custom.input_schema", dotted(&path)))?;
+            check_schema(&function.schema, body, at)?;
         }
         if definition.strict && kind == Kind::Custom {
             function.strict = self.strict_tools && meets_strict_subset(&function.schema);
             if !function.strict {
-                left_out(warnings, &path, "strict")?;
+                left_out(warnings, body, at, "strict")?;
             }
         }
-        self.push(Candidate { state, what: What::Function(function), added }, &path, warnings)
+        self.push(Candidate { state, what: What::Function(function), added }, at, warnings)
     }
 
     fn push(
         &mut self,
         candidate: Candidate<'a>,
-        path: &str,
+        at: usize,
         warnings: &Warnings,
     ) -> Result<(), Error> {
         let name = match &candidate.what {
@@ -213,11 +217,12 @@ impl<'a> Offers<'a> {
             // A client that repeats its additions, once in the messages and once in a compaction,
             // means the same tool.
             if !(candidate.added && same.added) || warnings.strict() {
-                return Err(match candidate.added {
-                    true => Error::invalid(format!("{path}: Tool names must be unique."))
-                        .with_code("tool_name_conflict"),
-                    false => Error::invalid("tools: Tool names must be unique."),
-                });
+                if !candidate.added {
+                    return Err(Error::invalid("tools: Tool names must be unique."));
+                }
+                let path = path_at(self.body, at);
+                return Err(Error::invalid(format!("{path}: Tool names must be unique."))
+                    .with_code("tool_name_conflict"));
             }
             same.state = State::Removed;
         }
@@ -236,12 +241,12 @@ impl<'a> Offers<'a> {
             ToolChange::Add(reference) => (reference, State::Offered),
             ToolChange::Remove(reference) => (reference, State::Removed),
         };
-        let Reference { path, target: Target::Tool(name) } = reference else {
-            return Err(Error::unsupported(&reference.path));
+        let Reference { at, target: Target::Tool(name) } = reference else {
+            return Err(Error::unsupported(&path_at(self.body, reference.at)));
         };
         let found = self.find(&name);
         if found.is_empty() {
-            return Err(unresolved(&path, &name));
+            return Err(unresolved(&path_at(self.body, at), &name));
         }
         for index in found {
             self.set(index, state);
@@ -350,48 +355,54 @@ fn searches_tools(function: &Function<'_>) -> bool {
 /// What a definition is, and whether this very type is known. Unknown ones that bring a schema are custom tools.
 fn kind_of(
     definition: &ToolDefinition<'_>,
+    body: &str,
     warnings: &mut Warnings,
 ) -> Result<(Kind, bool), Error> {
     let tool_type = definition.tool_type.as_ref();
     let (kind, known) = match Kind::of(tool_type, definition.enable_zoom) {
         Some(found) => found,
         None if definition.input_schema.is_some() => (Kind::Custom, false),
-        None => return Err(unknown_type(definition)),
+        None => return Err(unknown_type(definition, body)),
     };
     if !known {
         if warnings.strict() {
-            return Err(unknown_type(definition));
+            return Err(unknown_type(definition, body));
         }
         warnings.add_named("unknown_tool_type", tool_type);
     }
     Ok((kind, known))
 }
 
-fn unknown_type(definition: &ToolDefinition<'_>) -> Error {
+fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
     let told = unknown_tag(&definition.tool_type);
-    Error::invalid(format!("{}: {told}", dotted(&definition.path)))
+    Error::invalid(format!("{}: {told}", dotted(body, definition.at)))
 }
 
 /// A name that the real API accepts, or, unless strict, one that can be mapped.
 fn checked_name<'a>(
     name: Cow<'a, str>,
-    path: &str,
+    body: &str,
+    at: usize,
     warnings: &Warnings,
 ) -> Result<Cow<'a, str>, Error> {
     if name.is_empty() || (warnings.strict() && !names::is_valid(&name)) {
         return Err(Error::invalid(format!(
             "{}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'",
-            dotted(path)
+            dotted(body, at)
         )));
     }
     Ok(name)
 }
 
 /// The shape that the real API wants of a tool's schema.
-fn check_schema(schema: &str, path: &str) -> Result<(), Error> {
-    let shape = read_shape(schema).map_err(|error| Error::from(error.in_key(path)))?;
+fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
+    let path = || dotted(body, at) + ".custom.input_schema";
+    let shape = read_shape(schema).map_err(|error| error.in_key(&path()))?;
+    if let Shape { object: Some(true), union: false, odd: None } = shape {
+        return Ok(());
+    }
+    let path = path();
     Err(match shape {
-        Shape { object: Some(true), union: false, odd: None } => return Ok(()),
         Shape { odd: Some((key, wanted)), .. } => {
             Error::invalid(format!("{path}.{key}: Input should be a valid {wanted}"))
         }
@@ -399,7 +410,7 @@ fn check_schema(schema: &str, path: &str) -> Result<(), Error> {
         Shape { object: Some(false), .. } => {
             Error::invalid(format!("{path}.type: Input should be 'object'"))
         }
-        Shape { union: true, .. } => Error::invalid(format!(
+        Shape { object: Some(true), .. } => Error::invalid(format!(
             "{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
         )),
     })
@@ -438,13 +449,13 @@ fn read_shape(schema: &str) -> Result<Shape, json::Error> {
     Ok(shape)
 }
 
-fn required(path: &str, field: &str) -> Error {
-    Error::invalid(format!("{}.custom.{field}: Field required", dotted(path)))
+fn required(body: &str, at: usize, field: &str) -> Error {
+    Error::invalid(format!("{}.custom.{field}: Field required", dotted(body, at)))
 }
 
-/// A path as the real API writes it: `tools.3`.
-fn dotted(path: &str) -> String {
-    path.replace('[', ".").replace(']', "")
+/// The path of a tool as the real API writes it: `tools.3`.
+fn dotted(body: &str, at: usize) -> String {
+    path_at(body, at).replace('[', ".").replace(']', "")
 }
 
 fn unresolved(path: &str, name: &str) -> Error {
@@ -453,9 +464,14 @@ fn unresolved(path: &str, name: &str) -> Error {
 }
 
 /// A field or a tool is left out with a warning, or rejected if strict.
-pub(super) fn left_out(warnings: &mut Warnings, path: &str, what: &str) -> Result<(), Error> {
+pub(super) fn left_out(
+    warnings: &mut Warnings,
+    body: &str,
+    at: usize,
+    what: &str,
+) -> Result<(), Error> {
     if warnings.strict() {
-        return Err(Error::unsupported(&format!("{path}.{what}")));
+        return Err(Error::unsupported(&format!("{}.{what}", path_at(body, at))));
     }
     warnings.add_named("dropped", what);
     Ok(())

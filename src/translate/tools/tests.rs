@@ -5,7 +5,7 @@ mod sent;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::json::Reader;
+use crate::anthropic::{Block, Request};
 
 /// A request's say about tools.
 #[derive(Default)]
@@ -45,38 +45,37 @@ impl Given {
 
     fn with<T>(&self, see: impl FnOnce(&ToolSet<'_>, &mut Warnings) -> T) -> Result<T, Error> {
         let mut warnings = Warnings::new(self.strict);
-        let tools: Vec<String> = match self.tools.as_array() {
-            Some(tools) => tools.iter().map(Value::to_string).collect(),
-            None => Vec::new(),
-        };
-        let changes: Vec<(bool, String)> =
-            self.changes.iter().map(|(addition, tool)| (*addition, tool.to_string())).collect();
-        let choice = self.choice.to_string();
-        let mut definitions = Vec::new();
-        for (index, tool) in tools.iter().enumerate() {
-            let path = format!("tools[{index}]");
-            definitions.push(ToolDefinition::read(
-                &mut Reader::new(tool, 128),
-                path,
-                &mut warnings,
-            )?);
-        }
-        let mut read = Vec::new();
-        for (index, (addition, tool)) in changes.iter().enumerate() {
-            let path = format!("messages[1].content[{index}].tool");
-            let mut reader = Reader::new(tool, 128);
-            read.push(ToolChange::read(&mut reader, *addition, &path, &mut warnings)?);
-        }
-        let choice = match choice.as_str() {
-            "null" => None,
-            text => Some(ToolChoice::read(&mut Reader::new(text, 128), &mut warnings)?),
-        };
+        let changes = self.changes.iter().map(|(addition, tool)| {
+            let tag = if *addition { "tool_addition" } else { "tool_removal" };
+            json!({"type": tag, "tool": tool})
+        });
+        let body = json!({
+            "model": "m",
+            "tools": self.tools,
+            "tool_choice": self.choice,
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "system", "content": changes.collect::<Vec<_>>()},
+            ],
+        });
+        let body = body.to_string();
+        let mut request = Request::read(&body, 128, &mut warnings)?;
+        let changes = request.messages.remove(1).content.into_iter().map(|block| match block {
+            Block::ToolChange(change) => *change,
+            other => panic!("{other:?}"),
+        });
         let mut activated = NameSet::default();
         for name in &self.activated {
             activated.add(*name);
         }
-        let said =
-            Said { definitions, changes: read, activated, choice, history_has_calls: self.history };
+        let said = Said {
+            body: &body,
+            definitions: request.tools,
+            changes: changes.collect(),
+            activated,
+            choice: request.tool_choice,
+            history_has_calls: self.history,
+        };
         let set = ToolSet::new(said, &self.profile, &mut warnings)?;
         Ok(see(&set, &mut warnings))
     }
@@ -351,6 +350,8 @@ fn changes_apply_in_their_order() {
     assert_eq!(replaced.got().body["tools"][1]["function"]["description"], "new");
     let conflict = with(vec![(true, redefined)]).error();
     assert_eq!(conflict.code, Some("tool_name_conflict"));
+    let place = "messages[1].content[0].tool.definition";
+    assert_eq!(conflict.message, format!("{place}: Tool names must be unique."));
     assert_eq!(with(vec![(false, reference("a")), (false, reference("b"))]).got().body, json!({}));
 }
 
