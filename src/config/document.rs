@@ -123,24 +123,6 @@ impl KeyDocument {
     }
 }
 
-impl Target {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let mut target = Self::default();
-        let keys = ["upstream", "model", "max_input_tokens", "max_tokens"];
-        setting::object(reader, &keys, &mut |key, reader| {
-            match key {
-                "upstream" => target.upstream = Setting::read(reader)?,
-                "model" => target.model = Setting::read(reader)?,
-                "max_input_tokens" => target.max_input_tokens = Setting::read(reader)?,
-                "max_tokens" => target.max_tokens = Setting::read(reader)?,
-                _ => return Ok(false),
-            }
-            Ok(true)
-        })?;
-        Ok(target)
-    }
-}
-
 /// Reads an object whose keys are names that the operator chose.
 pub(super) fn named<'a, T>(
     reader: &mut Reader<'a>,

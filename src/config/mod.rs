@@ -98,6 +98,19 @@ keys! {
         /// What is done then.
         action: BreakerAction = BreakerAction::Withhold;
     }
+
+    /// The right side of the model map.
+    Target {
+        /// A name in `upstreams`; may be empty where there is only one.
+        upstream: String = String::new();
+        /// The model's name there. Empty: the name that the client sent.
+        model: String = String::new();
+        /// How many tokens a prompt may have, as `/v1/models` tells clients. 0: not told.
+        max_input_tokens: u64 = 0;
+        /// How many tokens an answer may have, as `/v1/models` tells clients. 0: the upstream's
+        /// `max_tokens_max`, if it has one.
+        max_tokens: u64 = 0;
+    }
 }
 
 words! {
@@ -285,19 +298,6 @@ pub struct ModelMap {
     /// Longest first.
     prefixes: Vec<(String, Target)>,
     any: Option<Target>,
-}
-
-/// The right side of the model map.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
-    /// A name in `upstreams`; absent where there is only one.
-    pub upstream: String,
-    /// The model's name there; absent: the name that the client sent.
-    pub model: String,
-    /// How many tokens a prompt may have, for `/v1/models`; 0: not known.
-    pub max_input_tokens: u64,
-    /// How many tokens an answer may have, for `/v1/models`; 0: not known.
-    pub max_tokens: u64,
 }
 
 impl Default for Config {

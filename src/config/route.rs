@@ -4,7 +4,7 @@
 use super::document::{ConfigError, named};
 use super::{Config, ModelMap, Settings, Target};
 use crate::json::{Error, Reader};
-use crate::setting::unknown;
+use crate::setting::{Setting as _, unknown};
 
 /// What all streams of a VM or process share, so that a route cannot have its own.
 const SHARED: [&str; 4] = ["upstreams", "buffered_bytes_max", "pause_headers", "deferred_flush"];

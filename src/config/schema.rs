@@ -4,7 +4,7 @@
 //! key that is not there or miss one that is. `docs/decisions/0004-schema-from-macros.md` says why no
 //! crate does this.
 
-use super::{Config, Guards, Protocol, Settings, Upstream};
+use super::{Config, Guards, Protocol, Settings, Target, Upstream};
 use crate::json::{self, Writer};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{Field, Setting as _, Shape};
@@ -20,12 +20,6 @@ const GUARDS: &str =
     "Guards of requests that go there, where they are different from those of all.";
 const UPSTREAMS: &str = "Where requests can go, by name. Absent: one, called `default`.";
 const MODELS: &str = "Which model of which upstream serves which model of the client: an exact name, then the longest prefix such as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).";
-const TARGET_UPSTREAM: &str = "A name in `upstreams`; may be absent where there is only one.";
-const TARGET_MODEL: &str = "The model's name there. Absent: the name that the client sent.";
-const TARGET_MAX_INPUT_TOKENS: &str =
-    "How many tokens a prompt may have, as `/v1/models` tells clients. 0: not told.";
-const TARGET_MAX_TOKENS: &str = "How many tokens an answer may have, as `/v1/models` tells clients. 0: the upstream's `max_tokens_max`, if it has one.";
-
 /// The schema, as JSON text.
 #[must_use]
 pub fn schema() -> String {
@@ -85,18 +79,9 @@ fn upstream(json: &mut Writer<'_>) {
 }
 
 fn target(json: &mut Writer<'_>) {
-    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
-    json.key("properties").begin_object();
-    text(json, "upstream", TARGET_UPSTREAM, None);
-    text(json, "model", TARGET_MODEL, None);
-    for (key, doc) in
-        [("max_input_tokens", TARGET_MAX_INPUT_TOKENS), ("max_tokens", TARGET_MAX_TOKENS)]
-    {
-        json.key(key).begin_object().key("description").text(doc);
-        shape(json, &Shape::Number);
-        json.key("default").u64(0).end_object();
-    }
-    json.end_object().end_object();
+    json.begin_object();
+    object(json, Target::FIELDS, &defaults(|json| Target::default().write(json)));
+    json.end_object();
 }
 
 fn text(json: &mut Writer<'_>, key: &str, doc: &str, default: Option<&str>) {
@@ -194,11 +179,7 @@ pub fn tables() -> String {
     page.push_str(".\n\n## Models\n\n");
     page.push_str(MODELS);
     page.push_str("\n\n");
-    head(&mut page);
-    row(&mut page, "upstream", "text", "", TARGET_UPSTREAM);
-    row(&mut page, "model", "text", "", TARGET_MODEL);
-    row(&mut page, "max_input_tokens", "number", "`0`", TARGET_MAX_INPUT_TOKENS);
-    row(&mut page, "max_tokens", "number", "`0`", TARGET_MAX_TOKENS);
+    table(&mut page, "", Target::FIELDS, &defaults(|json| Target::default().write(json)));
     page.push_str("\n## Flags of a profile\n\nDefaults are those of the preset `default`.\n\n");
     table(&mut page, "", Profile::FIELDS, &defaults(|json| profile.write(json)));
     page
