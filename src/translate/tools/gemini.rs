@@ -12,9 +12,8 @@
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
-use super::schema::{Facts, Walk};
+use super::schema::{Facts, Values, Walk, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::names::NameSet;
 
 impl Walk {
     pub(super) fn gemini(
@@ -34,9 +33,9 @@ impl Walk {
                 });
             }
             // `finish_gemini` says that they are strings.
-            ("type", _) if facts.enumerated => drop(reader.skip()?),
+            ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
             ("type", Kind::Array) => gemini_types(reader, json, facts)?,
-            _ if facts.several && !facts.enumerated => drop(reader.skip()?),
+            _ if facts.several && facts.values != Values::Strings => drop(reader.skip()?),
             ("oneOf", _) if !facts.any_of => {
                 json.key("anyOf");
                 self.schema(reader, json, false)?;
@@ -45,44 +44,14 @@ impl Walk {
                 json.key("anyOf");
                 self.schema(reader, json, false)?;
             }
-            ("const", _) if facts.enumerated => {
+            ("const", _) if facts.values == Values::Strings => {
                 json.key("enum").begin_array().str(reader.string()?).end_array();
             }
-            ("enum", Kind::Array) if !(facts.constant || facts.values.is_some()) => {
-                let mut nullable = false;
-                reader.begin_array()?;
-                json.key("enum").begin_array();
-                while reader.next_element()? {
-                    if reader.null()? {
-                        nullable = true;
-                        continue;
-                    }
-                    let value = reader.string()?;
-                    if !value.is_empty() {
-                        json.str(value);
-                    }
-                }
-                json.end_array();
-                if nullable {
-                    json.key("nullable").bool(true);
-                }
+            ("enum", Kind::Array) if !(facts.constant || facts.has_others()) => {
+                enumeration(reader, json)?;
             }
             ("required", Kind::Array) => required(reader, json, facts)?,
-            ("items", Kind::Array) => {
-                json.key("items");
-                reader.begin_array()?;
-                let mut is_first = true;
-                while reader.next_element()? {
-                    if std::mem::take(&mut is_first) {
-                        self.schema(reader, json, false)?;
-                    } else {
-                        reader.skip()?;
-                    }
-                }
-                if is_first {
-                    json.raw("{}");
-                }
-            }
+            ("items", Kind::Array) => self.first_item(reader, json)?,
             // Only the formats of numbers are known (`int32`).
             ("format", _) if !facts.numeric && facts.format.is_some() => drop(reader.skip()?),
             (
@@ -96,16 +65,60 @@ impl Walk {
         }
         Ok(())
     }
+
+    /// `items` with the first of a list of schemas.
+    fn first_item(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        json.key("items");
+        reader.begin_array()?;
+        let mut is_first = true;
+        while reader.next_element()? {
+            if std::mem::take(&mut is_first) {
+                self.schema(reader, json, false)?;
+            } else {
+                reader.skip()?;
+            }
+        }
+        if is_first {
+            json.raw("{}");
+        }
+        Ok(())
+    }
+}
+
+/// `enum` of strings, without those that are empty; `null` among them is `nullable`.
+fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let mut nullable = false;
+    reader.begin_array()?;
+    json.key("enum").begin_array();
+    while reader.next_element()? {
+        if reader.null()? {
+            nullable = true;
+            continue;
+        }
+        let value = reader.string()?;
+        if !value.is_empty() {
+            json.str(value);
+        }
+    }
+    json.end_array();
+    if nullable {
+        json.key("nullable").bool(true);
+    }
+    Ok(())
 }
 
 /// What is said in another keyword than the client's.
 pub(super) fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
-    if facts.enumerated {
+    if facts.values == Values::Strings {
         json.key("type").text("string");
     } else if facts.properties && !facts.typed {
         json.key("type").text("object");
     }
-    let noted = facts.values.is_some() || facts.format.is_some() && !facts.numeric;
+    let noted = facts.has_others() || facts.format.is_some() && !facts.numeric;
     if noted && !facts.described {
         json.key("description").string(|out| facts.push_note(out));
     }
@@ -141,42 +154,6 @@ fn gemini_types(
     }
     if nullable {
         json.key("nullable").bool(true);
-    }
-    Ok(())
-}
-
-/// The names that are properties.
-pub(super) fn required(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    facts: &Facts<'_>,
-) -> Result<(), json::Error> {
-    let mut known = NameSet::default();
-    let mut properties = Reader::of(facts.named);
-    if properties.begin_object().is_ok() {
-        while let Some(name) = properties.next_key()? {
-            known.add(name.decode());
-            properties.skip()?;
-        }
-    }
-    let mut has_one = false;
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if reader.kind()? != Kind::String {
-            reader.skip()?;
-            continue;
-        }
-        let name = reader.string()?;
-        if !known.contains(&name.decode()) {
-            continue;
-        }
-        if !std::mem::replace(&mut has_one, true) {
-            json.key("required").begin_array();
-        }
-        json.str(name);
-    }
-    if has_one {
-        json.end_array();
     }
     Ok(())
 }

@@ -13,8 +13,7 @@
 //!
 //! The client looks at inputs itself.
 
-use super::gemini::required;
-use super::schema::{Facts, Walk, copy_member};
+use super::schema::{Facts, Walk, copy_member, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
 const DEFS: &str = "\"$defs\"";

@@ -16,6 +16,7 @@ mod kimi;
 mod names;
 mod offer;
 mod schema;
+mod strict;
 mod toolsets;
 mod typed;
 
@@ -24,7 +25,8 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub use schema::{meets_strict_subset, write_output_schema, write_schema};
+pub use schema::{write_output_schema, write_schema};
+pub use strict::meets_strict_subset;
 
 use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};

@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use super::function::{Function, member_name};
 use super::names;
-use super::schema::meets_strict_subset;
+use super::strict::meets_strict_subset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::anthropic::{path_at, unknown_tag};

@@ -18,20 +18,23 @@ use crate::words;
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
 /// an array without `items`, and a pattern that [not every engine takes](is_unportable), at any depth.
 pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    let whole = dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema);
-    write(json, schema, dialect, whole, true);
+    if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
+        json.raw(schema);
+    } else {
+        walk(json, schema, dialect, true);
+    }
 }
 
 /// Writes the schema of `response_format`: nothing is missing in its root, whatever it is.
 pub fn write_output_schema(json: &mut Writer<'_>, schema: &str) {
-    write(json, schema, ToolSchema::Full, is_taken(schema), false);
+    if is_taken(schema) {
+        json.raw(schema);
+    } else {
+        walk(json, schema, ToolSchema::Full, false);
+    }
 }
 
-fn write(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, whole: bool, function: bool) {
-    if whole {
-        json.raw(schema);
-        return;
-    }
+fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
     json.value();
     let start = json.out().len();
     let walk = Walk { dialect };
@@ -86,7 +89,7 @@ fn is_taken(schema: &str) -> bool {
     arrays && patterns() || all_taken(&mut Reader::of(schema)).unwrap_or(false)
 }
 
-const ARRAY: &str = "\"array\"";
+pub(super) const ARRAY: &str = "\"array\"";
 const PATTERN: &str = "\"pattern\"";
 
 /// Whether each array in a schema has `items`, and every engine takes every pattern.
@@ -198,6 +201,18 @@ fn holds(keyword: &str) -> Holds {
     }
 }
 
+/// What an `enum` or a `const` says.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Values<'a> {
+    /// There is none.
+    #[default]
+    Unsaid,
+    /// Strings.
+    Strings,
+    /// Others, as they came.
+    Others(&'a str),
+}
+
 /// What the members of one schema depend on in each other.
 #[derive(Default)]
 pub(super) struct Facts<'a> {
@@ -217,11 +232,8 @@ pub(super) struct Facts<'a> {
     pub(super) refers: bool,
     pub(super) any_of: bool,
     pub(super) one_of: bool,
-    /// There is an `enum` or a `const`, of strings.
-    pub(super) enumerated: bool,
     pub(super) constant: bool,
-    /// The values where they are no strings.
-    pub(super) values: Option<&'a str>,
+    pub(super) values: Values<'a>,
     pub(super) described: bool,
     pub(super) format: Option<Str<'a>>,
 }
@@ -262,8 +274,10 @@ impl<'a> Facts<'a> {
                 ("enum", Kind::Array) => {
                     let values = reader.skip()?;
                     if !facts.constant {
-                        facts.enumerated = only_strings(values);
-                        facts.values = (!facts.enumerated).then_some(values);
+                        facts.values = match only_strings(values) {
+                            true => Values::Strings,
+                            false => Values::Others(values),
+                        };
                     }
                     continue;
                 }
@@ -271,8 +285,10 @@ impl<'a> Facts<'a> {
                 ("const", _) => {
                     let constant = reader.skip()?;
                     facts.constant = true;
-                    facts.enumerated = value == Kind::String;
-                    facts.values = (!facts.enumerated).then_some(constant);
+                    facts.values = match value {
+                        Kind::String => Values::Strings,
+                        _ => Values::Others(constant),
+                    };
                     continue;
                 }
                 ("$ref", Kind::String) => {
@@ -291,13 +307,18 @@ impl<'a> Facts<'a> {
         Ok(facts)
     }
 
+    /// Whether the values are told in words, because they are no strings.
+    pub(super) fn has_others(&self) -> bool {
+        matches!(self.values, Values::Others(_))
+    }
+
     /// Appends what a description has to say in place of keywords, as the inside of a JSON string.
     pub(super) fn push_note(&self, out: &mut Vec<u8>) {
         let [one_of, format_of, end] = match self.described {
             true => [" (one of: ", " (format: ", ")"],
             false => ["One of: ", "Format: ", ""],
         };
-        if let Some(values) = self.values {
+        if let Values::Others(values) = self.values {
             json::escape(out, one_of);
             json::escape(out, values);
         } else if let Some(format) = self.format.filter(|_| !self.numeric) {
@@ -337,7 +358,6 @@ impl Walk {
         json: &mut Writer<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        let gemini = self.dialect == ToolSchema::Gemini;
         match reader.kind()? {
             Kind::Object => {}
             Kind::Array => {
@@ -381,11 +401,14 @@ impl Walk {
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        if gemini {
-            finish_gemini(json, &facts);
-        }
-        let is_list = facts.array && (!facts.several || !gemini);
-        if is_list && !facts.items && (gemini || !facts.prefix_items) {
+        let wants_items = match self.dialect {
+            ToolSchema::Gemini => {
+                finish_gemini(json, &facts);
+                !facts.several
+            }
+            _ => !facts.prefix_items,
+        };
+        if facts.array && !facts.items && wants_items {
             json.key("items").raw("{}");
         }
         if root && !facts.properties {
@@ -434,6 +457,42 @@ impl Walk {
     }
 }
 
+/// Writes `required` with the names that are properties.
+pub(super) fn required(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    facts: &Facts<'_>,
+) -> Result<(), json::Error> {
+    let mut known = NameSet::default();
+    let mut properties = Reader::of(facts.named);
+    if properties.begin_object().is_ok() {
+        while let Some(name) = properties.next_key()? {
+            known.add(name.decode());
+            properties.skip()?;
+        }
+    }
+    let mut has_one = false;
+    reader.begin_array()?;
+    while reader.next_element()? {
+        if reader.kind()? != Kind::String {
+            reader.skip()?;
+            continue;
+        }
+        let name = reader.string()?;
+        if !known.contains(&name.decode()) {
+            continue;
+        }
+        if !std::mem::replace(&mut has_one, true) {
+            json.key("required").begin_array();
+        }
+        json.str(name);
+    }
+    if has_one {
+        json.end_array();
+    }
+    Ok(())
+}
+
 pub(super) fn copy_member(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
@@ -448,93 +507,6 @@ pub(super) fn copy_member(
 fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
     json.str(key);
     json.out().push(b':');
-}
-
-/// The values of `format` in OpenAI's strict mode.
-const FORMATS: [&str; 9] =
-    ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-
-/// Whether a schema can be sent with `strict: true`: every object has `additionalProperties: false`
-/// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
-/// value of `format` is used that OpenAI's strict mode refuses.
-#[must_use]
-pub fn meets_strict_subset(schema: &str) -> bool {
-    strict(&mut Reader::of(schema), true).is_some()
-}
-
-/// `None` as soon as one schema is not in the subset. What [`write_schema`] leaves out is no reason.
-fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
-    let mut object = root;
-    let mut typed = root;
-    let mut closed = false;
-    let (mut array, mut items, mut reference, mut keywords) = (false, false, false, 0u32);
-    let mut names = NameSet::default();
-    let mut required = NameSet::default();
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        keywords = keywords.saturating_add(1);
-        match key.decode().as_ref() {
-            "type" => {
-                let types = reader.skip().ok()?;
-                typed = true;
-                array |= words::has(types, ARRAY);
-                object |= words::has(types, "\"object\"");
-                (!root || types == "\"object\"").then_some(())?;
-            }
-            "properties" => {
-                object = true;
-                reader.begin_object().ok()?;
-                while let Some(name) = reader.next_key().ok()? {
-                    names.add(name.decode());
-                    strict(reader, false)?;
-                }
-            }
-            "required" => {
-                reader.begin_array().ok()?;
-                while reader.next_element().ok()? {
-                    required.add(reader.string().ok()?.decode());
-                }
-            }
-            "additionalProperties" => closed = !reader.bool().ok()?,
-            "items" => {
-                items = true;
-                strict(reader, false)?;
-            }
-            "anyOf" if !root => {
-                typed = true;
-                reader.begin_array().ok()?;
-                while reader.next_element().ok()? {
-                    strict(reader, false)?;
-                }
-            }
-            "$defs" | "definitions" => {
-                reader.begin_object().ok()?;
-                while reader.next_key().ok()?.is_some() {
-                    strict(reader, false)?;
-                }
-            }
-            word @ ("enum" | "const" | "$ref") => {
-                typed = true;
-                reference |= word == "$ref";
-                reader.skip().ok()?;
-            }
-            "format" => {
-                let format = reader.string().ok()?.decode();
-                FORMATS.contains(&format.as_ref()).then_some(())?;
-            }
-            "$schema" | "$id" | "description" | "title" | "pattern" | "minimum" | "maximum"
-            | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems" | "maxItems" => {
-                reader.skip().ok()?;
-            }
-            _ => return None,
-        }
-    }
-    let same = || {
-        names.keys().all(|name| required.contains(name))
-            && required.keys().all(|name| names.contains(name))
-    };
-    let whole = typed && (!array || items) && (!reference || keywords == 1);
-    (whole && (!object || (closed && same()))).then_some(())
 }
 
 #[cfg(test)]
