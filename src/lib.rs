@@ -30,7 +30,7 @@ pub use config::Config;
 pub use exchange::{
     End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest, passed,
 };
-pub use translate::headers::Header;
+pub use translate::headers::{self, Header};
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

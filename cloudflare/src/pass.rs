@@ -5,7 +5,7 @@
 
 use creole::Failure;
 use creole::config::Upstream;
-use creole::translate::headers::{CREDENTIALS, own_credential};
+use creole::headers::{CREDENTIALS, own_credential};
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, Headers};
 

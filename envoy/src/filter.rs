@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use creole::config::Config;
+use creole::headers::is_value;
 use creole::log::Level;
 use creole::metrics::Counters;
-use creole::translate::headers::is_value;
 use creole::{Failure, Header, Millis, json};
 
 use crate::action::{Action, Decision, Side};

@@ -88,7 +88,7 @@ fn is_envoys(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use creole::translate::headers::Headers;
+    use creole::headers::Headers;
 
     fn header(name: &str, value: &str) -> Header {
         (name.to_owned(), value.to_owned())

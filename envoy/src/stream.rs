@@ -16,10 +16,10 @@
 use std::sync::Arc;
 
 use creole::config::Config;
+use creole::headers::Headers;
 use creole::log::Request;
 use creole::metrics::Counters;
 use creole::report::Outcome;
-use creole::translate::headers::Headers;
 use creole::{
     End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
 };

@@ -2,8 +2,8 @@
 
 mod envoy;
 
+use creole::headers::Headers;
 use creole::log::Level;
-use creole::translate::headers::Headers;
 use creole_envoy::action::{Action, Decision, Flow, Side};
 use envoy::{Envoy, MESSAGES, header, local, text, written};
 

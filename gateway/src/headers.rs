@@ -1,7 +1,7 @@
 //! Headers between HTTP and the exchange, which wants texts with names in lower case.
 
 use creole::Header;
-use creole::translate::headers::HOP_BY_HOP;
+use creole::headers::HOP_BY_HOP;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.

@@ -8,8 +8,8 @@ use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use creole::headers::CREDENTIALS;
 use creole::report::{Outcome, Report};
-use creole::translate::headers::CREDENTIALS;
 use creole::{Config, End, Exchange, Head, Header, Pings, RequestHead, UpstreamRequest};
 
 use crate::Failed;

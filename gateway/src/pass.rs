@@ -3,7 +3,7 @@
 
 use creole::Failure;
 use creole::config::Upstream;
-use creole::translate::headers::{CREDENTIALS, own_credential};
+use creole::headers::{CREDENTIALS, own_credential};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};

@@ -13,7 +13,7 @@ use crate::json::{Kind, Raw, Str};
 
 /// An element of `tools`, or the `definition` of an added tool.
 #[derive(Clone, Debug, Default)]
-pub struct ToolDefinition<'a> {
+pub(crate) struct ToolDefinition<'a> {
     /// Where it stands in the body.
     pub at: usize,
     /// `type`; empty if absent, which means a custom tool.
@@ -56,7 +56,7 @@ pub struct ToolDefinition<'a> {
 
 /// What a toolset says about one of its members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct MemberConfig {
+pub(crate) struct MemberConfig {
     /// The member.
     pub name: String,
     /// `enabled`
@@ -174,7 +174,7 @@ const SERVER_TOOL_LIMITS: [&str; 14] = [
 
 /// `tool_choice`
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolChoice<'a> {
+pub(crate) struct ToolChoice<'a> {
     /// `type` and `name`
     pub mode: ChoiceMode<'a>,
     /// `disable_parallel_tool_use`
@@ -183,7 +183,7 @@ pub struct ToolChoice<'a> {
 
 /// Who chooses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChoiceMode<'a> {
+pub(crate) enum ChoiceMode<'a> {
     /// The model calls tools or does not.
     Auto,
     /// It must call one.
@@ -221,7 +221,7 @@ impl<'a> ToolChoice<'a> {
 /// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
 #[derive(Clone, Debug)]
 #[allow(clippy::large_enum_variant, reason = "definitions are what most changes are")]
-pub enum ToolChange<'a> {
+pub(crate) enum ToolChange<'a> {
     /// A tool of `tools` is offered from here on.
     Add(Reference<'a>),
     /// It is offered no longer.
@@ -232,7 +232,7 @@ pub enum ToolChange<'a> {
 
 /// Names a tool of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference<'a> {
+pub(crate) struct Reference<'a> {
     /// Where it stands in the body.
     pub at: usize,
     /// To what.
@@ -241,7 +241,7 @@ pub struct Reference<'a> {
 
 /// What a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
+pub(crate) enum Target<'a> {
     /// A tool, by its name.
     Tool(Cow<'a, str>),
     /// A tool of an MCP server, or all of them.

@@ -2,7 +2,7 @@
 //! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
 mod letters;
-pub mod upstream;
+pub(crate) mod upstream;
 
 use super::server_history;
 use crate::anthropic::tool::ToolDefinition;

@@ -21,9 +21,9 @@ use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words;
-pub use images::is_images;
-pub use pairing::is_pairing;
-pub use reasoning::is_reasoning;
+pub(crate) use images::is_images;
+pub(crate) use pairing::is_pairing;
+pub(crate) use reasoning::is_reasoning;
 use said::Said;
 
 /// Longest message for the client, in characters.
@@ -45,7 +45,7 @@ fn says(message: &str, subjects: &[&str], refusals: &[&str], others: &[&str]) ->
 
 /// What an upstream's error becomes.
 #[derive(Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// An error.
     Error(Error),
     /// An answer without content, and its `stop_reason`: a content filter refused the prompt, or `max_tokens`
@@ -55,7 +55,7 @@ pub enum Refusal {
 
 /// Kind and status for the client, by the upstream's status alone.
 #[must_use]
-pub fn of_status(status: u16) -> (Kind, u16) {
+pub(crate) fn of_status(status: u16) -> (Kind, u16) {
     match status {
         400 | 422 => (Kind::InvalidRequest, 400),
         401 => (Kind::Authentication, 401),
@@ -79,7 +79,7 @@ pub fn of_status(status: u16) -> (Kind, u16) {
 
 /// An error body of the upstream.
 #[must_use]
-pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
+pub(crate) fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
     let text = String::from_utf8_lossy(body);
     let said = Said::read(&text);
     // Some gateways report what no retry can mend as an error of their own.
@@ -94,7 +94,7 @@ pub fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
 /// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
 #[must_use]
-pub fn from_object(object: &str, asked: &Asked) -> Error {
+pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
     let said = Said::read(object);
     let known = said.status.or_else(|| said.status_of_codes());
     let status =
@@ -112,7 +112,7 @@ pub fn from_object(object: &str, asked: &Asked) -> Error {
 /// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:
 /// see [`Refusal::Answer`].
 #[must_use]
-pub fn as_answer(object: &str, asked: &Asked) -> Option<&'static str> {
+pub(crate) fn as_answer(object: &str, asked: &Asked) -> Option<&'static str> {
     stop_reason(&Said::read(object), asked)
 }
 

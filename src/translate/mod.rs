@@ -19,14 +19,14 @@ mod server_history;
 mod spoilt_inputs;
 mod surrogates;
 mod thinking;
+mod tools;
 
-pub mod count;
-pub mod error;
+pub(crate) mod count;
+pub(crate) mod error;
 pub mod headers;
-pub mod models;
+pub(crate) mod models;
 pub mod signature;
-pub mod tool_id;
-pub mod tools;
+pub(crate) mod tool_id;
 
 use crate::asked::Asked;
 use crate::config::{Config, CountTokens};

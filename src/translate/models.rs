@@ -12,7 +12,7 @@ use crate::words;
 
 /// Every name that stands in the model map in full, on one page.
 #[must_use]
-pub fn list(config: &Config) -> Vec<u8> {
+pub(crate) fn list(config: &Config) -> Vec<u8> {
     let mut body = Vec::new();
     let mut json = Writer::new(&mut body);
     json.begin_object();
@@ -40,7 +40,7 @@ pub fn list(config: &Config) -> Vec<u8> {
 ///
 /// # Errors
 /// No request for that model would have a route.
-pub fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
     let id = percent_decoded(id);
     if id.is_empty() || config.route(&id).is_none() {
         return Err(Error::new(Fault::Client, Kind::NotFound, format!("model: {id}")));

@@ -36,7 +36,7 @@ const HASH_DIGITS: usize = 22;
 /// The client's id for an upstream's id. `used` holds the client's ids that other calls of this
 /// conversation or of this answer have. `upstream_id` must not be empty.
 #[must_use]
-pub fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
+pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
     let mut id = ["toolu_", tag, &body].concat();
     let mut number = 2u64;
@@ -49,7 +49,7 @@ pub fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
 
 /// The upstream's id in a client's id, or nothing where [`encode`] did not write it.
 #[must_use]
-pub fn decode(client_id: &str) -> Option<String> {
+pub(crate) fn decode(client_id: &str) -> Option<String> {
     let rest = client_id.strip_prefix("toolu_").filter(|rest| is_safe(rest))?;
     let body = without_number(rest);
     let upstream_id = if let Some(rest) = body.strip_prefix("c_") {
@@ -171,7 +171,7 @@ fn unescape(text: &str) -> Option<String> {
 ///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came. But
 ///    not in one message: which result would be whose?
 #[derive(Debug)]
-pub struct Outgoing<'a> {
+pub(crate) struct Outgoing<'a> {
     style: IdStyle,
     /// 0 is no limit.
     max_length: usize,
@@ -187,19 +187,19 @@ pub struct Outgoing<'a> {
 impl<'a> Outgoing<'a> {
     /// For one request. `max_length` 0 is no limit.
     #[must_use]
-    pub fn new(style: IdStyle, max_length: usize) -> Self {
+    pub(crate) fn new(style: IdStyle, max_length: usize) -> Self {
         let (given, taken) = (Names::default(), Names::default());
         Self { style, max_length, given, taken, message: 0, calls: 0 }
     }
 
     /// The calls that follow stand in a message of their own.
-    pub fn begin_message(&mut self) {
+    pub(crate) fn begin_message(&mut self) {
         self.message = self.message.saturating_add(1);
     }
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
     /// which the upstream knows the tool.
-    pub fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
+    pub(crate) fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
         if !self.given.contains(&client_id) {
             let id = self.new_id(&client_id, tool_name);
             self.given.insert(client_id.clone(), id);

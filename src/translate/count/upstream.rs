@@ -22,7 +22,7 @@ const DEPTH_MAX: u32 = 16;
 
 /// A count to ask of an upstream.
 #[derive(Debug)]
-pub struct Question {
+pub(crate) struct Question {
     /// Its name in the configuration.
     pub upstream: String,
     /// The request for its tokenizer.
@@ -35,7 +35,7 @@ pub struct Question {
 
 /// Where an upstream counts; nothing where it cannot, or is not to be asked.
 #[must_use]
-pub fn path(config: &Config, upstream: &Upstream) -> Option<String> {
+pub(crate) fn path(config: &Config, upstream: &Upstream) -> Option<String> {
     if config.settings.count_tokens != CountTokens::Upstream {
         return None;
     }
@@ -56,7 +56,7 @@ pub fn path(config: &Config, upstream: &Upstream) -> Option<String> {
 
 /// The question for the upstream that serves the model of a request; nothing where it cannot be asked.
 #[must_use]
-pub fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Question> {
+pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Option<Question> {
     if config.settings.count_tokens != CountTokens::Upstream {
         return None;
     }
@@ -123,7 +123,7 @@ fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
 /// The number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are `tokens`.
 /// Nothing where there is none. No request is empty, so a server that says 0 did not understand.
 #[must_use]
-pub fn count_of(body: &[u8]) -> Option<u64> {
+pub(crate) fn count_of(body: &[u8]) -> Option<u64> {
     let mut reader = Reader::new(std::str::from_utf8(body).ok()?, DEPTH_MAX);
     let (mut said, mut listed) = (None, None);
     reader.begin_object().ok()?;

@@ -55,7 +55,7 @@ const OF_ONE: [&str; 16] = [
 
 /// Whether an upstream's error message says that its model takes no images.
 #[must_use]
-pub fn is_images(message: &str) -> bool {
+pub(crate) fn is_images(message: &str) -> bool {
     says(message, &SUBJECTS, &REFUSALS, &OF_ONE)
 }
 

@@ -79,7 +79,7 @@ const RELATIONS: [&str; 37] = [
 
 /// Whether an upstream's error message says that calls and results do not fit.
 #[must_use]
-pub fn is_pairing(message: &str) -> bool {
+pub(crate) fn is_pairing(message: &str) -> bool {
     says(message, &IDS, &["not found"], &[]) || says(message, &SUBJECTS, &RELATIONS, &[])
 }
 

@@ -35,7 +35,7 @@ const LACKS: [&str; 3] = ["passed back", "is missing", "missing reasoning"];
 
 /// Whether an upstream's error message says that it refuses reasoning in the history.
 #[must_use]
-pub fn is_reasoning(message: &str) -> bool {
+pub(crate) fn is_reasoning(message: &str) -> bool {
     says(message, &SUBJECTS, &REFUSALS, &LACKS)
 }
 

@@ -25,8 +25,8 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub use schema::{write_output_schema, write_schema};
-pub use strict::meets_strict_subset;
+pub(super) use schema::write_output_schema;
+pub(super) use strict::meets_strict_subset;
 
 use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
@@ -42,7 +42,7 @@ use offer::{Offers, Server, Sorted};
 
 /// The tools of a request, as they are sent.
 #[derive(Debug)]
-pub struct ToolSet<'a> {
+pub(super) struct ToolSet<'a> {
     functions: Vec<Function<'a>>,
     /// Those of them that are no members of toolsets, by the client's name: a long history asks for
     /// each of its calls.
@@ -63,7 +63,7 @@ pub struct ToolSet<'a> {
 
 /// What a request says about tools.
 #[derive(Debug, Default)]
-pub struct Said<'a> {
+pub(super) struct Said<'a> {
     /// The body in which all of it stands, for the paths in errors.
     pub body: &'a str,
     /// `tools`
@@ -84,7 +84,11 @@ impl<'a> ToolSet<'a> {
     /// # Errors
     /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
     /// reference or the choice names no tool, or there are more tools than the upstream takes.
-    pub fn new(said: Said<'a>, profile: &Profile, warnings: &mut Warnings) -> Result<Self, Error> {
+    pub(super) fn new(
+        said: Said<'a>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
         let Said { body, definitions, changes, activated, choice, history_has_calls } = said;
         let mut offers = Offers::new(body, profile);
         for definition in definitions {
@@ -142,7 +146,7 @@ impl<'a> ToolSet<'a> {
     /// What the upstream knows a tool as, for a call of the history: `name` and `toolset_name` of
     /// its `tool_use` block. The tool need not be among those that are sent.
     #[must_use]
-    pub fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
+    pub(super) fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
         let outgoing = offer::name_in_history(name, toolset, self.name_length_max);
         if toolset.is_none()
             && matches!(outgoing, Cow::Owned(_))
@@ -156,7 +160,7 @@ impl<'a> ToolSet<'a> {
     /// The JSON Schema of the tool that the client knows as `name`, if it is sent. Members of
     /// toolsets have none of their own.
     #[must_use]
-    pub fn schema_of(&self, name: &str) -> Option<&str> {
+    pub(super) fn schema_of(&self, name: &str) -> Option<&str> {
         self.named(name).map(|function| function.schema.as_ref())
     }
 
@@ -166,7 +170,7 @@ impl<'a> ToolSet<'a> {
 
     /// Leaves a tool out of this request, and the choice of it. Gives the upstream's name of it, if
     /// it was to be sent.
-    pub fn withhold(&mut self, name: &str, toolset: Option<&str>) -> Option<String> {
+    pub(super) fn withhold(&mut self, name: &str, toolset: Option<&str>) -> Option<String> {
         let found = self.functions.iter_mut().find(|function| {
             !function.withheld && function.name == name && function.toolset == toolset
         })?;
@@ -180,7 +184,7 @@ impl<'a> ToolSet<'a> {
 
     /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
     /// then be called. Says whether there are any.
-    pub fn leave_answer_tools(&mut self) -> bool {
+    pub(super) fn leave_answer_tools(&mut self) -> bool {
         let forbidden = self.forbids_calls();
         for function in &mut self.functions {
             function.withheld |= forbidden || !gives_answer(&function.name);
@@ -199,7 +203,7 @@ impl<'a> ToolSet<'a> {
 
     /// What the answer must know. Schemas are copied only if `keep_schemas`.
     #[must_use]
-    pub fn asked(&self, keep_schemas: bool) -> asked::Tools {
+    pub(super) fn asked(&self, keep_schemas: bool) -> asked::Tools {
         let tool = |function: &Function<'a>| asked::Tool {
             outgoing: function.outgoing.clone().into_owned(),
             name: function.name.clone().into_owned(),
@@ -214,30 +218,30 @@ impl<'a> ToolSet<'a> {
 
     /// Whether the client allows one tool call only.
     #[must_use]
-    pub fn one_tool_call(&self) -> bool {
+    pub(super) fn one_tool_call(&self) -> bool {
         self.one_tool_call
     }
 
     /// Whether the upstream gets tools and must not call them.
     #[must_use]
-    pub fn forbids_calls(&self) -> bool {
+    pub(super) fn forbids_calls(&self) -> bool {
         self.choice == Sent::Forbidden
     }
 
     /// Whether the upstream must call a tool.
     #[must_use]
-    pub fn forces_call(&self) -> bool {
+    pub(super) fn forces_call(&self) -> bool {
         matches!(self.choice, Sent::Any(_) | Sent::Function(_)) && !self.is_empty()
     }
 
     /// Whether no functions are sent.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.sent().next().is_none()
     }
 
     /// Writes the members of the request that are about tools, if any.
-    pub fn write(&self, json: &mut Writer<'_>) {
+    pub(super) fn write(&self, json: &mut Writer<'_>) {
         // Servers refuse an empty list, and the other fields without tools.
         if !self.is_empty() {
             json.key("tools").begin_array();
@@ -265,7 +269,7 @@ fn gives_answer(name: &str) -> bool {
 
 /// Whether the client runs tools of this type, whose names and schemas are the API's own.
 #[must_use]
-pub fn is_of_client(tool_type: &str) -> bool {
+pub(super) fn is_of_client(tool_type: &str) -> bool {
     use typed::Kind;
     matches!(Kind::of(tool_type, false), Some((Kind::Client(_) | Kind::Toolset(_), _)))
 }

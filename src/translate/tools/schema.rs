@@ -17,7 +17,7 @@ use crate::words;
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
 /// an array without `items`, and a pattern that [not every engine takes](is_unportable), at any depth.
-pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
+pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
         json.raw(schema);
     } else {
@@ -26,7 +26,7 @@ pub fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
 }
 
 /// Writes the schema of `response_format`: nothing is missing in its root, whatever it is.
-pub fn write_output_schema(json: &mut Writer<'_>, schema: &str) {
+pub(in crate::translate) fn write_output_schema(json: &mut Writer<'_>, schema: &str) {
     if is_taken(schema) {
         json.raw(schema);
     } else {

@@ -13,7 +13,7 @@ const FORMATS: [&str; 9] =
 /// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
 /// value of `format` is used that OpenAI's strict mode refuses.
 #[must_use]
-pub fn meets_strict_subset(schema: &str) -> bool {
+pub(crate) fn meets_strict_subset(schema: &str) -> bool {
     strict(&mut Reader::of(schema), true).is_some()
 }
 

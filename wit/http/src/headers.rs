@@ -2,7 +2,7 @@
 
 use creole::Header;
 use creole::config::Upstream;
-use creole::translate::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
+use creole::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
 use wasip2::http::types::Fields;
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
