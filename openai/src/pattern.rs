@@ -3,7 +3,7 @@
 //! Nearly every chunk repeats the one before it but for a word. Comparing it with that one costs a small
 //! part of reading it, so that is tried first; a chunk that differs is parsed as usual.
 
-use creole_json::{Reader, Str};
+use creole_json::{Reader, Str, offset_in};
 
 use crate::{Arguments, Chunk, Delta, Few, Part, ToolCall};
 
@@ -78,8 +78,7 @@ impl Pattern {
         }
         let Some((place, text)) = sole_text(chunk) else { return };
         self.misses = self.misses.saturating_add(1);
-        // The text is a slice of the data.
-        let start = text.raw().as_ptr().addr().wrapping_sub(data.as_ptr().addr());
+        let Some(start) = offset_in(data, text.raw()) else { return };
         let end = start.saturating_add(text.raw().len());
         let before = start.checked_sub(1).and_then(|quote| data.get(..quote));
         let after = data.get(end.saturating_add(1)..);

@@ -234,7 +234,7 @@ fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Where a part of a text stands in it.
+/// Where a part of a text stands in it; behind all of it what is no part.
 fn offset(text: &str, part: &str) -> usize {
-    (part.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize)
+    json::offset_in(text, part).unwrap_or(usize::MAX)
 }

@@ -1,0 +1,24 @@
+//! Where a part of a text stands in it: what is read is slices of what came.
+
+/// The offset of `part` in `text`; `None` if it is no slice of it.
+#[must_use]
+pub fn offset_in(text: &str, part: &str) -> Option<usize> {
+    let offset = part.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
+    (offset.checked_add(part.len())? <= text.len()).then_some(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_slice_of_a_text_has_a_place_in_it() {
+        let text = "abcdef".to_owned();
+        assert_eq!(offset_in(&text, &text), Some(0));
+        assert_eq!(offset_in(&text, &text[2..4]), Some(2));
+        assert_eq!(offset_in(&text, &text[6..]), Some(6));
+        assert_eq!(offset_in(&text[2..], &text[..4]), None);
+        assert_eq!(offset_in(&text[..4], &text[2..]), None);
+        assert_eq!(offset_in(&text, "cd"), None);
+    }
+}
