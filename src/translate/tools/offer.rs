@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use super::function::{Function, member_name};
 use super::names;
 use super::strict::meets_strict_subset;
+use super::toolsets::Toolset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::anthropic::{path_at, unknown_tag};
@@ -48,6 +49,13 @@ enum State {
     Removed,
     /// Never to be called by the model.
     Hidden,
+}
+
+impl State {
+    /// Of a tool that is defined. What is added is wanted now.
+    fn first(deferred: bool, added: bool) -> Self {
+        if deferred && !added { Self::Deferred } else { Self::Offered }
+    }
 }
 
 #[derive(Debug)]
@@ -103,81 +111,102 @@ impl<'a> Offers<'a> {
     /// Adds one definition; `added` if a `tool_addition` brought it.
     pub(super) fn define(
         &mut self,
-        mut definition: ToolDefinition<'a>,
+        definition: ToolDefinition<'a>,
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
-        let (body, at) = (self.body, definition.at);
-        let (kind, known) = kind_of(&definition, body, warnings)?;
-        let callable = definition
-            .allowed_callers
-            .as_ref()
-            .is_none_or(|callers| callers.iter().any(|caller| caller == "direct"));
-        let mut state = match definition.defer_loading && !added {
-            true => State::Deferred,
-            false => State::Offered,
+        let at = definition.at;
+        let (kind, known) = kind_of(&definition, self.body, warnings)?;
+        let (what, state) = match kind {
+            Kind::Mcp => return Err(Error::unsupported(&path_at(self.body, at))),
+            Kind::Server(name) => (What::Server(Server { name, definition }), State::Offered),
+            Kind::Toolset(toolset) => return self.toolset(toolset, &definition, added, warnings),
+            Kind::Client(_) | Kind::Custom | Kind::Function => {
+                let (function, state) = self.function(kind, known, definition, added, warnings)?;
+                (What::Function(function), state)
+            }
         };
-        let length_max = self.name_length_max;
+        self.push(Candidate { state, what, added }, at, warnings)
+    }
+
+    /// Adds the members of a toolset that are switched on.
+    fn toolset(
+        &mut self,
+        toolset: &'static Toolset,
+        definition: &ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let at = definition.at;
+        for config in &definition.configs {
+            if !toolset.members.iter().any(|member| member.name == config.name) {
+                let mut path = String::new();
+                if warnings.strict() {
+                    path = path_at(self.body, at) + ".configs";
+                }
+                warnings.unknown_field(&path, &config.name)?;
+            }
+        }
+        for member in toolset.members {
+            let config = definition.configs.iter().rfind(|config| config.name == member.name);
+            let enabled = config
+                .and_then(|config| config.enabled)
+                .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
+            if !enabled {
+                continue;
+            }
+            let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
+            let state = State::first(deferred, added);
+            let function = Function::member(toolset.name, member, self.name_length_max);
+            self.push(Candidate { state, what: What::Function(function), added }, at, warnings)?;
+        }
+        Ok(())
+    }
+
+    /// The function that a definition of one of three kinds is. `known`: its very type is.
+    fn function(
+        &self,
+        kind: Kind,
+        known: bool,
+        mut definition: ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(Function<'a>, State), Error> {
+        let (body, at, length_max) = (self.body, definition.at, self.name_length_max);
+        let name = definition.name.take();
         let mut function = match kind {
-            Kind::Mcp => return Err(Error::unsupported(&path_at(body, at))),
-            Kind::Server(name) => {
-                let what = What::Server(Server { name, definition });
-                return self.push(Candidate { state: State::Offered, what, added }, at, warnings);
-            }
-            Kind::Toolset(toolset) => {
-                for config in &definition.configs {
-                    if !toolset.members.iter().any(|member| member.name == config.name) {
-                        let mut path = String::new();
-                        if warnings.strict() {
-                            path = path_at(body, at) + ".configs";
-                        }
-                        warnings.unknown_field(&path, &config.name)?;
-                    }
-                }
-                for member in toolset.members {
-                    let config =
-                        definition.configs.iter().rfind(|config| config.name == member.name);
-                    let enabled = config
-                        .and_then(|config| config.enabled)
-                        .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
-                    if !enabled {
-                        continue;
-                    }
-                    let deferred = config.is_some_and(|config| config.defer_loading) && !added;
-                    let state = if deferred { State::Deferred } else { state };
-                    let what = What::Function(Function::member(toolset.name, member, length_max));
-                    self.push(Candidate { state, what, added }, at, warnings)?;
-                }
-                return Ok(());
-            }
             Kind::Client(builtin) => {
-                let name = match definition.name.take() {
+                let name = match name {
                     // A later version may have another name.
                     Some(name) if !known => checked_name(name, body, at, warnings)?,
                     _ => Cow::Borrowed(builtin.name),
                 };
                 Function::client(&mut definition, builtin, name, length_max)
             }
-            Kind::Custom => {
-                let name = definition.name.take().ok_or_else(|| required(body, at, "name"))?;
+            Kind::Function => {
+                let Some(function) = definition.function else {
+                    let path = path_at(body, at);
+                    return Err(Error::invalid(format!("{path}.function: Field required")));
+                };
+                let Some(name) = name else {
+                    let path = path_at(body, at);
+                    return Err(Error::invalid(format!("{path}.function.name: Field required")));
+                };
+                Function::ready(&definition, function.text(), name)
+            }
+            // A custom tool, the last of the three.
+            _ => {
+                let name = name.ok_or_else(|| required(body, at, "name"))?;
                 let name = checked_name(name, body, at, warnings)?;
                 if definition.input_schema.is_none() && warnings.strict() {
                     return Err(required(body, at, "input_schema"));
                 }
                 Function::custom(&mut definition, name, length_max)
             }
-            Kind::Function => {
-                let Some(function) = definition.function else {
-                    let path = path_at(body, at);
-                    return Err(Error::invalid(format!("{path}.function: Field required")));
-                };
-                let Some(name) = definition.name.take() else {
-                    let path = path_at(body, at);
-                    return Err(Error::invalid(format!("{path}.function.name: Field required")));
-                };
-                Function::ready(&definition, function.text(), name)
-            }
         };
+        let callers = definition.allowed_callers.as_ref();
+        let callable = callers.is_none_or(|all| all.iter().any(|caller| caller == "direct"));
+        let mut state = State::first(definition.defer_loading, added);
         if !callable {
             left_out(warnings, body, at, "allowed_callers")?;
             state = State::Hidden;
@@ -187,13 +216,13 @@ impl<'a> Offers<'a> {
         if kind == Kind::Custom && warnings.strict() {
             check_schema(&function.schema, body, at)?;
         }
-        if definition.strict && kind == Kind::Custom {
+        if kind == Kind::Custom && definition.strict {
             function.strict = self.strict_tools && meets_strict_subset(&function.schema);
             if !function.strict {
                 left_out(warnings, body, at, "strict")?;
             }
         }
-        self.push(Candidate { state, what: What::Function(function), added }, at, warnings)
+        Ok((function, state))
     }
 
     fn push(
