@@ -168,10 +168,27 @@ impl Error {
         Self::new(Fault::Upstream, Kind::Api, message).with_status(502)
     }
 
+    /// An answer without content.
+    #[must_use]
+    pub fn answer_empty() -> Self {
+        Self::misbehaved("Upstream sent an empty response")
+    }
+
+    /// An answer without its end.
+    #[must_use]
+    pub fn answer_broke_off() -> Self {
+        Self::misbehaved("Upstream stream ended before completion.")
+    }
+
     /// More of an answer than may be held.
     #[must_use]
     pub fn answer_too_large() -> Self {
         Self::misbehaved("Upstream sent an answer that is too large")
+    }
+
+    /// A body of the client that is no JSON text, or not one of the API at all.
+    pub(crate) fn not_json(error: &json::Error) -> Self {
+        Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
     }
 
     /// The same with another status.
@@ -228,11 +245,7 @@ impl DerefMut for Error {
 impl From<json::Error> for Error {
     /// A body of the client that could not be read.
     fn from(error: json::Error) -> Self {
-        if error.is_syntax() {
-            Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
-        } else {
-            Self::invalid(error.to_string())
-        }
+        if error.is_syntax() { Self::not_json(&error) } else { Self::invalid(error.to_string()) }
     }
 }
 

@@ -4,6 +4,8 @@
 //! counter, and a part of the log line. The guards leave their names here, too, for the header
 //! `x-creole-guard`.
 
+use std::fmt;
+
 use crate::error::Error;
 
 /// Most codes in the header.
@@ -34,6 +36,17 @@ pub struct Warning {
     pub name: String,
     /// How often.
     pub count: u32,
+}
+
+impl fmt::Display for Warning {
+    /// As the header has it: `code` or `code:name`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code)?;
+        if self.name.is_empty() {
+            return Ok(());
+        }
+        write!(f, ":{}", self.name)
+    }
 }
 
 impl Warnings {
@@ -148,15 +161,8 @@ impl Warnings {
     /// The value of `x-creole-warnings`, or nothing.
     #[must_use]
     pub fn header(&self) -> Option<String> {
-        let codes: Vec<String> = self
-            .found
-            .iter()
-            .take(HEADER_CODES_MAX)
-            .map(|warning| match warning.name.as_str() {
-                "" => warning.code.to_owned(),
-                name => format!("{}:{name}", warning.code),
-            })
-            .collect();
+        let codes: Vec<String> =
+            self.found.iter().take(HEADER_CODES_MAX).map(Warning::to_string).collect();
         (!codes.is_empty()).then(|| codes.join(","))
     }
 }

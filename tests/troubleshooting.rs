@@ -13,10 +13,9 @@ const PLACES: [&str; 7] =
     ["src", "json/src", "openai/src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
 
 /// A statement that makes an error, or the text of one, has one of these.
-const MAKERS: [&str; 11] = [
-    "Error::invalid(",
+const MAKERS: [&str; 10] = [
+    "invalid(",
     "Error::new(",
-    "Error::misbehaved(",
     "misbehaved(",
     "Error::value(",
     "refuse(",

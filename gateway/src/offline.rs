@@ -103,8 +103,7 @@ fn shown_head(head: &Head) -> String {
 fn show(head: &str, report: &Report) {
     eprint!("{head}");
     for warning in report.warnings.iter() {
-        let colon = if warning.name.is_empty() { "" } else { ":" };
-        eprintln!("warning: {}{colon}{} ({}x)", warning.code, warning.name, warning.count);
+        eprintln!("warning: {warning} ({}x)", warning.count);
     }
 }
 

@@ -61,10 +61,7 @@ pub(super) fn read_body<'a, T>(
         Err(Fail::Here(error)) => {
             let path = path_at(body, source.reader.offset());
             match (path.as_str(), error.path()) {
-                ("", "") => Err(Error::invalid(format!(
-                    "The request body is not valid JSON: {}",
-                    error.reason()
-                ))),
+                ("", "") => Err(Error::not_json(&error)),
                 ("", _) => Err(error.into()),
                 (path, _) => Err(error.in_key(path).into()),
             }

@@ -133,7 +133,6 @@ impl Body {
 }
 
 const JSON: &str = "application/json";
-const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 impl Exchange {
     /// Starts an exchange. `seed` must differ for each exchange on all replicas together: ids are
@@ -200,7 +199,7 @@ impl Exchange {
     /// The answer where the exchange has ended and given no head: waiting for more would hang the client.
     #[must_use]
     pub fn reply_without_head(&self) -> Reply {
-        let error = Error::misbehaved("Upstream sent an empty response");
+        let error = Error::answer_empty();
         Reply::of(&error, self.report.request_id.clone())
     }
 
@@ -346,7 +345,7 @@ impl Exchange {
             answer.begin(out);
             head = Some(self.stream_head());
         } else {
-            out.extend_from_slice(PING);
+            out.extend_from_slice(stream::PING);
         }
         self.count_bytes(out.len().saturating_sub(before));
         self.watchdog.sent(now);

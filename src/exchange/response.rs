@@ -238,9 +238,7 @@ impl Exchange {
             State::Undecided { mut answer, seen } => {
                 cause = Some(Cause::UpstreamBrokeOff);
                 let result = match end {
-                    End::Complete if first_of_body(&seen).is_none() => {
-                        Err(Error::misbehaved("Upstream sent an empty response"))
-                    }
+                    End::Complete if first_of_body(&seen).is_none() => Err(Error::answer_empty()),
                     _ => answer.handle_end(out),
                 };
                 self.state = State::Events { answer };

@@ -134,10 +134,7 @@ impl Failure {
                 (Cause::Overloaded, Error::new(Fault::Operator, Kind::Overloaded, message))
             }
             Self::Unreachable(reason) => (Cause::Unreachable, unreachable_upstream(&reason)),
-            Self::BrokeOff => (
-                Cause::UpstreamBrokeOff,
-                Error::misbehaved("Upstream stream ended before completion."),
-            ),
+            Self::BrokeOff => (Cause::UpstreamBrokeOff, Error::answer_broke_off()),
             Self::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
                 (Cause::NoHealthyUpstream, Error::new(Fault::Upstream, Kind::Overloaded, message))

@@ -70,6 +70,7 @@ use framing::Item;
 use machine::{INVALID_RESPONSE, Machine};
 use messages::MessagesStream;
 use sent::Phase;
+pub(crate) use sink::PING;
 use sse::Event;
 use watchdog::Ending;
 
@@ -308,7 +309,7 @@ impl Answer {
                 None if self.decoder.has_junk && self.machine.report.chunks == 0 => {
                     Err(Error::misbehaved(INVALID_RESPONSE))
                 }
-                _ => Err(Error::misbehaved("Upstream stream ended before completion.")),
+                _ => Err(Error::answer_broke_off()),
             };
         }
         self.settle(result)

@@ -7,6 +7,9 @@ use super::counts::Counts;
 use super::frame::{self, Stop};
 use crate::json;
 
+/// A sign of life.
+pub(crate) const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
+
 /// What the client gets.
 #[derive(Debug)]
 pub(super) enum Sink {
@@ -34,7 +37,8 @@ impl Sink {
         if let Self::Events { .. } = self {
             out.extend_from_slice(b"event: message_start\ndata: ");
             frame::write_message_start(id, model, input_tokens, out);
-            out.extend_from_slice(b"\n\nevent: ping\ndata: {\"type\":\"ping\"}\n\n");
+            out.extend_from_slice(b"\n\n");
+            out.extend_from_slice(PING);
         }
     }
 
