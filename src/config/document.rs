@@ -48,7 +48,8 @@ struct UpstreamDocument<'a> {
     base_path: Option<String>,
     protocol: Option<Protocol>,
     profile: Option<String>,
-    key: KeyDocument,
+    /// The name of the secret; `None`: the client's own key.
+    key: Option<String>,
     /// As text: the profile, over which it is read, may stand behind it.
     profile_overrides: Option<&'a str>,
     /// As text: the guards of all, over which they are read, may stand behind them.
@@ -57,13 +58,6 @@ struct UpstreamDocument<'a> {
 
 pub(super) const UPSTREAM_KEYS: &[&str] =
     &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides", "guards"];
-
-#[derive(Default)]
-enum KeyDocument {
-    #[default]
-    Client,
-    Secret(String),
-}
 
 impl<'a> UpstreamDocument<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
@@ -83,7 +77,7 @@ impl<'a> UpstreamDocument<'a> {
             "base_path" => self.base_path = Some(Setting::read(reader)?),
             "protocol" => self.protocol = Some(Setting::read(reader)?),
             "profile" => self.profile = Some(Setting::read(reader)?),
-            "key" => self.key = KeyDocument::read(reader)?,
+            "key" => self.key = read_secret_name(reader)?,
             "guards" => self.guards = Some(reader.skip()?),
             "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
             _ => return Err(unknown(UPSTREAM_KEYS)),
@@ -92,35 +86,33 @@ impl<'a> UpstreamDocument<'a> {
     }
 }
 
-impl KeyDocument {
-    /// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
-    /// nothing of it is quoted.
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        Self::read_strictly(reader).map_err(|error| {
-            if error.is_syntax() {
-                return error;
-            }
-            Error::value(
-                "expected \"client\" or {\"secret\": NAME}, where NAME is an environment variable or \
-                 a Worker's secret; a key itself is never written here",
-            )
-        })
-    }
-
-    fn read_strictly(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        if reader.kind()? == Kind::String {
-            setting::word(reader, &["client"])?;
-            return Ok(Self::Client);
+/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
+/// nothing of it is quoted.
+fn read_secret_name(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
+    read_secret_name_strictly(reader).map_err(|error| {
+        if error.is_syntax() {
+            return error;
         }
-        let mut secret = String::new();
-        setting::object(reader, &["secret"], &mut |key, reader| {
-            if key == "secret" {
-                secret = Setting::read(reader)?;
-            }
-            Ok(key == "secret")
-        })?;
-        Ok(Self::Secret(secret))
+        Error::value(
+            "expected \"client\" or {\"secret\": NAME}, where NAME is an environment variable or \
+             a Worker's secret; a key itself is never written here",
+        )
+    })
+}
+
+fn read_secret_name_strictly(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
+    if reader.kind()? == Kind::String {
+        setting::word(reader, &["client"])?;
+        return Ok(None);
     }
+    let mut secret = String::new();
+    setting::object(reader, &["secret"], &mut |key, reader| {
+        if key == "secret" {
+            secret = Setting::read(reader)?;
+        }
+        Ok(key == "secret")
+    })?;
+    Ok(Some(secret))
 }
 
 /// Reads an object whose keys are names that the operator chose.
@@ -255,8 +247,8 @@ impl UpstreamDocument<'_> {
         }
         let base_path = self.base_path.as_deref().unwrap_or("/v1");
         let key = match self.key {
-            KeyDocument::Client => Key::Client,
-            KeyDocument::Secret(secret_name) => match key_of(&secret_name, secret) {
+            None => Key::Client,
+            Some(secret_name) => match key_of(&secret_name, secret) {
                 Ok(key) => key,
                 Err(reason) => return refuse(path("key.secret"), reason),
             },
