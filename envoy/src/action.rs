@@ -74,9 +74,12 @@ pub struct LocalResponse {
     pub headers: Vec<Header>,
     /// Body.
     pub body: Vec<u8>,
-    /// `response_code_details`: begins with `creole`, by which Envoy's `local_reply_config` tells it
+}
+
+impl LocalResponse {
+    /// Its `response_code_details`, which begin with `creole`: so Envoy's `local_reply_config` tells it
     /// from Envoy's own answers.
-    pub details: &'static str,
+    pub const DETAILS: &str = "creole_reply";
 }
 
 /// Towards which end.

@@ -55,9 +55,7 @@ pub fn for_upstream_early(
     exchange: &Exchange,
 ) -> Option<Vec<Header>> {
     let upstream = config.upstreams.values().next()?;
-    let (path, ours) = exchange.early_head(upstream);
-    // Without credentials the exchange refuses the request once it is complete.
-    let mut ours = ours.unwrap_or_default();
+    let (path, mut ours) = exchange.early_head(upstream);
     for (name, value) in &mut ours {
         if name == "accept" {
             "application/json, text/event-stream".clone_into(value);

@@ -29,9 +29,6 @@ use crate::deferred::Deferred;
 use crate::details::{self, Break, Origin};
 use crate::{heads, observe};
 
-/// `response_code_details` of what is answered from here.
-const DETAILS: &str = "creole_reply";
-
 /// Between an error event in the middle of a stream and the reset: what is written right before a
 /// reset is lost on HTTP/2.
 const CLOSE_DELAY_MS: u64 = 200;
@@ -525,7 +522,6 @@ impl Stream {
             status: reply.head.status,
             headers: reply.head.headers,
             body: reply.body,
-            details: DETAILS,
         };
         self.state = match when {
             When::Now => {

@@ -4,7 +4,7 @@ mod envoy;
 
 use creole::log::Level;
 use creole_envoy::Filter;
-use creole_envoy::action::{Action, Decision, Flow, Side};
+use creole_envoy::action::{Action, Decision, Flow, LocalResponse, Side};
 use envoy::{Envoy, MESSAGES, header};
 
 #[test]
@@ -35,9 +35,15 @@ fn probes_are_answered_here() {
         let decision = envoy.request(method, path, &[], true);
         let response = envoy::local(&decision);
         assert_eq!((response.status, decision.flow), (200, Flow::Stop), "{method} {path}");
-        assert!(response.details.starts_with("creole"));
         assert_eq!(response.body.is_empty(), method == "HEAD", "{path}");
     }
+}
+
+#[test]
+fn envoys_own_replies_are_told_from_ours_by_their_details() {
+    let configuration = include_str!("../envoy.yaml");
+    assert!(configuration.contains("code_details.startsWith('creole')"));
+    assert!(LocalResponse::DETAILS.starts_with("creole"));
 }
 
 #[test]
@@ -46,10 +52,10 @@ fn an_answer_from_here_passes_its_own_response_callbacks() {
     let decision = envoy.request("GET", "/v1/messages", &[], true);
     assert_eq!(envoy::local(&decision).status, 405);
     // Envoy calls these for the answer above, with whatever details it likes.
-    assert_eq!(envoy.head(405, &[], false, "creole_reply"), Decision::pass());
+    assert_eq!(envoy.head(405, &[], false, LocalResponse::DETAILS), Decision::pass());
     assert_eq!(envoy.answer(b"{\"type\":\"error\"}", true), Decision::pass());
     assert_eq!(envoy.filter.on_response_trailers(envoy.id, 1), Decision::pass());
-    assert_eq!(envoy.lines("creole_reply").len(), 1);
+    assert_eq!(envoy.lines(LocalResponse::DETAILS).len(), 1);
 }
 
 #[test]
@@ -279,7 +285,7 @@ fn an_upstream_that_answers_a_refused_request_is_not_heard() {
     envoy.body(&[b' '; 3000], false);
     let decision = envoy.head(401, &[header("www-authenticate", "x")], false, "via_upstream");
     assert_eq!(envoy::local(&decision).status, 413);
-    assert_eq!(envoy.head(413, &[], false, "creole_reply"), Decision::pass());
+    assert_eq!(envoy.head(413, &[], false, LocalResponse::DETAILS), Decision::pass());
 }
 
 /// The processor time of this thread in nanoseconds; the clock's, where the system does not count it.

@@ -193,12 +193,12 @@ impl Exchange {
     }
 
     /// For a host that cannot hold the head of a request until its body is known: path and headers for
-    /// an upstream, which are the same for every body but for `accept`.
-    ///
-    /// # Errors
-    /// The client sent no credential; the exchange refuses the request once it is complete.
-    pub fn early_head(&self, upstream: &Upstream) -> (String, Result<Vec<Header>, Error>) {
-        (self.upstream_path(upstream), self.upstream_headers(upstream, true))
+    /// an upstream, which are the same for every body but for `accept`. No headers where the client sent no
+    /// credential: the exchange refuses the request once it is complete.
+    #[must_use]
+    pub fn early_head(&self, upstream: &Upstream) -> (String, Vec<Header>) {
+        let headers = self.upstream_headers(upstream, true).unwrap_or_default();
+        (self.upstream_path(upstream), headers)
     }
 
     fn upstream_path(&self, upstream: &Upstream) -> String {
