@@ -112,6 +112,7 @@ pub fn to_messages_upstream(
     key: &Key,
     stream: bool,
 ) -> Result<Vec<Header>, Error> {
+    // What is no credential for others is none here; only the headers differ.
     authorization(client, key)?;
     let sent = |name| client.value(name).and_then(usable);
     let credentials = match own_credential(key, Protocol::Anthropic) {
