@@ -50,8 +50,6 @@ pub struct Stream {
     collected_bytes: usize,
     /// When a stream that has said everything is reset.
     close_at: Option<Millis>,
-    /// The client has the head, and the timer writes what follows.
-    deferred: Option<Deferred>,
     /// For the line in the log.
     request: Request,
     /// How long the callbacks of bodies took, in nanoseconds.
@@ -70,8 +68,18 @@ enum State {
     Refusing { response: LocalResponse, rest_bytes: usize },
     /// The upstream has the request.
     Waiting,
-    /// The upstream answers. `head_sent`: the client has the head. `length`: of the upstream's body.
-    Answering { head_sent: bool, length: Option<usize>, received: usize },
+    /// The upstream answers. `length`: of the upstream's body.
+    Answering { sent: Sent, length: Option<usize>, received: usize },
+}
+
+/// What the client has of an answer.
+#[derive(Debug)]
+enum Sent {
+    Nothing,
+    /// The head. What follows is written as it comes.
+    Head,
+    /// The head. The timer writes what follows.
+    Deferred(Deferred),
 }
 
 /// When the client gets an answer from here.
@@ -98,7 +106,6 @@ impl Stream {
             state: State::HandsOff,
             collected_bytes: 0,
             close_at: None,
-            deferred: None,
             request: Request::default(),
             spent_ns: 0,
         }
@@ -122,7 +129,7 @@ impl Stream {
     /// Bytes that are kept here, for the limit of the whole VM.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let waiting = self.deferred.as_ref().map_or(0, Deferred::held_bytes);
+        let waiting = self.deferred().map_or(0, Deferred::held_bytes);
         self.collected_bytes.saturating_add(waiting)
     }
 
@@ -293,7 +300,7 @@ impl Stream {
             self.state = State::HandsOff;
             return Decision::pass();
         }
-        self.state = State::Answering { head_sent: false, length: length(head), received: 0 };
+        self.state = State::Answering { sent: Sent::Nothing, length: length(head), received: 0 };
         if end_of_stream {
             let mut out = Vec::new();
             let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
@@ -303,7 +310,7 @@ impl Stream {
             return Decision::stop(Vec::new());
         }
         let Some(head) = self.exchange.take_head() else { return Decision::pass() };
-        self.set_head_sent();
+        self.set_sent(Sent::Head);
         let head = heads::for_client(head, None);
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
     }
@@ -316,10 +323,10 @@ impl Stream {
         room_bytes: usize,
         now: Millis,
     ) -> Decision {
-        let State::Answering { head_sent, length, received } = &mut self.state else {
+        let State::Answering { sent, length, received } = &mut self.state else {
             return Decision::pass();
         };
-        let head_sent = *head_sent;
+        let head_sent = !matches!(sent, Sent::Nothing);
         *received = received.saturating_add(piece.len());
         let complete = end_of_stream || *length == Some(*received);
         let mut out = Vec::new();
@@ -349,10 +356,10 @@ impl Stream {
         }
         match head {
             Some(head) if !cut => {
-                self.set_head_sent();
                 if self.config.settings.deferred_flush && !complete {
                     return self.defer(heads::for_client(head, None), &out);
                 }
+                self.set_sent(Sent::Head);
                 let length = complete.then_some(out.len());
                 Decision::go_on(vec![
                     Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
@@ -366,7 +373,7 @@ impl Stream {
 
     /// Gives `out`, which came of `piece`, to a client that has the head.
     fn go_on(&mut self, piece: &[u8], end_of_stream: bool, out: Vec<u8>) -> Decision {
-        if let Some(deferred) = &mut self.deferred {
+        if let Some(deferred) = self.deferred_mut() {
             deferred.push(&out, end_of_stream);
             return Decision::pause(drain(Side::Response, piece));
         }
@@ -377,24 +384,24 @@ impl Stream {
 
     /// Trailers of a response whose body has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
-        let State::Answering { head_sent, .. } = self.state else { return Decision::pass() };
+        let State::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
         let mut out = Vec::new();
         let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
         self.collected_bytes = 0;
-        if !head_sent {
-            return self.reply_with(head, out, Vec::new());
+        match sent {
+            Sent::Nothing => self.reply_with(head, out, Vec::new()),
+            Sent::Deferred(deferred) => {
+                deferred.push(&out, true);
+                Decision::stop(Vec::new())
+            }
+            Sent::Head if out.is_empty() => Decision::pass(),
+            Sent::Head => {
+                // What is missing cannot be written any more. A stream that breaks is retried; one that
+                // ends early is believed.
+                self.state = State::HandsOff;
+                Decision::stop(vec![Action::CloseStream])
+            }
         }
-        if let Some(deferred) = &mut self.deferred {
-            deferred.push(&out, true);
-            return Decision::stop(Vec::new());
-        }
-        if out.is_empty() {
-            return Decision::pass();
-        }
-        // What is missing cannot be written any more. A stream that breaks is retried; one that
-        // ends early is believed.
-        self.state = State::HandsOff;
-        Decision::stop(vec![Action::CloseStream])
     }
 
     /// Time passes.
@@ -408,14 +415,14 @@ impl Stream {
         }
         let mut out = Vec::new();
         let head = self.exchange.handle_timeout(now, &mut out);
-        if let Some(deferred) = &mut self.deferred {
+        if let Some(deferred) = self.deferred_mut() {
             deferred.push(&out, false);
             if self.exchange.is_ended() {
                 self.close_at = Some(now.saturating_add(CLOSE_DELAY_MS));
             }
             return self.flush();
         }
-        let head_sent = matches!(self.state, State::Answering { head_sent: true, .. });
+        let head_sent = matches!(self.state, State::Answering { sent: Sent::Head, .. });
         match head {
             Some(head) if !head_sent => self.reply_with(Some(head), out, Vec::new()).actions,
             // Envoy gives no way to write an error event here.
@@ -427,13 +434,14 @@ impl Stream {
     /// Whether the next tick is to come at once.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        self.deferred.as_ref().is_some_and(Deferred::is_due)
+        self.deferred().is_some_and(Deferred::is_due)
     }
 
     /// From here on the timer writes.
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
-        let deferred = self.deferred.insert(Deferred::default());
+        let mut deferred = Deferred::default();
         deferred.push(out, false);
+        self.set_sent(Sent::Deferred(deferred));
         Decision::pause(vec![
             Action::ReplaceHeaders(Side::Response, head),
             Action::ReplaceBody(Side::Response, Vec::new()),
@@ -441,7 +449,21 @@ impl Stream {
     }
 
     fn flush(&mut self) -> Vec<Action> {
-        self.deferred.as_mut().map_or_else(Vec::new, Deferred::flush)
+        self.deferred_mut().map_or_else(Vec::new, Deferred::flush)
+    }
+
+    fn deferred(&self) -> Option<&Deferred> {
+        match &self.state {
+            State::Answering { sent: Sent::Deferred(deferred), .. } => Some(deferred),
+            _ => None,
+        }
+    }
+
+    fn deferred_mut(&mut self) -> Option<&mut Deferred> {
+        match &mut self.state {
+            State::Answering { sent: Sent::Deferred(deferred), .. } => Some(deferred),
+            _ => None,
+        }
     }
 
     /// The stream is over, well or not: counts and logs.
@@ -458,7 +480,7 @@ impl Stream {
             match details::broken_by(details, complete) {
                 Break::Client => self.exchange.handle_client_gone(now),
                 Break::Upstream
-                    if matches!(self.state, State::Answering { head_sent: false, .. }) =>
+                    if matches!(self.state, State::Answering { sent: Sent::Nothing, .. }) =>
                 {
                     // Envoy gives up an answer of which nothing was sent, even one that is complete.
                     self.exchange.handle_failure(Failure::BrokeOff, now, &mut unsent);
@@ -494,9 +516,9 @@ impl Stream {
         Decision::stop(actions)
     }
 
-    fn set_head_sent(&mut self) {
-        if let State::Answering { head_sent, .. } = &mut self.state {
-            *head_sent = true;
+    fn set_sent(&mut self, now: Sent) {
+        if let State::Answering { sent, .. } = &mut self.state {
+            *sent = now;
         }
     }
 
