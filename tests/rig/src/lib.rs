@@ -12,6 +12,7 @@
 )]
 
 mod got;
+pub mod load;
 mod upstream;
 
 use std::time::{Duration, Instant};

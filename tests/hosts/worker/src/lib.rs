@@ -19,6 +19,7 @@ pub mod runtime;
 
 pub use client::{get, open, post, read, read_until};
 pub use creole_rig::{
-    COMPLETION, EVENT_STREAM, Got, Out, Upstream, chunk, finish, messages, nobody, soon, until,
+    COMPLETION, EVENT_STREAM, Got, Out, Upstream, chunk, finish, load, messages, nobody, soon,
+    until,
 };
 pub use runtime::Worker;
