@@ -16,19 +16,14 @@
 // Modules of one test, not an interface.
 #![allow(missing_docs, unreachable_pub)]
 
+#[path = "../support/mod.rs"]
 mod support;
 
-#[path = "decisions/answers.rs"]
 mod answers;
-#[path = "decisions/blocks.rs"]
 mod blocks;
-#[path = "decisions/place.rs"]
 mod place;
-#[path = "decisions/rules.rs"]
 mod rules;
-#[path = "decisions/spec.rs"]
 mod spec;
-#[path = "decisions/tools.rs"]
 mod tools;
 
 use std::collections::BTreeMap;
@@ -199,7 +194,7 @@ impl Tally {
     }
 }
 
-const REQUEST: &str = include_str!("spec/request.json");
+const REQUEST: &str = include_str!("../spec/request.json");
 const ROOTS: [&str; 3] =
     ["MessageCreateParamsNonStreaming", "MessageCreateParamsStreaming", "MessageCountTokensParams"];
 
