@@ -40,6 +40,9 @@ impl From<Error> for ConfigError {
     }
 }
 
+/// Deepest nesting of JSON in a configuration.
+pub(super) const DEPTH_MAX: u32 = 64;
+
 /// An upstream as it stands in the document.
 #[derive(Default)]
 struct UpstreamDocument<'a> {
@@ -156,7 +159,7 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         // Editors on Windows write it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = Reader::new(text, 64);
+        let mut reader = Reader::new(text, DEPTH_MAX);
         let read = read_document(&mut reader);
         let (upstreams, models, settings) = read.map_err(|error| {
             let is_syntax = error.is_syntax();
@@ -234,14 +237,15 @@ impl UpstreamDocument<'_> {
             );
         };
         if let Some(overrides) = self.profile_overrides {
-            let read =
-                profile.read_over(&mut Reader::new(overrides, 64)).and_then(|()| profile.check());
+            let read = profile
+                .read_over(&mut Reader::new(overrides, DEPTH_MAX))
+                .and_then(|()| profile.check());
             read.map_err(|error| error.in_key(&path("profile_overrides")))?;
         }
         let mut guards = None;
         if let Some(own) = self.guards {
             let guards = guards.insert(guards_of_all.clone());
-            let read = guards.read_over(&mut Reader::new(own, 64));
+            let read = guards.read_over(&mut Reader::new(own, DEPTH_MAX));
             read.map_err(|error| error.in_key(&path("guards")))?;
             guards.check(&path("guards"))?;
         }

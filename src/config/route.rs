@@ -1,7 +1,7 @@
 //! A configuration as one route of a host wants it. Envoy has no Wasm configuration per route, but routes
 //! have metadata.
 
-use super::document::{ConfigError, named};
+use super::document::{ConfigError, DEPTH_MAX, named};
 use super::{Config, ModelMap, Settings, Target};
 use crate::json::{Error, Reader};
 use crate::setting::{Setting as _, unknown};
@@ -29,7 +29,7 @@ impl Config {
     pub fn for_route(&self, text: &str) -> Result<Self, ConfigError> {
         let mut config = self.clone();
         let mut models = None;
-        let mut reader = Reader::new(text, 64);
+        let mut reader = Reader::new(text, DEPTH_MAX);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let key = key.decode();
@@ -61,7 +61,7 @@ impl Config {
     fn read_guards_over(&mut self, text: &str) -> Result<(), Error> {
         let own = self.upstreams.values_mut().filter_map(|upstream| upstream.guards.as_mut());
         for guards in own.chain([&mut self.settings.guards]) {
-            guards.read_over(&mut Reader::new(text, 64))?;
+            guards.read_over(&mut Reader::new(text, DEPTH_MAX))?;
         }
         Ok(())
     }

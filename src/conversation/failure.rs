@@ -184,7 +184,7 @@ fn complains(text: &str) -> bool {
 /// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
 /// is how often it may be packed into a string.
 fn is_error_json(text: &str, nested: u32) -> bool {
-    let mut reader = Reader::new(text, 128);
+    let mut reader = Reader::of(text);
     match reader.kind() {
         Ok(Kind::Object) => is_error_object(&mut reader) == Some(true),
         Ok(Kind::Array) => {
@@ -234,7 +234,7 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
 
 /// Whether a value is one for what is not there.
 fn says_nothing(value: &str) -> bool {
-    let mut reader = Reader::new(value, 128);
+    let mut reader = Reader::of(value);
     match reader.kind() {
         Ok(Kind::Object) => {
             let mut all = || {

@@ -455,7 +455,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     let content = json::member(result, "content").unwrap_or("[]");
     let mut text = Vec::new();
     let mut others = Vec::new();
-    let mut reader = Reader::new(content, 128);
+    let mut reader = Reader::of(content);
     let mut read = || {
         if reader.kind()? == Kind::String {
             text.push(reader.string()?);
@@ -525,7 +525,7 @@ fn write_message(
     entries.iter().for_each(|entry| entry.write(json));
     json.end_array();
     if let Some(owner) = owner {
-        let mut reader = Reader::new(owner.raw, 128);
+        let mut reader = Reader::of(owner.raw);
         let mut copy = || {
             reader.begin_object()?;
             while let Some(key) = reader.next_key()? {
