@@ -1,4 +1,4 @@
-//! Checks the input of a tool call against the tool's JSON Schema.
+//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does not fit.
 //!
 //! Models forget required fields and invent types; a client that runs such a call answers with an
 //! error of its own, or, worse, runs it. The check is an exact subset of JSON Schema: what it
@@ -13,13 +13,13 @@
 //! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
 //! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
 
-mod unquote;
+mod repair;
 
 use std::cmp::Ordering;
 
-pub(crate) use unquote::unquoted;
+pub(crate) use repair::{unquoted, without_id};
 
-use crate::json::{self, Kind, Number, Reader, Str, Writer};
+use crate::json::{self, Kind, Number, Reader, Str};
 use crate::names::Names;
 
 /// What it costs to apply a schema at all, in bytes.
@@ -63,53 +63,6 @@ pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
 #[must_use]
 pub(crate) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
     json::member(json::member(schema, "properties")?, name)
-}
-
-/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
-/// property; nothing where there is nothing to leave out.
-pub(crate) fn without_id(
-    input: &str,
-    schema: Option<&str>,
-    is_echo: &dyn Fn(Str<'_>) -> bool,
-) -> Option<String> {
-    if schema.is_some_and(|schema| property(schema, "id").is_some()) {
-        return None;
-    }
-    changed(input, &mut |key, value| {
-        let echoes = key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo);
-        if echoes { Change::LeftOut } else { Change::Nothing }
-    })
-}
-
-/// What becomes of a member.
-enum Change {
-    Nothing,
-    LeftOut,
-    Value(String),
-}
-
-/// `object` with its members as `change` wants them; nothing where none is changed.
-fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Option<String> {
-    let mut found = false;
-    let mut out = Vec::with_capacity(object.len());
-    let mut json = Writer::new(&mut out);
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
-    json.begin_object();
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        let change = change(key, value);
-        found |= !matches!(change, Change::Nothing);
-        let value = match &change {
-            Change::Nothing => value,
-            Change::LeftOut => continue,
-            Change::Value(other) => other,
-        };
-        json.str(key).out().push(b':');
-        json.raw(value);
-    }
-    json.end_object();
-    found.then(|| String::from_utf8(out).ok()).flatten()
 }
 
 /// Whether `input` has all fields that `schema` requires, at its top. One that is `null`, where its schema

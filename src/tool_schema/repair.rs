@@ -1,9 +1,55 @@
-//! Values that a model wrote as texts: `"[1]"` where the schema wants an array.
+//! Inputs as they were meant: without what a model added, and with JSON where it wrote a text of that
+//! (`"[1]"` where the schema wants an array).
 
-use super::{
-    Budget, Change, Check, DEPTH_MAX, Keywords, changed, elements, fits_type, kind_of, members,
-};
-use crate::json::{Kind, Reader, Writer};
+use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members, property};
+use crate::json::{Kind, Reader, Str, Writer};
+
+/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
+/// property; nothing where there is nothing to leave out.
+pub(crate) fn without_id(
+    input: &str,
+    schema: Option<&str>,
+    is_echo: &dyn Fn(Str<'_>) -> bool,
+) -> Option<String> {
+    if schema.is_some_and(|schema| property(schema, "id").is_some()) {
+        return None;
+    }
+    changed(input, &mut |key, value| {
+        let echoes = key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo);
+        if echoes { Change::LeftOut } else { Change::Nothing }
+    })
+}
+
+/// What becomes of a member.
+enum Change {
+    Nothing,
+    LeftOut,
+    Value(String),
+}
+
+/// `object` with its members as `change` wants them; nothing where none is changed.
+fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Option<String> {
+    let mut found = false;
+    let mut out = Vec::with_capacity(object.len());
+    let mut json = Writer::new(&mut out);
+    let mut reader = Reader::of(object);
+    reader.begin_object().ok()?;
+    json.begin_object();
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        let change = change(key, value);
+        found |= !matches!(change, Change::Nothing);
+        let value = match &change {
+            Change::Nothing => value,
+            Change::LeftOut => continue,
+            Change::Value(other) => other,
+        };
+        json.str(key).out().push(b':');
+        json.raw(value);
+    }
+    json.end_object();
+    found.then(|| String::from_utf8(out).ok()).flatten()
+}
 
 /// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
 /// does. Nothing where there is no such string.
