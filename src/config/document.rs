@@ -174,10 +174,10 @@ impl Config {
             config.upstreams.clear();
         }
         for (name, upstream) in upstreams {
-            let upstream = upstream.check(&name, &config.settings.guards, &secret)?;
+            let upstream = upstream.into_upstream(&name, &config.settings.guards, &secret)?;
             config.upstreams.insert(name, upstream);
         }
-        config.models = ModelMap::check(models, &config.upstreams)?;
+        config.models = ModelMap::of(models, &config.upstreams)?;
         config.settings.check()?;
         Ok(config)
     }
@@ -222,7 +222,7 @@ fn place(text: &str, offset: usize) -> String {
 }
 
 impl UpstreamDocument<'_> {
-    fn check(
+    fn into_upstream(
         self,
         name: &str,
         guards_of_all: &Guards,
@@ -310,7 +310,7 @@ pub fn is_variable(name: &str) -> bool {
 }
 
 impl ModelMap {
-    pub(super) fn check(
+    pub(super) fn of(
         document: Vec<(String, Target)>,
         upstreams: &Names<'static, Upstream>,
     ) -> Result<Self, ConfigError> {

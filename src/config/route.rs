@@ -49,7 +49,7 @@ impl Config {
         }
         reader.end()?;
         if let Some(models) = models {
-            config.models = ModelMap::check(models, &config.upstreams)?;
+            config.models = ModelMap::of(models, &config.upstreams)?;
         }
         config.settings.check()?;
         for upstream in config.upstreams.values() {

@@ -1,6 +1,6 @@
 //! The assistant's turns: text, reasoning and tool calls in one message.
 
-use super::messages::Messages;
+use super::messages::MessageWriter;
 use super::parts::{begin_text, end_text};
 use super::server_history;
 use super::signature;
@@ -17,7 +17,7 @@ use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 /// neither, as after a change of models.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-impl<'a> Messages<'_, 'a> {
+impl<'a> MessageWriter<'_, 'a> {
     /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
     /// is followed by its result here.
     pub(super) fn assistant(

@@ -86,7 +86,7 @@ impl<'a> History<'a> {
 }
 
 /// Why a block cannot be taken.
-enum Refused {
+enum NotTaken {
     /// It belongs to the other side.
     Side(&'static str),
     /// Its type is not known: what the real API says of it.
@@ -99,13 +99,13 @@ enum Refused {
     Strict(Error),
 }
 
-impl From<Error> for Refused {
+impl From<Error> for NotTaken {
     fn from(error: Error) -> Self {
         Self::Strict(error)
     }
 }
 
-impl Refused {
+impl NotTaken {
     fn tag(tag: Str<'_>) -> Self {
         Self::Tag(unknown_tag(&tag.decode()))
     }
@@ -162,7 +162,7 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 }
 
 impl<'a> Reading<'_, '_, 'a> {
-    fn user(&mut self, block: Block<'a>) -> Result<(), Refused> {
+    fn user(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
             self.image("image")?;
         }
@@ -173,13 +173,13 @@ impl<'a> Reading<'_, '_, 'a> {
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
-            Block::ContainerUpload => return Err(Refused::Unsupported),
-            Block::Unknown(tag) => return Err(Refused::tag(tag)),
-            Block::ToolUse(_) => return Err(Refused::Side("tool_use")),
-            Block::Thinking { .. } => return Err(Refused::Side("thinking")),
-            Block::RedactedThinking(_) => return Err(Refused::Side("redacted_thinking")),
-            Block::ServerToolUse { .. } => return Err(Refused::Side("server_tool_use")),
-            Block::ServerToolResult { .. } => return Err(Refused::Side("*_tool_result")),
+            Block::ContainerUpload => return Err(NotTaken::Unsupported),
+            Block::Unknown(tag) => return Err(NotTaken::tag(tag)),
+            Block::ToolUse(_) => return Err(NotTaken::Side("tool_use")),
+            Block::Thinking { .. } => return Err(NotTaken::Side("thinking")),
+            Block::RedactedThinking(_) => return Err(NotTaken::Side("redacted_thinking")),
+            Block::ServerToolUse { .. } => return Err(NotTaken::Side("server_tool_use")),
+            Block::ServerToolResult { .. } => return Err(NotTaken::Side("*_tool_result")),
             Block::Note => {}
             Block::Text(_)
             | Block::Image(_)
@@ -194,7 +194,7 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    fn assistant(&mut self, block: Block<'a>) -> Result<(), Refused> {
+    fn assistant(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
         match block {
             Block::ToolUse(call) => {
                 self.history.ids.add(call.id.decode().into_owned());
@@ -215,9 +215,9 @@ impl<'a> Reading<'_, '_, 'a> {
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
-            Block::ContainerUpload => return Err(Refused::Unsupported),
-            Block::ToolResult(_) => return Err(Refused::Side("tool_result")),
-            Block::Unknown(tag) if self.warnings.strict() => return Err(Refused::tag(tag)),
+            Block::ContainerUpload => return Err(NotTaken::Unsupported),
+            Block::ToolResult(_) => return Err(NotTaken::Side("tool_result")),
+            Block::Unknown(tag) if self.warnings.strict() => return Err(NotTaken::tag(tag)),
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
             Block::Image(_) => self.image("assistant_image")?,
@@ -238,10 +238,10 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), Refused> {
+    fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), NotTaken> {
         let (profile, marks) = (self.profile, self.marks);
         let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
-        if let Some(block) = block.map_err(|thinking::Modified| Refused::Modified)? {
+        if let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? {
             self.history.has_reasoning = true;
             self.turns.block(block);
         }
@@ -249,9 +249,9 @@ impl<'a> Reading<'_, '_, 'a> {
     }
 
     /// An image that the model does not get to see.
-    fn image(&mut self, whose: &str) -> Result<(), Refused> {
+    fn image(&mut self, whose: &str) -> Result<(), NotTaken> {
         if self.warnings.strict() {
-            return Err(Refused::Unsupported);
+            return Err(NotTaken::Unsupported);
         }
         self.warnings.add_named("dropped", whose);
         Ok(())
@@ -265,7 +265,7 @@ impl<'a> Reading<'_, '_, 'a> {
                 Block::Text(text) => texts.push(text),
                 Block::ToolChange(change) => self.history.changes.push(*change),
                 Block::Unknown(tag) => {
-                    return Err(Refused::tag(tag).at(at, number, false));
+                    return Err(NotTaken::tag(tag).at(at, number, false));
                 }
                 _ => {
                     return Err(Error::invalid(format!(

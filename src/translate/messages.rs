@@ -36,7 +36,7 @@ pub(super) struct SystemPrompt<'a> {
 }
 
 /// Writes the messages of one request.
-pub(super) struct Messages<'r, 'a> {
+pub(super) struct MessageWriter<'r, 'a> {
     pub(super) parts: Parts<'r, 'a>,
     pub(super) tools: &'r ToolSet<'a>,
     pub(super) ids: Outgoing<'a>,
@@ -52,7 +52,7 @@ pub(super) struct Messages<'r, 'a> {
     attached: Vec<(String, ToolResult<'a>)>,
 }
 
-impl<'r, 'a> Messages<'r, 'a> {
+impl<'r, 'a> MessageWriter<'r, 'a> {
     pub(super) fn new(
         parts: Parts<'r, 'a>,
         tools: &'r ToolSet<'a>,

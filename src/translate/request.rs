@@ -18,7 +18,7 @@ use super::effort::{self, Effective};
 use super::guards::{self, Guarded};
 use super::headers::Header;
 use super::history::{self, History};
-use super::messages::{Messages, SystemPrompt};
+use super::messages::{MessageWriter, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{Said, ToolSet};
 use super::{
@@ -145,7 +145,7 @@ fn translate_read(
     json.begin_object().key("model").text(outgoing_model);
     let system = system_prompt(&mut request, &mut history, profile);
     let parts = Parts { profile, body };
-    Messages::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
+    MessageWriter::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
     tools.write(&mut json);
     fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
     json.end_object();

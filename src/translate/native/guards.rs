@@ -35,9 +35,9 @@ const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
 const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
-/// What the guards decided.
+/// What the guards decided, which is then written into the body.
 #[derive(Debug, Default)]
-pub(super) struct Verdict {
+pub(super) struct Edits {
     /// Ids of calls, and what is added to their results, as JSON strings.
     notes: Vec<(String, String)>,
     /// The client's names of the tools that are withheld.
@@ -49,7 +49,7 @@ pub(super) struct Verdict {
     pub(super) end: Option<String>,
 }
 
-impl Verdict {
+impl Edits {
     /// # Errors
     /// A guard is set to refuse.
     pub(super) fn new(

@@ -23,12 +23,12 @@ type Owners = Vec<(usize, usize)>;
 /// The messages of a request, each with its text.
 pub(super) struct SentMessages<'a> {
     body: &'a str,
-    said: Vec<Said<'a>>,
+    said: Vec<SentMessage<'a>>,
     ids: Vec<Str<'a>>,
 }
 
 /// One message.
-struct Said<'a> {
+struct SentMessage<'a> {
     raw: &'a str,
     role: Role,
     blocks: Vec<Part<'a>>,
@@ -118,7 +118,7 @@ impl<'a> SentMessages<'a> {
             _ => return Err(NotAHistory),
         };
         let blocks = Vec::new();
-        let mut said = Said { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
+        let mut said = SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
         let content = content.unwrap_or("[]");
         let mut reader = Reader::new(content, depth_max);
         if reader.kind()? == Kind::String {
@@ -226,7 +226,7 @@ impl<'a> SentMessages<'a> {
     }
 
     fn messages(&self) -> Vec<Message<'a>> {
-        let message = |said: &Said<'a>| Message {
+        let message = |said: &SentMessage<'a>| Message {
             role: said.role,
             content: said.blocks.iter().map(|part| self.block(part)).collect(),
             until_next_user: false,
@@ -366,7 +366,7 @@ impl<'a> SentMessages<'a> {
 
 /// Copies messages of the client, and notes whether they are all of them, whole and in their order.
 struct Copied<'h, 'a> {
-    said: &'h [Said<'a>],
+    said: &'h [SentMessage<'a>],
     /// The message that comes next if nothing has to be changed.
     next: usize,
     same: bool,
@@ -494,7 +494,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     }
 }
 
-impl Said<'_> {
+impl SentMessage<'_> {
     fn is_shortened(&self) -> bool {
         self.texts_left_out > 0 || self.thinking_left_out > 0
     }
@@ -511,7 +511,7 @@ impl Said<'_> {
 
 /// A message with the members of `owner`, its content aside.
 fn write_message(
-    owner: Option<&Said<'_>>,
+    owner: Option<&SentMessage<'_>>,
     role: Role,
     entries: &[Entry<'_>],
     json: &mut Writer<'_>,

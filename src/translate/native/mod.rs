@@ -22,7 +22,7 @@ use crate::error::Error;
 use crate::json::{self, Reader, Str};
 use crate::names::NameSet;
 use crate::warning::Warnings;
-use guards::Verdict;
+use guards::Edits;
 use history::SentMessages;
 
 /// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
@@ -98,13 +98,13 @@ pub(super) fn translate(
         } else {
             Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
         };
-        let verdict = match as_sent {
-            Some(request) => Verdict::new(request, outgoing, guards, &upstream.profile, warnings)?,
-            None => Verdict::skipped(guards, warnings),
+        let decided = match as_sent {
+            Some(request) => Edits::new(request, outgoing, guards, &upstream.profile, warnings)?,
+            None => Edits::skipped(guards, warnings),
         };
-        body_up = verdict.apply(body_up, depth_max);
-        asked.withheld = verdict.withheld;
-        end = verdict.end;
+        body_up = decided.apply(body_up, depth_max);
+        asked.withheld = decided.withheld;
+        end = decided.end;
     }
     let asked = Box::new(asked);
     Ok(Some(match end {
