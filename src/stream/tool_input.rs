@@ -12,7 +12,7 @@
 //! Some send JSON objects in place of texts, which `objects` puts together.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
-//! the turn. Two equal fragments in a row are both kept, because texts repeat themselves. An input that
+//! the turn. Different values in one text are no input. Two equal fragments in a row are both kept, because texts repeat themselves. An input that
 //! parses may still go on.
 //!
 //! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
@@ -179,9 +179,12 @@ impl ToolInput {
             self.join_objects();
         }
         // However an upstream cuts its fragments, what stands behind an object is read on its own.
+        let mut is_start = true;
         while !text.is_empty() {
             let is_over = self.closed || (self.reading.scan.is_object() && !self.custom);
-            text = if is_over { self.take_repetition(text) } else { self.take_more(text) };
+            text =
+                if is_over { self.take_repetition(text, is_start) } else { self.take_more(text) };
+            is_start = false;
         }
     }
 
@@ -242,8 +245,9 @@ impl ToolInput {
         ""
     }
 
-    /// What comes after the object was complete. Gives back what stands behind it once more.
-    fn take_repetition<'t>(&mut self, text: &'t str) -> &'t str {
+    /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what stands behind it
+    /// once more.
+    fn take_repetition<'t>(&mut self, text: &'t str, is_start: bool) -> &'t str {
         if self.again.is_none() && text.trim().is_empty() {
             return "";
         }
@@ -253,6 +257,7 @@ impl ToolInput {
             self.whole = false;
             return text;
         }
+        let is_start = is_start && self.again.is_none();
         let again = self.again.get_or_insert_default();
         if again.scan.is_broken() {
             return "";
@@ -275,10 +280,19 @@ impl ToolInput {
         if same(&again.text, &self.reading.text) {
             return behind;
         }
-        // Only one of them can be meant, so the other one is lost either way.
         self.conflicts = self.conflicts.saturating_add(1);
-        if self.sent == 0 && !self.closed && !again.is_placeholder() {
+        if self.sent > 0 || self.closed || again.is_placeholder() {
+            return behind;
+        }
+        if is_start && behind.is_empty() {
+            // A server that sends whole inputs means the last one.
             self.reading = again;
+        } else {
+            // A model that writes one behind the other meant several calls (litellm#40582). To run one of them would
+            // lose the others; none is run, and it sees why.
+            let end = self.reading.text.trim_end().len();
+            self.reading.text.truncate(end);
+            self.reading.push(again.text.trim_start());
         }
         behind
     }
@@ -436,7 +450,9 @@ impl ToolInput {
         }
         match unwrapped(text) {
             Some(object) => Input::Object(object),
-            None if cut_off && !self.reading.scan.is_other_value() => Input::CutOff,
+            None if cut_off && !self.reading.scan.is_other_value() && !goes_on(text) => {
+                Input::CutOff
+            }
             None => Input::Invalid,
         }
     }
@@ -462,6 +478,11 @@ fn unwrapped(text: &str) -> Option<String> {
         return Some("{}".to_owned());
     }
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+}
+
+/// Whether something stands behind a whole value, so that more of it would not help.
+fn goes_on(text: &str) -> bool {
+    Scanner::default().feed_value(text) < text.len()
 }
 
 /// Whether it stands for no input: some servers write an empty object as an empty list.

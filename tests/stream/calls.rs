@@ -180,6 +180,54 @@ fn an_input_may_come_as_several_objects() {
 }
 
 #[test]
+fn several_inputs_in_one_text_are_no_input() {
+    let written = "{\"path\":\"/a\"}{\"path\":\"/b\"}";
+    let invalid = format!(
+        "tool_use a w {}; tool_use !tool_input_conflict !tool_input_invalid",
+        json!({"INVALID_JSON": written})
+    );
+    let pieces = |arguments: &[&str]| {
+        let mut chunks = vec![call(0, "call_a", "w", "")];
+        chunks.extend(arguments.iter().map(|piece| call(0, "", "", piece)));
+        chunks.push(json!({"finish": "tool_calls"}));
+        done(&chunks)
+    };
+    let c = case();
+    c.gives(&pieces(&[written]), &invalid);
+    // A call behind it waits until it is over.
+    let two = [call(0, "call_a", "w", written), call(1, "call_b", "t", "{}")];
+    c.gives(&done(&two), &invalid.replace("; ", ", tool_use b t {}; "));
+    let arguments = json!({"id": "call_a", "function": {"name": "w", "arguments": written}});
+    let body = json!({"choices": [{"message": {"tool_calls": [arguments]}}]}).to_string();
+    for stream in [true, false] {
+        assert_eq!(show(&c.whole(stream, &body)), invalid);
+    }
+    let buffered = case().with(|_, settings| settings.tool_stream = ToolStream::Buffered);
+    let hold = case().with(|_, settings| settings.invalid_tool_call = InvalidToolCall::Hold);
+    hold.gives(
+        &pieces(&[written]),
+        "502 api_error !tool_input_conflict !tool_input_invalid !tool_call_withheld",
+    );
+    for at in 1..written.len() {
+        let (left, right) = written.split_at(at);
+        if right == "{\"path\":\"/b\"}" {
+            // Two whole inputs, one after the other: the later one counts.
+            continue;
+        }
+        buffered.gives(&pieces(&[left, right]), &invalid);
+    }
+    // What the client has seen cannot be taken back.
+    let first = "tool_use a w {\"path\":\"/a\"}; tool_use !tool_input_conflict";
+    c.streams(&pieces(&["{\"path\"", ":\"/a\"}{\"pa", "th\":\"/b\"}"]), first);
+    // The same once more, and a placeholder, are no other inputs.
+    let one = "tool_use a w {\"a\":1}; tool_use";
+    for written in ["{\"a\":1}{\"a\":1}", "{}{\"a\":1}", "{\"a\":1}\n{\"a\": 1}\n"] {
+        c.gives(&pieces(&[written]), one);
+        buffered.gives(&pieces(&[written]), one);
+    }
+}
+
+#[test]
 fn the_mark_between_a_name_and_its_input_belongs_to_neither() {
     let expected = "tool_use a w {\"a\":1}; tool_use";
     let c = case();

@@ -215,6 +215,57 @@ fn of_objects_that_contradict_each_other_none_is_run() {
 }
 
 #[test]
+fn of_different_objects_in_one_text_none_is_run() {
+    let (a, b) = (r#"{"a":1}"#, r#"{"b":2}"#);
+    // Behind the same once more, a placeholder, and white space, too.
+    for text in [
+        r#"{"a":1}{"b":2}"#,
+        "{\"a\":1}\n{\"b\":2}\n",
+        r#"{"a":1}{"a": 1}{"b":2}"#,
+        r#"{}{"a":1}{"b":2}"#,
+    ] {
+        let ends = |fragments: &[&str]| {
+            let mut input = ToolInput::default();
+            for fragment in fragments {
+                let mut raw = Vec::new();
+                json::escape(&mut raw, fragment);
+                input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+            }
+            let end = input.finish(false);
+            (end, input.rest().trim().to_owned(), input.take_conflicts())
+        };
+        let both = || (Input::Invalid, [a, b].concat(), 1);
+        assert_eq!(ends(&[text]), both(), "{text}");
+        let at_the_limit = {
+            let mut input = ToolInput::default();
+            let mut raw = Vec::new();
+            json::escape(&mut raw, text);
+            input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+            input.finish(true)
+        };
+        assert_eq!(at_the_limit, Input::Invalid, "{text}");
+        let bytes: Vec<&str> = text.split("").collect();
+        assert_eq!(ends(&bytes), both(), "{text}, byte by byte");
+        for at in 1..text.len() {
+            let (left, right) = text.split_at(at);
+            // A fragment that is a whole input takes the place of the one before it.
+            let expected = match right.trim() == b {
+                true => (Input::Object(b.to_owned()), b.to_owned(), 1),
+                false => both(),
+            };
+            assert_eq!(ends(&[left, right]), expected, "{text} cut at {at}");
+        }
+    }
+    // All that follows belongs to what the model is shown.
+    let (sent, end, conflicts) = receive(&[r#"{"a":1}{"b":2} {"c""#, ":3}", r#"{"d":4}"#]);
+    assert_eq!((sent, end, conflicts), (vec![], Input::Invalid, 1));
+    // What has been sent stays.
+    is(&["{\"a\":", "1}{\"b\":2}"], &["{\"a\":", "1}"], a, 1);
+    is(&["{\"a\":1}{}"], &[], a, 1);
+    is(&["{\"a\":1}", " {\"b\":2}\n"], &[], b, 1);
+}
+
+#[test]
 fn what_stands_behind_an_object_is_the_same_however_it_is_cut() {
     for (text, object, conflicts) in [
         (r#"{"a":"x"}{"a":"x"}"#, r#"{"a":"x"}"#, 0),
