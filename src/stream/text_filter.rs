@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | echo | `strip_prefill_echo` | leaves out the start that repeats the prefill |
 //! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
-//! | stop | the client has stop sequences | cuts the text at the first that the upstream did not stop at |
+//! | stop | the client has stop sequences | cuts the text at the one that ends first, if the upstream did not stop there |
 //! | markup | `text_tool_calls` | calls written as text become calls, and channels of Harmony what they are |
 //!
 //! Each step holds back what it cannot decide yet, and no more. Most answers need none of this and
@@ -271,11 +271,16 @@ impl Stop {
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();
+        // The one that is complete first, as at a model: another one that is open then may never be. Of two that end at
+        // once, the longer one.
         let found = sequences
             .clone()
-            .filter_map(|(index, stop)| words::find(&self.held, stop).map(|at| (at, *index)))
+            .filter_map(|(index, stop)| {
+                let at = words::find(&self.held, stop)?;
+                Some((at.saturating_add(stop.len()), at, *index))
+            })
             .min();
-        if let Some((at, index)) = found {
+        if let Some((_, at, index)) = found {
             self.held.truncate(at);
             return (std::mem::take(&mut self.held), Some(index));
         }
@@ -340,6 +345,28 @@ mod tests {
         assert_eq!(run(&asked, "a EN b STO"), [text("a EN b STO")]);
         assert_eq!(run(&asked, "EENDD"), [text("E"), Piece::Stop(0)]);
         assert_eq!(run(&asked, "END"), [Piece::Stop(0)]);
+    }
+
+    #[test]
+    fn of_stop_sequences_that_overlap_the_one_that_ends_first_counts() {
+        for (stops, said, before, found) in [
+            (["\nObservation:", "Observation"], "x\nObservation: y", "x\n", 1),
+            (["aba", "b"], "aabaX", "aa", 1),
+            (["b", "aba"], "ababa", "a", 0),
+            (["abc", "bcd"], "xabcd", "x", 0),
+            (["bcd", "abc"], "xabcd", "x", 1),
+            // Two that end at once: the text ends before both.
+            (["tion", "Observation"], "Observation", "", 1),
+            (["Observation", "tion"], "Observation", "", 0),
+        ] {
+            let stop_sequences = stops.map(str::to_owned).to_vec();
+            let asked = Asked { stop_sequences, ..Asked::default() };
+            let expected: Vec<Piece> = match before {
+                "" => vec![Piece::Stop(found)],
+                _ => vec![text(before), Piece::Stop(found)],
+            };
+            assert_eq!(run(&asked, said), expected, "{stops:?} in {said:?}");
+        }
     }
 
     #[test]
