@@ -31,13 +31,18 @@ pub fn fold(events: &[Event]) -> Folded {
             "content_block_delta" => {
                 let delta = &data["delta"];
                 let Some(block) = blocks(&mut message).last_mut() else { continue };
-                for key in ["text", "thinking"] {
-                    if let Some(text) = delta[key].as_str() {
-                        block[key] = format!("{}{text}", block[key].as_str().unwrap()).into();
+                let is_whole = delta["type"] == "compaction_delta";
+                for (key, value) in delta.as_object().into_iter().flatten() {
+                    match (key.as_str(), value.as_str()) {
+                        ("type" | "partial_json", _) => {}
+                        ("signature", Some(_)) => block[key] = value.clone(),
+                        _ if is_whole => block[key] = value.clone(),
+                        (_, Some(text)) => {
+                            let before = block[key].as_str().unwrap_or_default();
+                            block[key] = format!("{before}{text}").into();
+                        }
+                        _ => {}
                     }
-                }
-                if delta["signature"].is_string() {
-                    block["signature"] = delta["signature"].clone();
                 }
                 if let Some(citation) = delta.get("citation") {
                     match &mut block["citations"] {
@@ -51,7 +56,7 @@ pub fn fold(events: &[Event]) -> Folded {
             }
             "content_block_stop" => {
                 let Some(block) = blocks(&mut message).last_mut() else { continue };
-                if block["type"] == "tool_use" && !partial.is_empty() {
+                if !partial.is_empty() {
                     block["input"] = serde_json::from_str(&partial)
                         .unwrap_or_else(|_| json!({ "partial_json": partial }));
                 }
@@ -59,6 +64,9 @@ pub fn fold(events: &[Event]) -> Folded {
             "message_delta" => {
                 for (key, value) in data["delta"].as_object().into_iter().flatten() {
                     message[key] = value.clone();
+                }
+                if let Some(context) = data.get("context_management") {
+                    message["context_management"] = context.clone();
                 }
                 for (key, value) in data["usage"].as_object().into_iter().flatten() {
                     if !value.is_null() {

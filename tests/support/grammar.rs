@@ -245,6 +245,7 @@ impl Checker {
             {
                 return Ok(());
             }
+            (block, _) if self.rules.foreign_blocks && is_unknown(block) => return Ok(()),
             (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
         };
         self.rules.keys(delta, &["type", field], &[])?;
@@ -336,6 +337,13 @@ impl Checker {
         self.phase = Phase::Failed;
         Ok(())
     }
+}
+
+/// Whether nobody knows which deltas blocks of this type have.
+fn is_unknown(block: &str) -> bool {
+    const KNOWN: [&str; 6] =
+        ["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"];
+    !KNOWN.contains(&block) && !block.ends_with("_tool_result")
 }
 
 /// The `message` of `message_start`.

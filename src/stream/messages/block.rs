@@ -58,7 +58,10 @@ enum Content {
         is_signed: bool,
     },
     Tool(Box<Tool>),
-    Other,
+    /// Of a type that comes whole with its start.
+    Whole,
+    /// Of a type that is not known: nobody can say which deltas belong to it.
+    Unknown,
 }
 
 /// A text, and what the start said of it.
@@ -207,7 +210,9 @@ impl Block {
                 }
                 Content::Tool(Box::new(Tool { start, ..Tool::default() }))
             }
-            _ => Content::Other,
+            "redacted_thinking" => Content::Whole,
+            _ if name.ends_with("_tool_result") => Content::Whole,
+            _ => Content::Unknown,
         };
         let id = text(block, "id").unwrap_or_default().decode();
         let minted = if is_call { mint(&id) } else { None }.map(|id| quoted(&id));
@@ -245,13 +250,18 @@ impl Block {
         Self { index: delta.index, ..Self::start(&start, |_| None) }
     }
 
-    /// Whether a delta of this kind can extend it.
-    pub(super) fn fits(&self, kind: DeltaKind) -> bool {
+    /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its own.
+    pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
+        let kind = delta.kind;
         match self.content {
             Content::Text(_) => matches!(kind, DeltaKind::Text | DeltaKind::Other),
             Content::Thinking { .. } => !matches!(kind, DeltaKind::Text | DeltaKind::Input),
             Content::Tool(_) => matches!(kind, DeltaKind::Input | DeltaKind::Other),
-            Content::Other => kind == DeltaKind::Other,
+            Content::Whole => kind == DeltaKind::Other,
+            Content::Unknown => {
+                kind == DeltaKind::Other
+                    || self.index.is_some_and(|index| delta.index == Some(index))
+            }
         }
     }
 
@@ -261,7 +271,7 @@ impl Block {
             Content::Tool(tool) => tool.input.is_object(),
             Content::Text(said) => self.has_delta || !said.start.is_empty(),
             Content::Thinking { is_signed, .. } => *is_signed,
-            Content::Other => true,
+            Content::Whole | Content::Unknown => true,
         }
     }
 
@@ -284,7 +294,7 @@ impl Block {
                 said.start.len().saturating_add(signature.len())
             }
             Content::Tool(tool) => tool.held_bytes(),
-            Content::Other => 0,
+            Content::Whole | Content::Unknown => 0,
         };
         content.saturating_add(self.start.len())
     }
@@ -309,7 +319,7 @@ impl Block {
         match &self.content {
             Content::Text(said) => out.text(DeltaKind::Text, &said.start, index),
             Content::Thinking { said, .. } => out.text(DeltaKind::Thinking, &said.start, index),
-            Content::Tool(_) | Content::Other => {}
+            Content::Tool(_) | Content::Whole | Content::Unknown => {}
         }
         for data in std::mem::take(&mut self.waiting) {
             self.delta(&data, &Delta::read(&data), index, out);
@@ -344,7 +354,11 @@ impl Block {
                 }
             }
             (Content::Tool(tool), _) => tool.receive(data, delta, index, out),
-            (Content::Other, _) => {}
+            (Content::Unknown, _) if delta.whole => {
+                out.indexed("content_block_delta", data, delta.index, index);
+            }
+            (Content::Unknown, _) => raw(out),
+            (Content::Whole, _) => {}
         }
     }
 
@@ -360,7 +374,7 @@ impl Block {
             Content::Tool(tool) => {
                 conflict = tool.finish(self.has_delta, index, out);
             }
-            Content::Other => {}
+            Content::Whole | Content::Unknown => {}
         }
         match &self.stop {
             Some(stop) => {

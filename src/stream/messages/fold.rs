@@ -1,7 +1,7 @@
 //! One message out of repaired events, for a client that wants no stream.
 
-use super::member::{copy, elements, has, member, string, text, with};
-use crate::json::{self, Reader, Writer};
+use super::member::{copy, each, elements, has, member, string, text, with};
+use crate::json::{self, Reader, Str, Writer};
 use crate::warning::Warnings;
 
 /// The message as far as it came.
@@ -21,10 +21,8 @@ pub(super) struct Fold {
 #[derive(Debug, Default)]
 struct Folded {
     start: String,
-    /// Escaped.
-    text: String,
-    /// Escaped.
-    signature: String,
+    /// Members by name, as JSON; a text without its last quote, because more of it may come.
+    said: Vec<(String, String)>,
     /// JSON.
     input: String,
     /// JSON objects with commas between them.
@@ -89,19 +87,53 @@ impl Fold {
 
 impl Folded {
     fn take(&mut self, delta: &str) {
-        if let Some(text) = text(delta, "text").or_else(|| text(delta, "thinking")) {
-            self.text.push_str(text.raw());
-        } else if let Some(text) = text(delta, "partial_json") {
-            json::unescape(&mut self.input, text.raw());
-        } else if let Some(signature) = text(delta, "signature") {
-            signature.raw().clone_into(&mut self.signature);
-        } else if let Some(citation) = member(delta, "citation") {
-            self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
-            self.citations.push_str(citation);
-        } else if text(delta, "type").is_some_and(|kind| kind == "compaction_delta") {
+        let kind = text(delta, "type").unwrap_or_default().decode();
+        let own = match &*kind {
+            "input_json_delta" => {
+                let text = text(delta, "partial_json").unwrap_or_default();
+                return json::unescape(&mut self.input, text.raw());
+            }
+            "citations_delta" => {
+                let Some(citation) = member(delta, "citation") else { return };
+                self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
+                return self.citations.push_str(citation);
+            }
+            "text_delta" => Some("text"),
+            "thinking_delta" => Some("thinking"),
+            "signature_delta" => Some("signature"),
+            _ => None,
+        };
+        each(delta, |key, value| {
+            let key = key.decode();
+            if key == "type" || own.is_some_and(|own| key != *own) {
+                return;
+            }
             // There is one, with all of it.
-            let told = |name| (name, member(delta, name).unwrap_or("null"));
-            self.start = with(&self.start, &[told("content"), told("encrypted_content")]);
+            let replaces = kind == "compaction_delta" || key == "signature";
+            match string(value) {
+                Some(text) => self.say(&key, text, replaces),
+                None if replaces => self.set(&key, value.to_owned()),
+                None => {}
+            }
+        });
+    }
+
+    /// Adds to a text, or puts one in its place.
+    fn say(&mut self, key: &str, more: Str<'_>, replaces: bool) {
+        if let Some((_, before)) = self.said.iter_mut().find(|(name, _)| name == key)
+            && before.starts_with('"')
+            && !replaces
+        {
+            return before.push_str(more.raw());
+        }
+        let start = text(&self.start, key).filter(|_| !replaces).unwrap_or_default();
+        self.set(key, ["\"", start.raw(), more.raw()].concat());
+    }
+
+    fn set(&mut self, key: &str, value: String) {
+        match self.said.iter_mut().find(|(name, _)| name == key) {
+            Some((_, before)) => *before = value,
+            None => self.said.push((key.to_owned(), value)),
         }
     }
 
@@ -111,24 +143,17 @@ impl Folded {
             // A call that nobody can run.
             return warnings.add("tool_call_cut_off");
         }
-        let thinks = text(&self.start, "type").is_some_and(|kind| kind == "thinking");
-        let field = if thinks { "thinking" } else { "text" };
         let replaced = |key: &str| match key {
-            _ if key == field => !self.text.is_empty(),
-            "signature" => !self.signature.is_empty(),
             "input" => !self.input.is_empty(),
             "citations" => !self.citations.is_empty(),
-            _ => false,
+            _ => self.said.iter().any(|(name, _)| name == key),
         };
         json.begin_object();
         copy(&self.start, json, |key| !replaced(key));
-        for (key, raw) in [(field, &self.text), ("signature", &self.signature)] {
-            if !raw.is_empty() {
-                let quoted = format!("\"{raw}\"");
-                if let Some(text) = string(&quoted) {
-                    json.key(key).str(text);
-                }
-            }
+        for (key, value) in &self.said {
+            let end = if value.starts_with('"') { "\"" } else { "" };
+            json.key_text(key).value();
+            json::compact(json.out(), &[value, end].concat());
         }
         if valid {
             json.key("input").value();

@@ -310,7 +310,7 @@ impl MessagesStream {
 
     /// The block that a delta extends: the last one of its index, else the last one that it fits.
     fn find(&self, delta: &Delta<'_>) -> Option<usize> {
-        let fits = |block: &Block| block.fits(delta.kind) && block.stop.is_none();
+        let fits = |block: &Block| block.fits(delta) && block.stop.is_none();
         if delta.says_nothing() {
             return None;
         }
