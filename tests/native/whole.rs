@@ -166,3 +166,34 @@ fn a_message_made_of_a_stream_has_its_compaction_and_what_became_of_the_context(
     let told = json!({"type": "compaction", "content": "so far", "encrypted_content": "e"});
     assert_eq!(message["content"], json!([told, {"type": "text", "text": "x"}]));
 }
+
+#[test]
+fn what_a_message_says_of_itself_at_its_end_stands_at_the_end_of_a_stream() {
+    let mut body = message();
+    body["safeguard_results"] = json!([{"type": "dangerous_tool_use"}]);
+    body["context_management"] = json!({"applied_edits": []});
+    let kind = (200, "application/json");
+    let body = body.to_string();
+    let streamed = answered(&config(), true, kind, body.as_bytes().chunks(3), End::Complete);
+    let text = String::from_utf8(streamed.body).unwrap();
+    let event = |name: &str| {
+        let data =
+            text.lines().find(|line| line.contains(&format!("\"type\":\"{name}\""))).unwrap();
+        serde_json::from_str::<Value>(data.strip_prefix("data: ").unwrap()).unwrap()
+    };
+    let (first, last) = (event("message_start"), event("message_delta"));
+    for key in ["safeguard_results", "context_management"] {
+        assert!(first["message"].get(key).is_none(), "{first}");
+    }
+    assert_eq!(last["delta"]["safeguard_results"], json!([{"type": "dangerous_tool_use"}]));
+    assert_eq!(last["context_management"], json!({"applied_edits": []}));
+    assert_eq!(
+        comparable(answers(&body).1),
+        serde_json::from_str::<Value>(&body).map(comparable).unwrap()
+    );
+    // And nothing is made up.
+    let plain = message().to_string();
+    let streamed = answered(&config(), true, kind, [plain.as_bytes()], End::Complete);
+    let text = String::from_utf8(streamed.body).unwrap();
+    assert!(!text.contains("safeguard_results") && !text.contains("context_management"), "{text}");
+}

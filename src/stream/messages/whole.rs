@@ -11,6 +11,10 @@ use crate::stream::machine::Machine;
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
 
+/// The same, where there is something to say: in the `delta`, and beside it.
+const IN_DELTA: &str = "safeguard_results";
+const BESIDE_DELTA: &str = "context_management";
+
 /// A whole message, for a client that wants either kind of answer.
 pub(in crate::stream) fn write_whole(
     machine: &mut Machine,
@@ -89,7 +93,9 @@ fn start(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object().key("type").text("message_start").key("message").begin_object();
-    copy(body, &mut json, |key| key != "content" && !ENDING.contains(&key));
+    copy(body, &mut json, |key| {
+        !["content", IN_DELTA, BESIDE_DELTA].contains(&key) && !ENDING.contains(&key)
+    });
     json.key("content").raw("[]");
     for key in ENDING {
         json.key(key).null();
@@ -106,7 +112,9 @@ fn delta(body: &str) -> String {
     for key in ENDING {
         json.key(key).raw(member(body, key).unwrap_or("null"));
     }
+    copy(body, &mut json, |key| key == IN_DELTA);
     json.end_object();
+    copy(body, &mut json, |key| key == BESIDE_DELTA);
     if has(body, "usage") {
         json.key("usage").raw(member(body, "usage").unwrap_or("{}"));
     }
