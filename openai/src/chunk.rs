@@ -251,13 +251,14 @@ impl<'a> Choice<'a> {
     /// Reads the members of an object that was entered.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let choice = self;
-        let (mut matched, mut completion) = (None, None);
+        let (mut matched, mut completion, mut messages) = (None, None, None);
         let mut dropped = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
                 "delta" => Delta::read(&mut choice.delta, reader)?,
                 "message" => Delta::read(&mut choice.message, reader)?,
+                "messages" => messages = Some(reader.skip()?),
                 "text" => completion = text(reader)?,
                 "finish_reason" => choice.finish_reason = finish(reader)?,
                 "stop_reason" => {
@@ -273,6 +274,11 @@ impl<'a> Choice<'a> {
                 }
                 _ => drop(reader.skip()?),
             }
+        }
+        if let (Some(raw), None, None, None) =
+            (messages, &choice.message, &choice.delta, completion)
+        {
+            choice.message = Delta::read_messages(raw)?;
         }
         if dropped {
             let delta = match &mut choice.message {
@@ -319,6 +325,7 @@ impl<'a> Delta<'a> {
         }
         let delta = slot.insert(Self::default());
         let (mut plain, mut thoughts, mut blocks, mut refused) = (None, None, None, None);
+        let mut is_result = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "reasoning_content" => {
@@ -342,6 +349,9 @@ impl<'a> Delta<'a> {
                     // Of equal names the last one counts, here as in any list.
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content)?;
+                }
+                "role" => {
+                    is_result = reader.string_or_skip()?.is_some_and(|role| role.raw() == "tool");
                 }
                 "text" => plain = text(reader)?,
                 "refusal" if reader.kind()? == Kind::Number => drop(reader.skip()?),
@@ -385,7 +395,42 @@ impl<'a> Delta<'a> {
             Detail::read_all(reader, true, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();
+        if is_result && !delta.content.is_empty() {
+            // Of a tool that the server ran itself (Mistral's connectors): the model did not say it.
+            delta.content = Few::default();
+            delta.content_dropped = true;
+        }
         Ok(())
+    }
+
+    /// Reads the messages that Mistral sends in place of one where it ran tools itself: what the model said in all of
+    /// them, and the calls of the last one, because those before it were run.
+    #[inline(never)]
+    fn read_messages(raw: &'a str) -> Result<Option<Self>, Error> {
+        let reader = &mut Reader::of(raw);
+        let mut last: Option<Self> = None;
+        if reader.kind()? != Kind::Array {
+            return Ok(None);
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let raw = reader.skip()?;
+            let role = json::member(raw, "role").map_or("assistant", unquoted);
+            let mut message = None;
+            if role == "assistant" {
+                Self::read(&mut message, &mut Reader::of(raw))?;
+            }
+            let mut message = message.unwrap_or_default();
+            message.content_dropped |= role != "assistant";
+            if let Some(before) = last {
+                message.content_dropped |= before.content_dropped || !before.tool_calls.is_empty();
+                let mut parts = before.content;
+                message.content.iter().for_each(|part| parts.push(*part));
+                message.content = parts;
+            }
+            last = Some(message);
+        }
+        Ok(last)
     }
 
     /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.

@@ -118,3 +118,53 @@ fn a_text_beside_an_empty_message_is_the_answer() {
         assert_eq!(show(&case().whole(stream, &body)), "text \"Hi\"; end_turn");
     }
 }
+
+#[test]
+fn the_result_of_a_tool_that_the_server_ran_is_not_what_the_model_said() {
+    let c = case();
+    let result = json!({"role": "tool", "tool_call_id": "x1", "content": "RESULT"});
+    let after = json!({"content": "RESULT", "tool_call_id": "x1", "role": "tool"});
+    for result in [&result, &after] {
+        let said = [
+            json!({"role": "assistant", "content": "I look."}),
+            result.clone(),
+            result.clone(),
+            json!({"role": "assistant", "content": " Found."}),
+            json!({"role": "tool", "content": ""}),
+            json!({"finish": "stop"}),
+        ];
+        c.gives(&done(&said), "text \"I look. Found.\"; end_turn !content_dropped");
+    }
+    // A call with that role is a call.
+    let mut odd = call(0, "call_a", "w", "{}");
+    odd["role"] = json!("tool");
+    c.gives(&done(&[odd]), "tool_use a w {}; tool_use");
+}
+
+#[test]
+fn messages_in_place_of_a_message_are_what_the_model_said() {
+    let call = |id: &str| json!([{"id": id, "function": {"name": "w", "arguments": "{}"}}]);
+    let looked = json!({"role": "assistant", "content": "I look.", "tool_calls": call("x1")});
+    let result = json!({"role": "tool", "tool_call_id": "x1", "content": "RESULT"});
+    let found = json!({"role": "assistant", "content": " Found."});
+    let asks = json!({"role": "assistant", "content": "", "tool_calls": call("call_a")});
+    for (messages, expected) in [
+        (json!([looked, result, found]), "text \"I look. Found.\"; end_turn !content_dropped"),
+        (
+            json!([looked, result, asks]),
+            "text \"I look.\", tool_use a w {}; tool_use !content_dropped",
+        ),
+        (json!([found]), "text \" Found.\"; end_turn"),
+    ] {
+        let choice = json!({"index": 0, "finish_reason": "stop", "messages": messages});
+        let body = json!({"choices": [choice]}).to_string();
+        for stream in [true, false] {
+            assert_eq!(show(&case().whole(stream, &body)), expected, "{messages}");
+        }
+        // A message says all of it itself.
+        let mut choice = choice;
+        choice["message"] = json!({"role": "assistant", "content": "Hi"});
+        let body = json!({"choices": [choice]}).to_string();
+        assert_eq!(show(&case().whole(false, &body)), "text \"Hi\"; end_turn");
+    }
+}
