@@ -16,6 +16,7 @@ mod request;
 mod stream;
 #[path = "../support/mod.rs"]
 mod support;
+mod unknown_blocks;
 mod whole;
 
 use std::sync::Arc;

@@ -341,9 +341,8 @@ impl Checker {
 
 /// Whether nobody knows which deltas blocks of this type have.
 fn is_unknown(block: &str) -> bool {
-    const KNOWN: [&str; 6] =
-        ["text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"];
-    !KNOWN.contains(&block) && !block.ends_with("_tool_result")
+    let ends = ["thinking", "tool_use", "tool_result"];
+    block != "text" && !ends.iter().any(|end| block.ends_with(end))
 }
 
 /// The `message` of `message_start`.
