@@ -240,12 +240,7 @@ impl Checker {
             ("thinking", "thinking_delta") => "thinking",
             ("thinking", "signature_delta") => "signature",
             ("tool_use", "input_json_delta") => "partial_json",
-            ("server_tool_use", "input_json_delta") | ("text", "citations_delta")
-                if self.rules.foreign_blocks =>
-            {
-                return Ok(());
-            }
-            (block, _) if self.rules.foreign_blocks && is_unknown(block) => return Ok(()),
+            (block, _) if self.rules.foreign_blocks && fits_there(block, kind) => return Ok(()),
             (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
         };
         self.rules.keys(delta, &["type", field], &[])?;
@@ -339,10 +334,13 @@ impl Checker {
     }
 }
 
-/// Whether nobody knows which deltas blocks of this type have.
-fn is_unknown(block: &str) -> bool {
-    let ends = ["thinking", "tool_use", "tool_result"];
-    block != "text" && !ends.iter().any(|end| block.ends_with(end))
+/// Whether a delta fits that only upstreams that speak Messages send; nobody knows those of blocks of other types.
+fn fits_there(block: &str, delta: &str) -> bool {
+    match block {
+        "text" => delta == "citations_delta",
+        "server_tool_use" => delta == "input_json_delta",
+        _ => !["thinking", "tool_use", "tool_result"].iter().any(|end| block.ends_with(end)),
+    }
 }
 
 /// The `message` of `message_start`.
