@@ -55,8 +55,11 @@ keys! {
         reasoning_effort_values: Vec<Effort> = Vec::new();
         /// How thinking is switched off and on, beside the effort.
         thinking_switch: ThinkingSwitch = ThinkingSwitch::None;
-        /// Send `thinking_budget_tokens` for `budget_tokens` (llama.cpp).
+        /// Send the client's `budget_tokens`. Where `max_tokens_max` lowers the limit of the answer, at most half of
+        /// that limit is sent, so that the rest is left for words.
         thinking_budget: bool = false;
+        /// Which field carries it.
+        thinking_budget_field: ThinkingBudgetField = ThinkingBudgetField::ThinkingBudgetTokens;
         /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a history that
         /// lacks it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
@@ -168,6 +171,14 @@ words! {
         MaxTokens = "max_tokens",
         /// `max_completion_tokens`
         MaxCompletionTokens = "max_completion_tokens",
+    }
+    /// See [`Profile::thinking_budget_field`].
+    ThinkingBudgetField {
+        /// llama.cpp's
+        ThinkingBudgetTokens = "thinking_budget_tokens",
+        /// vLLM's, which refuses it unless it was started with `--reasoning-config`, or with a parser of reasoning
+        /// that knows where thinking ends
+        ThinkingTokenBudget = "thinking_token_budget",
     }
     /// Effort of reasoning, lowest first.
     Effort {

@@ -1,5 +1,6 @@
 //! How hard the model thinks, and whether.
 
+use super::fields;
 use crate::anthropic::{Request, Thinking, ThinkingMode};
 use crate::asked::Display;
 use crate::config;
@@ -61,7 +62,8 @@ impl Effective {
         }
         let mut budget = None;
         if let Some(ThinkingMode::Enabled(tokens)) = mode {
-            budget = profile.thinking_budget.then_some(tokens);
+            budget =
+                profile.thinking_budget.then(|| fields::thinking_budget(tokens, request, profile));
             wanted = wanted.or(Some(match tokens {
                 4096.. => Effort::High,
                 2048.. => Effort::Medium,
@@ -103,8 +105,9 @@ impl Effective {
             }
             json.end_object();
         }
-        if let Some(tokens) = self.budget {
-            json.key("thinking_budget_tokens").u64(tokens);
+        let field = profile.thinking_budget_field.word();
+        if let Some(tokens) = self.budget.filter(|_| profile.extra_body.get(field).is_none()) {
+            json.key(field).u64(tokens);
         }
     }
 }

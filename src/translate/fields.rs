@@ -44,6 +44,14 @@ pub(super) fn limited(wanted: u64, profile: &Profile) -> u64 {
     if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
 }
 
+/// How many tokens the model may think for. The client left room for an answer below its own limit; where that is
+/// lowered, half of the new one is left.
+pub(super) fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
+    let asked = request.max_tokens.unwrap_or(u64::MAX);
+    let limit = limited(asked, profile);
+    if limit < asked { wanted.min(limit / 2) } else { wanted }
+}
+
 fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
     if let Some(wanted) = request.max_tokens {
         json.key(match profile.max_tokens_field {

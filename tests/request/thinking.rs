@@ -57,6 +57,35 @@ fn effort_and_switch_follow_the_profile() {
 }
 
 #[test]
+fn a_limit_that_is_lowered_leaves_room_for_an_answer_behind_the_thinking() {
+    let budget = |limit: u64, most: u64, budget: u64| {
+        let request = json!({
+            "max_tokens": most, "thinking": {"type": "enabled", "budget_tokens": budget}
+        });
+        sent_to("llama.cpp", json!({"max_tokens_max": limit}), request)["thinking_budget_tokens"]
+            .take()
+    };
+    assert_eq!(budget(4096, 64_000, 31_999), 2048);
+    assert_eq!(budget(4096, 4097, 4096), 2048);
+    // It has room.
+    assert_eq!(budget(4096, 64_000, 1024), 1024);
+    // What the client asked for is its own affair.
+    assert_eq!(budget(4096, 4096, 4095), 4095);
+    assert_eq!(budget(0, 64_000, 31_999), 31_999);
+}
+
+#[test]
+fn the_budget_of_thinking_has_the_name_that_the_server_knows() {
+    let enabled = json!({"thinking": {"type": "enabled", "budget_tokens": 5000}});
+    let flags = json!({"thinking_budget": true, "thinking_budget_field": "thinking_token_budget"});
+    let body = sent_to("vllm", flags, enabled.clone());
+    assert_eq!(body["thinking_token_budget"], 5000);
+    assert_eq!(body.get("thinking_budget_tokens"), None);
+    let off = sent_to("vllm", json!({}), enabled);
+    assert_eq!(off.get("thinking_token_budget"), None);
+}
+
+#[test]
 fn qwen_does_not_think_where_its_service_refuses_it() {
     let switch = |request: Value| {
         let overrides = json!({"thinking_switch": "enable_thinking"});
