@@ -159,7 +159,13 @@ impl Error {
     /// A field or block of the client that cannot be kept and must not be lost.
     #[must_use]
     pub fn unsupported(path: &str) -> Self {
-        Self::invalid(format!("{path}: this is not supported by this gateway"))
+        Self::unsupported_kind(path, "this")
+    }
+
+    /// The same where the path has no name that says what it is.
+    #[must_use]
+    pub fn unsupported_kind(path: &str, kind: &str) -> Self {
+        Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
     }
 
     /// An answer of the upstream that cannot be understood: 502.

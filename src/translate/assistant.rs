@@ -148,7 +148,7 @@ impl<'a> MessageWriter<'_, 'a> {
                         && let DocumentSource::Base64 { .. } = document.source
                     {
                         let path = format!("{}.source", path_at(self.parts.body, document.at));
-                        return Err(Error::unsupported(&path));
+                        return Err(Error::unsupported_kind(&path, "the source type base64"));
                     }
                     self.parts.push_text(out, block)?;
                 }

@@ -89,15 +89,19 @@ impl<'a> History<'a> {
 enum NotTaken {
     /// It belongs to the other side.
     Side(&'static str),
-    /// Its type is not known: what the real API says of it.
-    Tag(String),
+    /// Its type is not known: what the real API says of it, and the types that are.
+    Tag(String, &'static str),
     /// It is a thinking block with another text than the model's.
     Modified,
-    /// It needs something that only Anthropic has.
-    Unsupported,
+    /// It is a block of this type, which needs something that only Anthropic has.
+    Unsupported(&'static str),
     /// Strict mode.
     Strict(Error),
 }
+
+/// The types of blocks that are named where one is not known.
+const TAGS: &str = "'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'";
+const SYSTEM_TAGS: &str = "'text', 'tool_addition', 'tool_removal'";
 
 impl From<Error> for NotTaken {
     fn from(error: Error) -> Self {
@@ -106,8 +110,8 @@ impl From<Error> for NotTaken {
 }
 
 impl NotTaken {
-    fn tag(tag: Str<'_>) -> Self {
-        Self::Tag(unknown_tag(&tag.decode()))
+    fn tag(tag: Str<'_>, known: &'static str) -> Self {
+        Self::Tag(unknown_tag(&tag.decode()), known)
     }
 
     fn at(self, message: usize, block: usize, of_user: bool) -> Error {
@@ -117,17 +121,13 @@ impl NotTaken {
                 let side = if of_user { "assistant" } else { "user" };
                 Error::invalid(format!("{path}: `{kind}` blocks can only be in `{side}` messages"))
             }
-            Self::Tag(told) => {
-                let known =
-                    "'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'";
-                Error::invalid([&path, ": ", &told, ": ", known].concat())
-            }
+            Self::Tag(told, known) => Error::invalid([&path, ": ", &told, ": ", known].concat()),
             Self::Modified => Error::invalid(format!(
                 "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message \
                  cannot be modified. These blocks must remain as they were in the original response."
             )),
-            Self::Unsupported => {
-                Error::unsupported(&format!("messages[{message}].content[{block}]"))
+            Self::Unsupported(kind) => {
+                Error::unsupported_kind(&format!("messages[{message}].content[{block}]"), kind)
             }
             Self::Strict(error) => error,
         }
@@ -173,8 +173,8 @@ impl<'a> Reading<'_, '_, 'a> {
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
-            Block::ContainerUpload => return Err(NotTaken::Unsupported),
-            Block::Unknown(tag) => return Err(NotTaken::tag(tag)),
+            Block::ContainerUpload => return Err(NotTaken::Unsupported("container_upload")),
+            Block::Unknown(tag) => return Err(NotTaken::tag(tag, TAGS)),
             Block::ToolUse(_) => return Err(NotTaken::Side("tool_use")),
             Block::Thinking { .. } => return Err(NotTaken::Side("thinking")),
             Block::RedactedThinking(_) => return Err(NotTaken::Side("redacted_thinking")),
@@ -215,9 +215,9 @@ impl<'a> Reading<'_, '_, 'a> {
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
-            Block::ContainerUpload => return Err(NotTaken::Unsupported),
+            Block::ContainerUpload => return Err(NotTaken::Unsupported("container_upload")),
             Block::ToolResult(_) => return Err(NotTaken::Side("tool_result")),
-            Block::Unknown(tag) if self.warnings.strict() => return Err(NotTaken::tag(tag)),
+            Block::Unknown(tag) if self.warnings.strict() => return Err(NotTaken::tag(tag, TAGS)),
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
             Block::Image(_) => self.image("assistant_image")?,
@@ -251,7 +251,7 @@ impl<'a> Reading<'_, '_, 'a> {
     /// An image that the model does not get to see.
     fn image(&mut self, whose: &str) -> Result<(), NotTaken> {
         if self.warnings.strict() {
-            return Err(NotTaken::Unsupported);
+            return Err(NotTaken::Unsupported("image"));
         }
         self.warnings.add_named("dropped", whose);
         Ok(())
@@ -264,9 +264,11 @@ impl<'a> Reading<'_, '_, 'a> {
             match block {
                 Block::Text(text) => texts.push(text),
                 Block::ToolChange(change) => self.history.changes.push(*change),
-                Block::Unknown(tag) => {
-                    return Err(NotTaken::tag(tag).at(at, number, false));
+                Block::Unknown(tag) if self.warnings.strict() => {
+                    return Err(NotTaken::tag(tag, SYSTEM_TAGS).at(at, number, false));
                 }
+                // The API adds types here, and the client sends its history again each time.
+                Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
                 _ => {
                     return Err(Error::invalid(format!(
                         "messages.{at}.content.{number}: only `text` blocks, `tool_addition` and \

@@ -212,7 +212,7 @@ impl Parts<'_, '_> {
 
     fn check_image(&self, image: &Image<'_>) -> Result<(), Error> {
         match &image.source {
-            ImageSource::File => Err(Error::unsupported(&self.source_of(image.at))),
+            ImageSource::File => Err(self.no_source(image.at, "the source type file")),
             ImageSource::Url(_) if self.profile.image_parts == ImageParts::Data => {
                 Err(Error::invalid(format!(
                     "{}: image URLs are not supported by this model; send the image as base64",
@@ -225,9 +225,8 @@ impl Parts<'_, '_> {
 
     fn check_document(&self, document: &Document<'_>) -> Result<(), Error> {
         match &document.source {
-            DocumentSource::Url | DocumentSource::File => {
-                Err(Error::unsupported(&self.source_of(document.at)))
-            }
+            DocumentSource::Url => Err(self.no_source(document.at, "the source type url")),
+            DocumentSource::File => Err(self.no_source(document.at, "the source type file")),
             DocumentSource::Base64 { media_type, .. } if *media_type != "application/pdf" => {
                 Err(Error::invalid(format!(
                     "{}.media_type: Input should be 'application/pdf'",
@@ -242,6 +241,10 @@ impl Parts<'_, '_> {
             }
             _ => Ok(()),
         }
+    }
+
+    fn no_source(&self, at: usize, kind: &str) -> Error {
+        Error::unsupported_kind(&self.source_of(at), kind)
     }
 
     fn source_of(&self, at: usize) -> String {

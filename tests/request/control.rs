@@ -184,7 +184,7 @@ fn strict_mode_refuses_what_would_be_dropped() {
     for (request, message) in [
         (
             json!({"messages": shown}),
-            "messages[1].content[1]: this is not supported by this gateway",
+            "messages[1].content[1]: image is not supported by this gateway",
         ),
         (json!({"novel": 1}), "novel: Extra inputs are not permitted"),
         (json!({"fallbacks": "default"}), "fallbacks: this is not supported by this gateway"),

@@ -153,7 +153,7 @@ fn images_that_cannot_be_sent_are_refused_with_their_path() {
     let nested = json!([assistant(json!([call("t")])), user(json!([result("t", [file])]))]);
     assert_eq!(
         refused(json!({"messages": nested})),
-        "messages[1].content[0].content[0].source: this is not supported by this gateway"
+        "messages[1].content[0].content[0].source: the source type file is not supported by this gateway"
     );
 }
 
@@ -282,6 +282,31 @@ fn compactions_are_summaries_of_the_user() {
 }
 
 #[test]
+fn a_block_of_a_system_message_that_is_not_known_is_left_out() {
+    let novel = json!({"type": "novel", "x": 1});
+    let system = |content: Value| json!({"role": "system", "content": content});
+    let request = json!({"messages": [user("q"), system(json!([novel, text("S")]))]});
+    assert_eq!(warned(request.clone()), "unknown_block:novel");
+    assert_eq!(
+        sent(request.clone())["messages"],
+        sent(json!({"messages": [user("q"), system(json!([text("S")]))]}))["messages"]
+    );
+    assert_eq!(
+        refused_strictly(request),
+        "messages.1.content.0: Input tag 'novel' found using 'type' does not match any of the \
+         expected tags: 'text', 'tool_addition', 'tool_removal'"
+    );
+}
+
+#[test]
+fn what_a_connector_said_is_the_assistants_text() {
+    let said = json!({"type": "connector_text", "connector_text": "I looked", "signature": "EqQB"});
+    let request = json!({"messages": [user("q"), assistant(json!([said])), user("r")]});
+    assert_eq!(warned(request.clone()), "");
+    assert_eq!(sent(request)["messages"][1], assistant("I looked"));
+}
+
+#[test]
 fn blocks_that_are_not_known_are_refused_where_the_user_would_lose_something() {
     let novel = json!({"type": "novel", "x": 1});
     assert!(refused(json!({"messages": [user([novel.clone()])]})).starts_with(
@@ -291,7 +316,10 @@ fn blocks_that_are_not_known_are_refused_where_the_user_would_lose_something() {
     assert_eq!(warned(request.clone()), "unknown_block:novel");
     assert_eq!(sent(request)["messages"][1], assistant("a"));
     let upload = json!({"messages": [user(json!([{"type": "container_upload", "file_id": "f"}]))]});
-    assert!(refused(upload).starts_with("messages[0].content[0]: "));
+    assert_eq!(
+        refused(upload),
+        "messages[0].content[0]: container_upload is not supported by this gateway"
+    );
     assert_eq!(
         refused(json!({"messages": [assistant(json!([result("t", "x")]))]})),
         "messages.0.content.0: `tool_result` blocks can only be in `user` messages"

@@ -118,7 +118,9 @@ impl<'a> Offers<'a> {
         let at = definition.at;
         let (kind, known) = kind_of(&definition, self.body, warnings)?;
         let (what, state) = match kind {
-            Kind::Mcp => return Err(Error::unsupported(&path_at(self.body, at))),
+            Kind::Mcp => {
+                return Err(Error::unsupported_kind(&path_at(self.body, at), "mcp_toolset"));
+            }
             Kind::Server(name) => (What::Server(Server { name, definition }), State::Offered),
             Kind::Toolset(toolset) => return self.toolset(toolset, &definition, added, warnings),
             Kind::Client(_) | Kind::Custom | Kind::Function => {
@@ -188,7 +190,7 @@ impl<'a> Offers<'a> {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function: Field required")));
                 };
-                let Some(name) = name else {
+                let Some(name) = name.filter(|name| !name.is_empty()) else {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function.name: Field required")));
                 };
@@ -271,7 +273,8 @@ impl<'a> Offers<'a> {
             ToolChange::Remove(reference) => (reference, State::Removed),
         };
         let Reference { at, target: Target::Tool(name) } = reference else {
-            return Err(Error::unsupported(&path_at(self.body, reference.at)));
+            let path = path_at(self.body, reference.at);
+            return Err(Error::unsupported_kind(&path, "a tool of an MCP server"));
         };
         let found = self.find(&name);
         if found.is_empty() {

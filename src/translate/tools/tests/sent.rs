@@ -64,7 +64,7 @@ fn mcp_toolsets_are_rejected() {
     let given = Given::tools(
         json!([tool("a"), {"type": "mcp_toolset", "mcp_server_name": "s", "default_config": {"enabled": true}, "tools": null}]),
     );
-    assert_eq!(given.error().message, "tools[1]: this is not supported by this gateway");
+    assert_eq!(given.error().message, "tools[1]: mcp_toolset is not supported by this gateway");
 }
 
 #[test]
@@ -76,6 +76,8 @@ fn a_chat_completions_tool_is_passed_through() {
     given.with(|set, _| assert_eq!(set.outgoing_name("my.tool", None), "my.tool")).unwrap();
     let error = Given::tools(json!([{"type": "function", "name": "w"}])).error();
     assert_eq!(error.message, "tools[0].function: Field required");
+    let nameless = json!([{"type": "function", "function": {"name": ""}}]);
+    assert_eq!(Given::tools(nameless).error().message, "tools[0].function.name: Field required");
 }
 
 #[test]
