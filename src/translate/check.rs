@@ -96,6 +96,13 @@ fn newest(request: &Request<'_>) -> Result<(), Error> {
                 (Role::User, Block::Text(text)) if text.cited => {
                     return gone(&format!("{path}.citations"));
                 }
+                (Role::User, Block::SearchResult(found)) => {
+                    let is_cited =
+                        |block: &Block<'_>| matches!(block, Block::Text(text) if text.cited);
+                    if let Some(inner) = found.content.iter().position(is_cited) {
+                        return gone(&format!("{path}.content.{inner}.citations"));
+                    }
+                }
                 (Role::Assistant, Block::Document(_)) => {
                     return Err(Error::invalid(format!(
                         "{path}: `document` blocks can only be in `user` messages"

@@ -326,6 +326,13 @@ fn strict_mode_knows_what_the_newest_version_has_no_longer() {
     assert_eq!(refusal("2023-06-01", warm), None);
     let cited = json!({"type": "text", "text": "a", "citations": [{"type": "char_location"}]});
     let expected = "messages.0.content.0.citations: Extra inputs are not permitted";
+    let found = json!({
+        "type": "search_result", "source": "s", "title": "t", "content": [text("a"), cited]
+    });
     let cited = json!({"messages": [user([cited])]});
     assert_eq!(refusal("2026-10-21", cited).as_deref(), Some(expected));
+    let expected = "messages.0.content.0.content.1.citations: Extra inputs are not permitted";
+    let found = json!({"messages": [user([found])]});
+    assert_eq!(refusal("2026-10-21", found.clone()).as_deref(), Some(expected));
+    assert_eq!(refusal("2023-06-01", found), None);
 }
