@@ -226,6 +226,11 @@ impl<'a> Request<'a> {
                 }
                 Ok(true)
             })?,
+            "safeguards" => {
+                source.raw()?;
+                // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
+                source.warnings.add_named("dropped", key);
+            }
             "thread" => self.thread = source.ignore(Kind::Object)?,
             "cache_control" => return source.ephemeral(),
             "diagnostics" => return source.ignore(Kind::Object),

@@ -167,6 +167,7 @@ fn what_has_no_counterpart_is_dropped_with_a_warning_or_without() {
         ("mcp_servers", json!([]), ""),
         ("thread", json!(null), ""),
         ("betas", json!(["b"]), ""),
+        ("safeguards", json!([{"type": "auto_mode"}]), "dropped:safeguards"),
         ("novel_field", json!([1]), "unknown_field:novel_field"),
     ] {
         assert_eq!(warned(json!({field: value})), warning, "{field}");
@@ -192,6 +193,10 @@ fn strict_mode_refuses_what_would_be_dropped() {
     ] {
         assert_eq!(refused_strictly(request), message);
     }
+    // Claude Code's own, which it can do without.
+    let strict = config("default", json!({}), json!({"strict": true}));
+    let (result, warnings) = try_with(&strict, &whole(json!({"safeguards": []})));
+    assert_eq!((result.is_ok(), warnings.as_str()), (true, "dropped:safeguards"));
 }
 
 #[test]
