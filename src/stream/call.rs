@@ -211,7 +211,10 @@ impl Machine {
         self.held.inputs =
             self.held.inputs.saturating_sub(held).saturating_add(call.input.held_bytes());
         for _ in 0..conflicts {
-            self.warnings.add(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
+            match is_late {
+                true => self.warnings.add("late_tool_fragment"),
+                false => self.warnings.add("tool_input_conflict"),
+            }
         }
         if is_input_of_another {
             return;

@@ -297,8 +297,7 @@ impl Machine {
             *object = repaired;
             self.warnings.add("tool_input_repaired");
         }
-        if let Some(why) = self.judge(index, &input) {
-            self.warnings.add(why);
+        if self.is_left_out(index, &input) {
             if let Some(call) = self.calls.get_mut(index) {
                 call.state = CallState::LeftOut;
             }
@@ -325,9 +324,9 @@ impl Machine {
         unquoted.or(without_id)
     }
 
-    /// Judges a call. Gives what is said of it where it is left out.
-    fn judge(&mut self, index: usize, input: &Input) -> Option<&'static str> {
-        let call = self.calls.get(index)?;
+    /// Judges a call: whether the client does not get it.
+    fn is_left_out(&mut self, index: usize, input: &Input) -> bool {
+        let Some(call) = self.calls.get(index) else { return false };
         let tool = self.asked.tools.meant_by(&call.name);
         let invalid = *input == Input::Invalid;
         if invalid {
@@ -342,17 +341,22 @@ impl Machine {
                 self.warnings.add("tool_input_violates_schema");
             }
         }
-        let waits = call.state == CallState::Waiting;
+        let (waits, is_known) = (call.state == CallState::Waiting, tool.is_some());
         let held = self.rules.invalid == InvalidToolCall::Hold
             && waits
-            && (tool.is_none() || violates || invalid);
+            && (!is_known || violates || invalid);
         self.held_invalid |= held;
         let refused = self.outcome.is_refusal();
         let unseen = self.is_buffered() || refused && waits;
-        if unseen && *input == Input::CutOff {
-            return Some("tool_call_cut_off");
+        let cut_off = unseen && *input == Input::CutOff;
+        if cut_off {
+            self.warnings.add("tool_call_cut_off");
+        } else if held && is_known {
+            self.warnings.add("tool_call_withheld");
+        } else if held {
+            self.warnings.add("tool_unknown");
         }
-        held.then_some(if tool.is_none() { "tool_unknown" } else { "tool_call_withheld" })
+        cut_off || held
     }
 
     /// Sends what of the input was not sent, and the end of the block.
