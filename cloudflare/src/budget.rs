@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 use creole::Millis;
 
-/// Longer than any silence that the core allows by default.
-const FORGOTTEN_MS: Millis = 300_000;
+/// Longer than any silence that the core allows by default, which is 590 s before the head of an answer.
+const FORGOTTEN_MS: Millis = 600_000;
 
 /// What every request holds.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,13 @@
 //! An isolate has 128 MB for everything. Limits that would be too large for it are lowered here, not
 //! refused: the same document serves on all hosts.
 
+use std::cell::RefCell;
+
 use creole::Config;
 use creole::config::Settings;
+
+/// The variable that may be an object.
+const DOCUMENT: &str = "CREOLE_CONFIG";
 
 /// A body is in the isolate up to five times for a moment: as JavaScript's, as ours, as text with its
 /// parts, translated, and as JavaScript's again.
@@ -15,13 +20,32 @@ const EVENT_BYTES_MAX: usize = 4 << 20;
 /// All requests of the isolate together.
 const BUFFERED_BYTES_MAX: usize = 16 << 20;
 
-/// Reads the configuration. `variable` gives the text of a variable or secret; a variable that is a
-/// JSON object is given as its text.
+/// What a variable, a secret or another binding is.
+pub(crate) enum Variable {
+    Text(String),
+    /// Anything else, as JSON. A secret of the Secrets Store is `{}`.
+    Json(String),
+}
+
+/// Reads the configuration. `variable` gives the binding of a name.
 ///
 /// # Errors
 /// The text says what is wrong, and where.
-pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
-    let mut config = Config::from_variables(variable)?;
+pub(crate) fn read(variable: impl Fn(&str) -> Option<Variable>) -> Result<Config, String> {
+    let no_text = RefCell::new(None);
+    let config = Config::from_variables(|name| match variable(name)? {
+        Variable::Text(text) => Some(text),
+        Variable::Json(json) if name == DOCUMENT => Some(json),
+        Variable::Json(_) => {
+            no_text.replace(Some(name.to_owned()));
+            None
+        }
+    });
+    if let Some(name) = no_text.into_inner() {
+        let message = format!("{name}: expected a text; the Secrets Store is not read");
+        return Err(message);
+    }
+    let mut config = config?;
     lower(&mut config.settings);
     Ok(config)
 }
@@ -46,13 +70,31 @@ mod tests {
     fn limits_are_lowered_to_what_an_isolate_bears() {
         let document = r#"{"request_bytes_max": 1000000, "response_bytes_max": 100000000}"#;
         let made = read(|name| match name {
-            "CREOLE_CONFIG" => Some(document.to_owned()),
-            "UPSTREAM_URL" => Some("https://a".to_owned()),
+            "CREOLE_CONFIG" => Some(Variable::Json(document.to_owned())),
+            "UPSTREAM_URL" => Some(Variable::Text("https://a".to_owned())),
             _ => None,
         })
         .unwrap();
         assert_eq!(made.settings.request_bytes_max, 1_000_000);
         assert_eq!(made.settings.response_bytes_max, RESPONSE_BYTES_MAX);
         assert_eq!(made.settings.buffered_bytes_max, BUFFERED_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_binding_that_is_no_text_is_no_key() {
+        let error = |key: &'static str| {
+            let document = format!(r#"{{"upstreams":{{"a":{{"key":{{"secret":"{key}"}}}}}}}}"#);
+            let made = read(|name| match name {
+                "CREOLE_CONFIG" => Some(Variable::Text(document.clone())),
+                "UPSTREAM_URL" => Some(Variable::Text("https://a".to_owned())),
+                name if name == key => Some(Variable::Json("{}".to_owned())),
+                _ => None,
+            });
+            made.unwrap_err()
+        };
+        for key in ["UPSTREAM_KEY", "VLLM_KEY"] {
+            let expected = format!("{key}: expected a text; the Secrets Store is not read");
+            assert_eq!(error(key), expected);
+        }
     }
 }

@@ -11,7 +11,7 @@ use worker::js_sys::{Date, JSON, Reflect};
 
 use crate::analytics::Dataset;
 use crate::budget::Budget;
-use crate::configure;
+use crate::configure::{self, Variable};
 
 /// What all requests of the isolate share.
 #[derive(Clone)]
@@ -49,14 +49,14 @@ impl Isolate {
     }
 }
 
-fn variable(env: &JsValue, name: &str) -> Option<String> {
+fn variable(env: &JsValue, name: &str) -> Option<Variable> {
     let value = Reflect::get(env, &name.into()).ok()?;
     if value.is_undefined() || value.is_null() {
         return None;
     }
     match value.as_string() {
-        Some(text) => Some(text),
-        None => JSON::stringify(&value).ok().map(String::from),
+        Some(text) => Some(Variable::Text(text)),
+        None => JSON::stringify(&value).ok().map(String::from).map(Variable::Json),
     }
 }
 
