@@ -79,6 +79,22 @@ fn a_limit_that_leaves_no_room_is_refused_and_the_least_is_not() {
     }
 }
 
+#[test]
+fn the_schema_has_the_bounds_of_the_code() {
+    let schema: Value = serde_json::from_str(&schema::schema()).unwrap();
+    let mut seen = 0;
+    for (key, property) in schema["properties"].as_object().unwrap() {
+        let Some(least) = property["minimum"].as_u64() else { continue };
+        let most = property["maximum"].as_u64();
+        let read = |value| Config::from_json(&format!("{{\"{key}\":{value}}}"), |_| None);
+        assert!(read(least).is_ok(), "{key}");
+        assert!(least == 0 || read(least - 1).is_err(), "{key}");
+        assert!(most.is_none_or(|most| read(most).is_ok() && read(most + 1).is_err()), "{key}");
+        seen += usize::from(least > 0);
+    }
+    assert!(seen > 7);
+}
+
 /// As far as the schema goes: types, words, keys.
 fn check(schema: &Value, value: &Value, place: &str) {
     if let Some(expected) = schema.get("const") {

@@ -112,6 +112,11 @@ fn check_config_says_ok_or_where_the_error_is() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
     assert!(text(&output.stderr).contains("upstreams.a.profile: expected one of default,"));
 
+    let nameless = rig::file(r#"{"upstreams": {"a": {"url": "http://a", "key": {}}}}"#);
+    let output = creole(&["check-config", &nameless], "");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), ""));
+    assert!(text(&output.stderr).contains("upstreams.a.key"), "{}", text(&output.stderr));
+
     let elsewhere = rig::file(r#"{"upstreams": {"a": {"key": {"secret": "NO_SUCH_KEY"}}}}"#);
     let output = creole(&["check-config", &elsewhere], "");
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "ok\n"));

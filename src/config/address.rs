@@ -4,7 +4,8 @@ use crate::words;
 
 /// What stands before `/chat/completions`. It is not quoted: a query may have a key.
 pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#');
+    // Angle brackets are those of a placeholder: no host could send a request there.
+    let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'<' | b'>');
     let whole = path.is_empty() || path.starts_with('/');
     if !whole || !path.bytes().all(plain) || path.ends_with("/chat/completions") {
         return Err("expected a path such as \"/v1\", without a query or /chat/completions");
@@ -51,7 +52,7 @@ impl<'a> Address<'a> {
                 None => (authority, None),
             },
         };
-        let in_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:%".contains(&byte);
+        let in_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
         if host.is_empty() || !host.bytes().all(in_host) {
             return Err("expected a host in the URL");
         }

@@ -306,7 +306,10 @@ pub(super) fn key_of(
 /// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
-    name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 impl ModelMap {
@@ -347,9 +350,14 @@ impl ModelMap {
     }
 }
 
+fn is_in_bounds(key: &str, value: u64) -> bool {
+    let (least, most) = Settings::bounds(key);
+    value >= least && most.is_none_or(|most| value <= most)
+}
+
 impl Settings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if !(8..=128).contains(&self.depth_max) {
+        if !is_in_bounds("depth_max", self.depth_max.into()) {
             return refuse(
                 "depth_max",
                 format!("expected a number from 8 to 128, but found {}", self.depth_max),
@@ -362,7 +370,7 @@ impl Settings {
             ("waiting_bytes_max", self.waiting_bytes_max),
             ("buffered_bytes_max", self.buffered_bytes_max),
         ] {
-            if value < 1024 {
+            if !is_in_bounds(key, value as u64) {
                 return refuse(key, format!("expected at least 1024 bytes, but found {value}"));
             }
         }
@@ -370,7 +378,7 @@ impl Settings {
             ("no_progress_timeout_ms", self.no_progress_timeout_ms),
             ("ping_interval_ms", self.ping_interval_ms),
         ] {
-            if value < 10 {
+            if !is_in_bounds(key, value) {
                 return refuse(key, format!("expected at least 10 ms, but found {value}"));
             }
         }

@@ -113,11 +113,21 @@ fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
         match field.shape {
             Shape::Object(fields) => object(json, fields, default),
             other => {
-                shape(json, &other);
+                match other {
+                    Shape::Number => number(json, Settings::bounds(field.name)),
+                    other => shape(json, &other),
+                }
                 json.key("default").raw(default);
             }
         }
         json.end_object();
+    }
+}
+
+fn number(json: &mut Writer<'_>, (least, most): (u64, Option<u64>)) {
+    json.key("type").text("integer").key("minimum").u64(least);
+    if let Some(most) = most {
+        json.key("maximum").u64(most);
     }
 }
 
@@ -126,9 +136,7 @@ fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
         Shape::Bool => {
             json.key("type").text("boolean");
         }
-        Shape::Number => {
-            json.key("type").text("integer").key("minimum").u64(0);
-        }
+        Shape::Number => number(json, (0, None)),
         Shape::Text => {
             json.key("type").text("string");
         }
@@ -207,7 +215,15 @@ fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
         match field.shape {
             Shape::Object(fields) => table(page, &format!("{name}."), fields, default),
             other => {
-                row(page, &name, &values(&other), &format!("`{default}`"), &meaning(field));
+                let (least, most) = Settings::bounds(field.name);
+                let mut values = values(&other);
+                if least > 0 {
+                    values.push_str(&format!(" from {least}"));
+                }
+                if let Some(most) = most {
+                    values.push_str(&format!(" to {most}"));
+                }
+                row(page, &name, &values, &format!("`{default}`"), &meaning(field));
             }
         }
     }

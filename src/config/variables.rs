@@ -257,6 +257,8 @@ mod tests {
             ("http://[::1]x", port),
             ("http://[::1]:+80", port),
             ("http://a\r\nx", host),
+            ("http://h%41", host),
+            ("http://a/v1/<RESOURCE>", path),
         ] {
             let error = config(&[("UPSTREAM_URL", url), ("CREOLE_CONFIG", "{}")]).unwrap_err();
             assert_eq!(error, format!("UPSTREAM_URL: expected {expected}"), "{url:?}");
