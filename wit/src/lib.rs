@@ -135,6 +135,7 @@ impl wit::GuestExchange for Exchange {
 
     fn report(&self) -> wit::Report {
         let report = self.0.borrow().report();
+        let cause = report.cause().to_owned();
         let answer = report.answer;
         wit::Report {
             request_id: report.request_id,
@@ -142,6 +143,10 @@ impl wit::GuestExchange for Exchange {
             model: report.model,
             status: report.status,
             stop_reason: answer.stop_reason.map(str::to_owned),
+            cause,
+            upstream_status: report.upstream_status,
+            upstream_request_id: report.upstream_request_id,
+            upstream_message: report.upstream_message,
             input_tokens: answer.input_tokens,
             cache_read_tokens: answer.cache_read_tokens,
             cache_creation_tokens: answer.cache_creation_tokens,

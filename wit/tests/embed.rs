@@ -75,6 +75,38 @@ fn exchange(
 }
 // docs: end
 
+fn component() -> Component {
+    let path = file_of("CREOLE_COMPONENT_COMPILED");
+    // SAFETY: `cargo xtask test` has just had Wasmtime write the file, and nobody changes it.
+    unsafe { Component::deserialize_file(&Engine::default(), path) }.unwrap()
+}
+
+#[test]
+fn the_report_says_what_the_upstream_said_of_our_key() {
+    const OWN_KEY: &str = r#"{"upstreams": {"a": {"url": "http://a", "key": {"secret": "K"}}}}"#;
+    const SAID: &[u8] = br#"{"error": {"message": "The project is disabled"}}"#;
+    let component = component();
+    let mut store = Store::new(component.engine(), ());
+    let linker = Linker::new(component.engine());
+    let creole = Translator::instantiate(&mut store, &component, &linker).unwrap();
+    let exchanges = creole.creole_translate_exchanges();
+    let secrets = [("K".to_owned(), "sk-own".to_owned())];
+    let config = exchanges.config().call_parse(&mut store, OWN_KEY, &secrets).unwrap().unwrap();
+    let calls = exchanges.exchange();
+    let exchange = calls.call_constructor(&mut store, config, (17, 4), true).unwrap();
+    calls.call_handle_request_head(&mut store, exchange, "POST", "/v1/messages", &[]).unwrap();
+    calls.call_handle_request(&mut store, exchange, REQUEST.as_bytes(), 1).unwrap().unwrap();
+    let headers = [("x-request-id".to_owned(), "up_1".to_owned())];
+    calls.call_handle_response_head(&mut store, exchange, 401, &headers, 2).unwrap();
+    calls.call_handle_response_body(&mut store, exchange, SAID, 3).unwrap();
+    calls.call_handle_response_end(&mut store, exchange, End::Complete, 4).unwrap();
+    let report = calls.call_report(&mut store, exchange).unwrap();
+    assert_eq!(report.upstream_message.as_deref(), Some("The project is disabled"));
+    assert_eq!(report.cause, "upstream_refused");
+    assert_eq!(report.upstream_status, Some(401));
+    assert_eq!(report.upstream_request_id.as_deref(), Some("up_1"));
+}
+
 #[test]
 fn a_rust_program_translates_a_stream() {
     let pieces: [&[u8]; 3] = [
@@ -82,9 +114,7 @@ fn a_rust_program_translates_a_stream() {
         b"lo\"},\"finish_reason\":\"stop\"}]}\n\n",
         b"data: [DONE]\n\n",
     ];
-    let path = file_of("CREOLE_COMPONENT_COMPILED");
-    // SAFETY: `cargo xtask test` has just had Wasmtime write the file, and nobody changes it.
-    let component = unsafe { Component::deserialize_file(&Engine::default(), path) }.unwrap();
+    let component = component();
     let (sent, got) = exchange(&component, REQUEST.as_bytes(), &pieces).unwrap();
     let (sent, got) = (String::from_utf8(sent).unwrap(), String::from_utf8(got).unwrap());
     assert!(sent.starts_with("{\"model\":\"m\",\"messages\":[{\"role\":\"user\""), "{sent}");
