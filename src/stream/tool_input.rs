@@ -12,8 +12,8 @@
 //! Some send JSON objects in place of texts, which `objects` puts together.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
-//! the turn. Different values in one text are no input. Two equal fragments in a row are both kept, because texts repeat themselves. An input that
-//! parses may still go on.
+//! the turn. Different values in one text are no input. Two equal fragments in a row are both kept,
+//! because texts repeat themselves. An input that parses may still go on.
 //!
 //! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
 //! possible. A fragment that begins with everything before it is either cumulative or a delta
@@ -245,8 +245,8 @@ impl ToolInput {
         ""
     }
 
-    /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what stands behind it
-    /// once more.
+    /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what
+    /// stands behind it once more.
     fn take_repetition<'t>(&mut self, text: &'t str, is_start: bool) -> &'t str {
         if self.again.is_none() && text.trim().is_empty() {
             return "";
