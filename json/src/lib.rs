@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+pub mod hash;
 mod kind;
 mod member;
 mod number;

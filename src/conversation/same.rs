@@ -8,7 +8,8 @@
 use crate::anthropic::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
 };
-use crate::json::{self, Error, Kind, Reader, Str, escape};
+use crate::json::hash::{self, bytes, mix, text};
+use crate::json::{self, Error, Kind, Reader, Str};
 use crate::words;
 
 /// Words in the names of tools that run commands.
@@ -23,14 +24,11 @@ struct Input<'a> {
     is_shell: bool,
 }
 
-/// An odd number without a pattern, to multiply with.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
 /// What stands for a call. Nobody but the client itself is hurt by two that collide.
 pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
     let mut reader = Reader::of(&call.input);
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
-    let input = value(&mut reader, Some(Input { id: call.id, is_shell }));
+    let input = input_value(&mut reader, Input { id: call.id, is_shell });
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);
     mix(mix(text(call.name), toolset), input)
@@ -43,86 +41,30 @@ pub(super) fn same_call(left: &ToolUse<'_>, right: &ToolUse<'_>) -> bool {
         && (left.input == right.input || of_call(left) == of_call(right))
 }
 
-/// Recursion is as deep as the input, which is at most 128.
-fn value(reader: &mut Reader<'_>, input: Option<Input<'_>>) -> Result<u64, Error> {
-    Ok(match reader.kind()? {
-        Kind::Object => {
-            reader.begin_object()?;
-            let is_input = input.is_some();
-            let is_shell = input.is_some_and(|input| input.is_shell);
-            // A sum does not depend on the order.
-            let mut sum = 1u64;
-            while let Some(key) = reader.next_key()? {
-                if is_input && key == "task_progress" || is_shell && key == "description" {
-                    reader.skip()?;
-                    continue;
-                }
-                let member = if is_input && key == "id" && reader.kind()? == Kind::String {
-                    let member = reader.string()?;
-                    if input.is_some_and(|input| input.id == member) {
-                        continue;
-                    }
-                    text(member)
-                } else {
-                    value(reader, None)?
-                };
-                let member = mix(text(key), member);
-                sum = sum.wrapping_add(member);
+/// The hash of an input. What a model or a client only adds to it is passed over.
+fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
+    if reader.kind()? != Kind::Object {
+        return hash::value(reader);
+    }
+    reader.begin_object()?;
+    let mut members = hash::Members::default();
+    while let Some(key) = reader.next_key()? {
+        if key == "task_progress" || input.is_shell && key == "description" {
+            reader.skip()?;
+            continue;
+        }
+        let member = if key == "id" && reader.kind()? == Kind::String {
+            let member = reader.string()?;
+            if input.id == member {
+                continue;
             }
-            mix(1, sum)
-        }
-        Kind::Array => {
-            reader.begin_array()?;
-            let mut all = 2u64;
-            while reader.next_element()? {
-                all = mix(all, value(reader, None)?);
-            }
-            all
-        }
-        Kind::String => text(reader.string()?),
-        Kind::Number => bytes(3, reader.number()?.as_bytes()),
-        Kind::Bool | Kind::Null => bytes(4, reader.skip()?.as_bytes()),
-    })
-}
-
-/// Almost all texts are escaped in the one way that is usual; only the others are written anew.
-fn text(text: Str<'_>) -> u64 {
-    let raw = text.raw();
-    if !text.is_escaped() || is_usual(raw.as_bytes()) {
-        return bytes(0, raw.as_bytes());
+            text(member)
+        } else {
+            hash::value(reader)?
+        };
+        members.add(key, member);
     }
-    let mut usual = Vec::with_capacity(raw.len());
-    escape(&mut usual, &text.decode());
-    bytes(0, &usual)
-}
-
-/// Whether all escapes in the inside of a string are those that [`escape`] writes as well.
-fn is_usual(raw: &[u8]) -> bool {
-    let mut rest = raw;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        match rest.get(at..).and_then(|rest| rest.split_first_chunk()) {
-            Some(([_, b'"' | b'\\' | b'n' | b'r' | b't'], after)) => rest = after,
-            _ => return false,
-        }
-    }
-    true
-}
-
-fn bytes(seed: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut hash = mix(seed, bytes.len() as u64);
-    for word in words {
-        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
-    }
-    for byte in rest {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(FACTOR).rotate_left(29);
-    }
-    hash
-}
-
-fn mix(left: u64, right: u64) -> u64 {
-    let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
-    mixed ^ (mixed >> 32)
+    Ok(members.hash())
 }
 
 /// Whether two results say the same.

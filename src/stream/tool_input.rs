@@ -277,7 +277,7 @@ impl ToolInput {
             return "";
         }
         let again = self.again.take().unwrap_or_default();
-        if same(&again.text, &self.reading.text) {
+        if json::hash::same(&again.text, &self.reading.text) {
             return behind;
         }
         self.conflicts = self.conflicts.saturating_add(1);
@@ -361,7 +361,7 @@ impl ToolInput {
         let text = text.trim();
         if text.is_empty() {
             Compared::Nothing
-        } else if same(text, self.reading.text.trim()) {
+        } else if json::hash::same(text, self.reading.text.trim()) {
             Compared::Same
         } else if !self.reading.is_placeholder() && Reading::of(text).scan.is_object() {
             Compared::Other
@@ -488,16 +488,6 @@ fn goes_on(text: &str) -> bool {
 /// Whether it stands for no input: some servers write an empty object as an empty list.
 fn is_nothing(text: &str) -> bool {
     matches!(text.trim(), "null" | "[]")
-}
-
-/// Whether two objects are the same but for white space between their tokens.
-fn same(left: &str, right: &str) -> bool {
-    let compact = |text: &str| {
-        let mut out = Vec::with_capacity(text.len());
-        json::compact(&mut out, text);
-        out
-    };
-    left == right || compact(left) == compact(right)
 }
 
 #[cfg(test)]

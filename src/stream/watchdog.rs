@@ -114,7 +114,9 @@ impl Watchdog {
 
     /// The upstream has sent `progress` pieces of content so far.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
-        if progress != self.progress || self.awaited == Awaited::Whole {
+        // Comments in front of an answer that is no stream are signs of life, as line ends are.
+        let is_first = self.awaited == Awaited::Whole && progress > 0;
+        if progress != self.progress || is_first {
             self.awaited = Awaited::More;
             self.progress = progress;
             self.progress_at = now;

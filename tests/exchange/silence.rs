@@ -395,6 +395,12 @@ fn a_whole_answer_that_is_kept_alive_by_line_ends_is_waited_for_as_long_as_its_h
         let chosen = r#"{"stall_timeout_ms": 60000, "no_progress_timeout_ms": 100000}"#;
         assert!(kept_waiting(false, chosen, 1, piece, 102).0.is_ended());
     }
+    // So are comments and empty chunks, where the upstream streams all the same.
+    for piece in [": keep-alive\n\n", "data: {\"choices\":[]}\n\n"] {
+        let (exchange, _) = kept_waiting(false, "{}", 1, piece.as_bytes(), 580);
+        assert!(!exchange.is_ended(), "{piece}");
+        assert_eq!(exchange.poll_timeout(), Some(NOW + 590_000), "{piece}");
+    }
     // In a stream such line ends are no content.
     assert!(kept_waiting(true, "{}", 1, b"\n", 290).0.is_ended());
 }

@@ -56,10 +56,25 @@ fn a_block_of_a_type_that_nobody_knows_takes_the_deltas_of_its_index() {
         assert!(repaired.is_empty(), "{repaired:?}");
     }
     // What is known to come whole takes none: a text at its index has lost its start.
-    for kind in ["redacted_thinking", "web_search_tool_result"] {
+    for kind in ["redacted_thinking", "web_search_tool_result", "fallback"] {
         let block = json!({"type": kind, "data": "x"});
         let events = [start(), open(0, &block), text(0, "Hi"), stop(0), ending("end_turn"), end()];
         let (message, _) = message_of(&sse(&events));
         assert_eq!(message["content"], json!([block, {"type": "text", "text": "Hi"}]));
     }
+    // Without a name, what it has says what it is.
+    let block = json!({"type": "", "text": ""});
+    let events = [start(), open(0, &block), text(0, "Hi"), stop(0), ending("end_turn"), end()];
+    let (message, _) = message_of(&sse(&events));
+    assert_eq!(message["content"], json!([{"type": "text", "text": "Hi"}]));
+}
+
+#[test]
+fn a_message_has_the_text_of_a_delta_from_the_member_of_another() {
+    let block = json!({"type": "thinking", "thinking": "", "signature": ""});
+    let delta = json!({"type": "thinking_delta", "text": "hm"});
+    let delta = json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    let events = [start(), open(0, &block), delta, stop(0), ending("end_turn"), end()];
+    let message: Value = serde_json::from_slice(&both(&sse(&events)).1.body).unwrap();
+    assert_eq!(message["content"][0]["thinking"], "hm");
 }

@@ -299,14 +299,6 @@ fn a_block_of_a_system_message_that_is_not_known_is_left_out() {
 }
 
 #[test]
-fn what_a_connector_said_is_the_assistants_text() {
-    let said = json!({"type": "connector_text", "connector_text": "I looked", "signature": "EqQB"});
-    let request = json!({"messages": [user("q"), assistant(json!([said])), user("r")]});
-    assert_eq!(warned(request.clone()), "");
-    assert_eq!(sent(request)["messages"][1], assistant("I looked"));
-}
-
-#[test]
 fn blocks_that_are_not_known_are_refused_where_the_user_would_lose_something() {
     let novel = json!({"type": "novel", "x": 1});
     assert!(refused(json!({"messages": [user([novel.clone()])]})).starts_with(

@@ -64,7 +64,7 @@ impl<'a> Source<'a, '_> {
         let at = self.reader.offset();
         let name = tag.decode();
         match (name.as_ref(), place) {
-            ("text", _) => Ok(Block::Text(self.text("text")?)),
+            ("text", _) => Ok(Block::Text(self.text()?)),
             (_, Place::SearchResult) => Err(bad_tag(tag, place.tags()).into()),
             ("image", _) => Ok(Block::Image(self.image(at)?)),
             (_, Place::Document) => Err(bad_tag(tag, place.tags()).into()),
@@ -90,7 +90,6 @@ impl<'a> Source<'a, '_> {
                 Ok(Block::RedactedThinking(data))
             }
             ("server_tool_use" | "mcp_tool_use", _) => self.server_tool_use(),
-            ("connector_text", _) => Ok(Block::Text(self.text("connector_text")?)),
             ("compaction", _) => self.compaction(),
             ("tool_addition" | "tool_removal", _) => self.tool_change(),
             ("container_upload", _) => {
@@ -109,14 +108,12 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    /// A text, which is in `member`.
-    fn text(&mut self, member: &str) -> Read<Text<'a>> {
+    fn text(&mut self) -> Read<Text<'a>> {
         let (mut text, mut cached, mut cited) = (None, false, false);
         self.object(|source, key| {
             match key {
                 "type" => return source.ignore(Kind::String),
-                "signature" if member != "text" => return source.ignore(Kind::String),
-                key if key == member => text = Some(source.string()?),
+                "text" => text = Some(source.string()?),
                 "cache_control" => cached = source.cache_control()?,
                 "citations" => {
                     let array = source.raw_of(Kind::Array)?;
@@ -126,7 +123,7 @@ impl<'a> Source<'a, '_> {
             }
             Ok(true)
         })?;
-        Ok(Text { text: required(text, member)?, cached, cited })
+        Ok(Text { text: required(text, "text")?, cached, cited })
     }
 
     fn image(&mut self, at: usize) -> Read<Image<'a>> {

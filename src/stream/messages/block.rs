@@ -166,7 +166,7 @@ impl Block {
     /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
     pub(super) fn start(data: &str, mint: impl FnOnce(&str) -> Option<String>) -> Self {
         let block = member(data, "content_block").unwrap_or("{}");
-        let known = text(block, "type").map(|name| name.decode());
+        let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());
         let has = |name| member(block, name).is_some();
         let name = match &known {
             Some(name) => name.as_ref(),
@@ -210,7 +210,7 @@ impl Block {
                 }
                 Content::Tool(Box::new(Tool { start, ..Tool::default() }))
             }
-            "redacted_thinking" => Content::Whole,
+            "redacted_thinking" | "fallback" | "container_upload" => Content::Whole,
             _ if name.ends_with("_tool_result") => Content::Whole,
             _ => Content::Unknown,
         };

@@ -98,8 +98,13 @@ impl Folded {
                 self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
                 return self.citations.push_str(citation);
             }
-            "text_delta" => Some("text"),
-            "thinking_delta" => Some("thinking"),
+            // Some name the other one's member.
+            "text_delta" | "thinking_delta" => {
+                let own = kind.trim_end_matches("_delta");
+                let said = text(delta, own).or_else(|| text(delta, "text"));
+                let Some(said) = said.or_else(|| text(delta, "thinking")) else { return };
+                return self.say(own, said, false);
+            }
             "signature_delta" => Some("signature"),
             _ => None,
         };

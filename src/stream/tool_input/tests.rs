@@ -215,6 +215,20 @@ fn of_objects_that_contradict_each_other_none_is_run() {
 }
 
 #[test]
+fn an_input_that_comes_again_in_another_spelling_is_one_input() {
+    let input = r#"{"a":"é","b":[1]}"#;
+    for again in [r#"{"a":"\u00e9","b":[1]}"#, r#"{ "b": [1], "a": "é" }"#] {
+        is(&[input, again], &[], input, 0);
+        is(&[&[input, again].concat()], &[], input, 0);
+        for at in 1..again.len() {
+            if let Some((left, right)) = again.split_at_checked(at) {
+                is(&[input, left, right], &[], input, 0);
+            }
+        }
+    }
+}
+
+#[test]
 fn of_different_objects_in_one_text_none_is_run() {
     let (a, b) = (r#"{"a":1}"#, r#"{"b":2}"#);
     // Behind the same once more, a placeholder, and white space, too.

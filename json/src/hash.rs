@@ -1,0 +1,137 @@
+//! Hashes of values: white space, the order of members and the way in which letters are escaped make no
+//! difference. Numbers count as they are written. They are no secret, and can be made to collide.
+
+use crate::{Error, Kind, Reader, Str, escape};
+
+/// An odd number without a pattern, to multiply with.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The members of an object, in any order.
+#[derive(Clone, Copy, Debug)]
+pub struct Members(u64);
+
+impl Default for Members {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Members {
+    /// Adds a member, whose value has this hash.
+    pub fn add(&mut self, key: Str<'_>, value: u64) {
+        // A sum does not depend on the order.
+        self.0 = self.0.wrapping_add(mix(text(key), value));
+    }
+
+    /// The object's hash.
+    #[must_use]
+    pub fn hash(self) -> u64 {
+        mix(1, self.0)
+    }
+}
+
+/// Whether two JSON texts have the same value. What is written alike need not be read.
+#[must_use]
+pub fn same(left: &str, right: &str) -> bool {
+    let of = |text| value(&mut Reader::of(text)).ok();
+    left == right || of(left).is_some_and(|left| of(right) == Some(left))
+}
+
+/// The hash of the next value. Recursion is as deep as the reader allows.
+///
+/// # Errors
+/// It is no JSON, or too deep.
+pub fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
+    Ok(match reader.kind()? {
+        Kind::Object => {
+            reader.begin_object()?;
+            let mut members = Members::default();
+            while let Some(key) = reader.next_key()? {
+                members.add(key, value(reader)?);
+            }
+            members.hash()
+        }
+        Kind::Array => {
+            reader.begin_array()?;
+            let mut all = 2u64;
+            while reader.next_element()? {
+                all = mix(all, value(reader)?);
+            }
+            all
+        }
+        Kind::String => text(reader.string()?),
+        Kind::Number => bytes(3, reader.number()?.as_bytes()),
+        Kind::Bool | Kind::Null => bytes(4, reader.skip()?.as_bytes()),
+    })
+}
+
+/// The hash of a text, however it is escaped. Almost all texts are escaped in the one way that is usual; only the others are written anew.
+#[must_use]
+pub fn text(text: Str<'_>) -> u64 {
+    let raw = text.raw();
+    if !text.is_escaped() || is_usual(raw.as_bytes()) {
+        return bytes(0, raw.as_bytes());
+    }
+    let mut usual = Vec::with_capacity(raw.len());
+    escape(&mut usual, &text.decode());
+    bytes(0, &usual)
+}
+
+/// Whether all escapes in the inside of a string are those that [`escape`] writes as well.
+fn is_usual(raw: &[u8]) -> bool {
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        match rest.get(at..).and_then(|rest| rest.split_first_chunk()) {
+            Some(([_, b'"' | b'\\' | b'n' | b'r' | b't'], after)) => rest = after,
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// The hash of bytes; `seed` keeps different kinds of things apart.
+#[must_use]
+pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut hash = mix(seed, bytes.len() as u64);
+    for word in words {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    for byte in rest {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(FACTOR).rotate_left(29);
+    }
+    hash
+}
+
+/// The hash of two, in this order.
+#[must_use]
+pub fn mix(left: u64, right: u64) -> u64 {
+    let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
+    mixed ^ (mixed >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_however_they_are_written() {
+        let text = r#"{"a":[1,{"b":"\u00e9","c":null}],"d":"\n"}"#;
+        for other in [text, r#" { "d" : "\u000a", "a" : [ 1, { "c" : null, "\u0062" : "é" } ] } "#]
+        {
+            assert!(same(text, other), "{other}");
+        }
+        for other in [
+            "",
+            "{}",
+            r#"{"a":[1,{"b":"é","c":null}]}"#,
+            r#"{"a":[1,{"b":"é","c":null}],"e":"\n"}"#,
+            r#"{"a":[1,{"b":"e","c":null}],"d":"\n"}"#,
+            r#"{"a":[1,{"b":"é","c":null},2],"d":"\n"}"#,
+            r#"{"a":[1.0,{"b":"é","c":null}],"d":"\n"}"#,
+            r#"{"a":[1,{"b":"é","c":null}],"d":["\n"]}"#,
+        ] {
+            assert!(!same(text, other) && !same(other, text), "{other}");
+        }
+    }
+}
