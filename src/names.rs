@@ -5,6 +5,7 @@
 //! names that a hostile client chose, which is why it is no hash table.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// What is known about each name.
@@ -18,18 +19,38 @@ pub struct Names<'a, T> {
 pub type NameSet<'a> = Names<'a, ()>;
 
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Places<'a>(BTreeMap<Cow<'a, str>, usize>);
+struct Places<'a>(BTreeMap<Name<'a>, usize>);
 
 impl<'a> Places<'a> {
     #[inline(never)]
     fn of(&self, name: &str) -> Option<usize> {
-        self.0.get(name).copied()
+        self.0.get(&Name(name.into())).copied()
     }
 
     /// The place of `name`, which is `free` if it had none.
     #[inline(never)]
     fn of_or(&mut self, name: Cow<'a, str>, free: usize) -> usize {
-        *self.0.entry(name).or_insert(free)
+        *self.0.entry(Name(name)).or_insert(free)
+    }
+}
+
+/// A name, in the order of its bytes. Ids of tools and names of statistics begin alike, and WebAssembly
+/// compares texts byte by byte, so what is equal is skipped eight bytes at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Name<'a>(Cow<'a, str>);
+
+impl Ord for Name<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
+        let words = ours.as_chunks::<8>().0.iter().zip(theirs.as_chunks::<8>().0);
+        let same = words.take_while(|(our, their)| our == their).count().saturating_mul(8);
+        ours.get(same..).cmp(&theirs.get(same..))
+    }
+}
+
+impl PartialOrd for Name<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -69,6 +90,22 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
+    /// What is known about `name`. What is not known yet is asked for.
+    pub fn get_or_insert_with(
+        &mut self,
+        name: Cow<'a, str>,
+        value: impl FnOnce(&str) -> T,
+    ) -> Option<&T> {
+        let place = match self.places.of(&name) {
+            Some(place) => place,
+            None => {
+                self.values.push(value(&name));
+                self.places.of_or(name, self.values.len().saturating_sub(1))
+            }
+        };
+        self.values.get(place)
+    }
+
     /// Changes what is known about `name`; a new name begins with the default.
     pub fn update(&mut self, name: impl Into<Cow<'a, str>>, change: impl FnOnce(&mut T))
     where
@@ -103,7 +140,7 @@ impl<'a, T> Names<'a, T> {
 
     /// The names, in their alphabetical order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.places.0.keys().map(AsRef::as_ref)
+        self.places.0.keys().map(|name| name.0.as_ref())
     }
 
     /// What is known, in the order of the names.
@@ -121,7 +158,7 @@ impl<'a, T> Names<'a, T> {
         self.places
             .0
             .iter()
-            .filter_map(|(name, place)| Some((name.as_ref(), self.values.get(*place)?)))
+            .filter_map(|(name, place)| Some((name.0.as_ref(), self.values.get(*place)?)))
     }
 
     /// What is known, in the order of the names, to be taken.
@@ -160,5 +197,26 @@ mod tests {
         assert_eq!(names.take_values().collect::<Vec<_>>(), [7, 3, 9]);
         names.clear();
         assert!(names.is_empty() && !names.contains("a"));
+        assert_eq!(names.get_or_insert_with("a".into(), |name| name.len()), Some(&1));
+        assert_eq!(names.get_or_insert_with("a".into(), |_| 7), Some(&1));
+    }
+
+    #[test]
+    fn names_are_in_the_order_of_their_bytes_wherever_they_differ() {
+        let mut texts = vec!["é".to_owned()];
+        for common in 0..20 {
+            for end in ["", "a", "b", "aa", "a\0", "\u{7f}", "é", "ba2345678", "ba23456789"] {
+                texts.push(format!("{}{end}", "c".repeat(common)));
+            }
+        }
+        let mut names = NameSet::default();
+        for text in texts.iter().rev() {
+            names.add(text.as_str());
+        }
+        let mut sorted: Vec<&str> = texts.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(names.keys().collect::<Vec<_>>(), sorted);
+        assert!(texts.iter().all(|text| names.contains(text)));
     }
 }

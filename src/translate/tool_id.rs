@@ -172,11 +172,17 @@ fn unescape(text: &str) -> Option<String> {
 ///    not in one message: which result would be whose?
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
+    /// What each id of the client became.
+    given: Names<'a, String>,
+    new: NewIds,
+}
+
+/// Finds ids that an upstream takes.
+#[derive(Debug)]
+struct NewIds {
     style: IdStyle,
     /// 0 is no limit.
     max_length: usize,
-    /// What each id of the client became.
-    given: Names<'a, String>,
     /// The ids given so far. Of those that the upstream issued, the message in which they were given last.
     taken: Names<'static, Option<u32>>,
     message: u32,
@@ -188,26 +194,25 @@ impl<'a> Outgoing<'a> {
     /// For one request. `max_length` 0 is no limit.
     #[must_use]
     pub(crate) fn new(style: IdStyle, max_length: usize) -> Self {
-        let (given, taken) = (Names::default(), Names::default());
-        Self { style, max_length, given, taken, message: 0, calls: 0 }
+        let new = NewIds { style, max_length, taken: Names::default(), message: 0, calls: 0 };
+        Self { given: Names::default(), new }
     }
 
     /// The calls that follow stand in a message of their own.
     pub(crate) fn begin_message(&mut self) {
-        self.message = self.message.saturating_add(1);
+        self.new.message = self.new.message.saturating_add(1);
     }
 
     /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
     /// which the upstream knows the tool.
     pub(crate) fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
-        if !self.given.contains(&client_id) {
-            let id = self.new_id(&client_id, tool_name);
-            self.given.insert(client_id.clone(), id);
-        }
-        self.given.get(&client_id).map_or("", String::as_str)
+        let new = |client_id: &str| self.new.id(client_id, tool_name);
+        self.given.get_or_insert_with(client_id, new).map_or("", String::as_str)
     }
+}
 
-    fn new_id(&mut self, client_id: &str, tool_name: &str) -> String {
+impl NewIds {
+    fn id(&mut self, client_id: &str, tool_name: &str) -> String {
         let own = decode(client_id).filter(|id| self.fits(id));
         let own = own.filter(|id| match self.taken.get(id) {
             Some(given) => given.is_some_and(|message| message != self.message),
