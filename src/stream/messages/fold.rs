@@ -100,7 +100,7 @@ impl Folded {
             }
             // Some name the other one's member.
             "text_delta" | "thinking_delta" => {
-                let own = kind.trim_end_matches("_delta");
+                let own = kind.strip_suffix("_delta").unwrap_or_default();
                 let said = text(delta, own).or_else(|| text(delta, "text"));
                 let Some(said) = said.or_else(|| text(delta, "thinking")) else { return };
                 return self.say(own, said, false);
