@@ -164,7 +164,7 @@ impl<'a> Delta<'a> {
 
 impl Block {
     /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
-    pub(super) fn start(data: &str, mint: impl FnOnce(&str) -> Option<String>) -> Self {
+    pub(super) fn start(data: &str, mint: &mut dyn FnMut(&str) -> Option<String>) -> Self {
         let block = member(data, "content_block").unwrap_or("{}");
         let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());
         let has = |name| member(block, name).is_some();
@@ -247,7 +247,7 @@ impl Block {
         };
         let start =
             format!("{{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{block}}}");
-        Self { index: delta.index, ..Self::start(&start, |_| None) }
+        Self { index: delta.index, ..Self::start(&start, &mut |_| None) }
     }
 
     /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its own.

@@ -242,7 +242,7 @@ impl MessagesStream {
     ) -> Result<(), Error> {
         let said = member(data, "content_block").unwrap_or("{}");
         let (ids, known) = (machine.ids, &mut self.ids);
-        let mint = |id: &str| {
+        let mut mint = |id: &str| {
             if !id.is_empty() && known.add(id.to_owned()) {
                 return None;
             }
@@ -251,7 +251,7 @@ impl MessagesStream {
             known.add(minted.clone());
             Some(minted)
         };
-        let block = Block::start(data, mint);
+        let block = Block::start(data, &mut mint);
         if block.is_call {
             if text(said, "name").is_none_or(|name| name.is_blank()) {
                 return Err(Error::misbehaved("Upstream sent a tool call without a name"));
