@@ -1,9 +1,9 @@
 //! The first and the last event: ids, counts and why the model stopped, completed where a server
 //! leaves them out. What is there stays as it was written.
 
-use super::member::{count, each, member, quoted, text, with};
+use super::member::{count, member, quoted, text, with};
 use crate::error::Error;
-use crate::json::DEPTH_LIMIT;
+use crate::json::{self, DEPTH_LIMIT};
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
@@ -88,13 +88,10 @@ pub(super) fn head(message: &str, machine: &Machine) -> Vec<(&'static str, Strin
 
 /// Whether the member is written as `value`, white space aside.
 fn is_value(object: &str, name: &str, value: &str) -> bool {
-    let mut found = false;
-    each(object, |key, text| {
-        if key == *name {
-            found = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
-        }
-    });
-    found
+    let plain = |text: &str| {
+        text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes())
+    };
+    json::member(object, name).is_some_and(plain)
 }
 
 /// What an upstream counted beside input and output.

@@ -65,7 +65,7 @@ impl Fold {
         let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
         json.begin_object();
-        copy(&self.head, &mut json, |key| {
+        copy(&self.head, &mut json, &|key| {
             key != "content" && key != "usage" && !has(&self.delta, key)
         });
         json.key("content").begin_array();
@@ -73,14 +73,14 @@ impl Fold {
             block.write(cut_off, warnings, &mut json);
         }
         json.end_array();
-        copy(&self.delta, &mut json, |_| true);
+        copy(&self.delta, &mut json, &|_| true);
         json.key("usage").begin_object();
         if let Some(first) = member(&self.head, "usage") {
             // Counts of the end are totals; what they leave open stays as it was at the start.
-            copy(first, &mut json, |key| member(&self.usage, key).is_none());
+            copy(first, &mut json, &|key| member(&self.usage, key).is_none());
         }
         let first = member(&self.head, "usage").unwrap_or_default();
-        copy(&self.usage, &mut json, |key| member(&self.usage, key).is_some() || !has(first, key));
+        copy(&self.usage, &mut json, &|key| member(&self.usage, key).is_some() || !has(first, key));
         json.end_object().end_object();
     }
 }
@@ -108,7 +108,7 @@ impl Folded {
             "signature_delta" => Some("signature"),
             _ => None,
         };
-        each(delta, |key, value| {
+        each(delta, &mut |key, value| {
             let key = key.decode();
             if key == "type" || own.is_some_and(|own| key != *own) {
                 return;
@@ -154,7 +154,7 @@ impl Folded {
             _ => self.said.iter().any(|(name, _)| name == key),
         };
         json.begin_object();
-        copy(&self.start, json, |key| !replaced(key));
+        copy(&self.start, json, &|key| !replaced(key));
         for (key, value) in &self.said {
             let end = if value.starts_with('"') { "\"" } else { "" };
             json.key_text(key).value();

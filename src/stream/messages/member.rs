@@ -10,13 +10,11 @@ pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 
 /// Whether there is a member `name`, be it null.
 pub(super) fn has(object: &str, name: &str) -> bool {
-    let mut found = false;
-    each(object, |key, _| found |= key == *name);
-    found
+    json::member(object, name).is_some()
 }
 
 /// Calls `take` with each member.
-pub(super) fn each<'a>(object: &'a str, mut take: impl FnMut(Str<'a>, &'a str)) {
+pub(super) fn each<'a>(object: &'a str, take: &mut dyn FnMut(Str<'a>, &'a str)) {
     let mut reader = Reader::of(object);
     let mut read = || {
         reader.begin_object()?;
@@ -66,7 +64,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     let mut json = Writer::new(&mut out);
     let mut done = vec![false; changes.len()];
     json.begin_object();
-    each(object, |key, value| {
+    each(object, &mut |key, value| {
         let change = changes.iter().zip(&mut done).find(|((name, _), _)| key == **name);
         let value = match change {
             // A second member of that name would undo the change.
@@ -90,8 +88,8 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
 }
 
 /// Copies the members of `object` whose names `keep` accepts.
-pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: impl Fn(&str) -> bool) {
-    each(object, |key, value| {
+pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: &dyn Fn(&str) -> bool) {
+    each(object, &mut |key, value| {
         if keep(&key.decode()) {
             json.str(key).out().push(b':');
             json::compact(json.out(), value);

@@ -93,7 +93,7 @@ fn start(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object().key("type").text("message_start").key("message").begin_object();
-    copy(body, &mut json, |key| {
+    copy(body, &mut json, &|key| {
         !["content", IN_DELTA, BESIDE_DELTA].contains(&key) && !ENDING.contains(&key)
     });
     json.key("content").raw("[]");
@@ -112,9 +112,9 @@ fn delta(body: &str) -> String {
     for key in ENDING {
         json.key(key).raw(member(body, key).unwrap_or("null"));
     }
-    copy(body, &mut json, |key| key == IN_DELTA);
+    copy(body, &mut json, &|key| key == IN_DELTA);
     json.end_object();
-    copy(body, &mut json, |key| key == BESIDE_DELTA);
+    copy(body, &mut json, &|key| key == BESIDE_DELTA);
     if has(body, "usage") {
         json.key("usage").raw(member(body, "usage").unwrap_or("{}"));
     }
