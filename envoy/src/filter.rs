@@ -180,7 +180,8 @@ impl Filter {
         };
         let stream = entry.stream.insert(Stream::new(config, seed));
         let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
-        decision.actions.splice(..0, actions);
+        actions.append(&mut decision.actions);
+        decision.actions = actions;
         decision
     }
 

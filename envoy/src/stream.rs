@@ -377,9 +377,10 @@ impl Stream {
             deferred.push(&out, end_of_stream);
             return Decision::pause(drain(Side::Response, piece));
         }
-        let silent = piece.is_empty() && out.is_empty();
-        let write = (!silent).then_some(Action::ReplaceBody(Side::Response, out));
-        Decision::go_on(write.into_iter().collect())
+        if piece.is_empty() && out.is_empty() {
+            return Decision::pass();
+        }
+        Decision::go_on(vec![Action::ReplaceBody(Side::Response, out)])
     }
 
     /// Trailers of a response whose body has not ended otherwise.
