@@ -84,7 +84,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     let mut json = Writer::new(&mut out);
     json.begin_object().key("level").text(level.word());
     json.key("request_id").text(&report.request_id);
-    let path = request.path.split(['?', '#']).next().unwrap_or_default();
+    let path = words::before(&request.path, b"?#");
     json.key("method").text(short(&request.method)).key("path").text(short(path));
     let (status, upstream) = match &request.passed {
         Some((status, upstream)) => (*status, upstream),

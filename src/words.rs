@@ -96,6 +96,13 @@ pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     Some((text.get(..at)?, text.get(at.saturating_add(word.len())..)?))
 }
 
+/// What stands in `text` before the first of these letters of ASCII.
+#[must_use]
+pub fn before<'t>(text: &'t str, letters: &[u8]) -> &'t str {
+    let end = text.bytes().position(|byte| letters.contains(&byte));
+    end.and_then(|end| text.get(..end)).unwrap_or(text)
+}
+
 /// The places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
@@ -138,6 +145,7 @@ mod tests {
             prop_assert_eq!(places(&text, &word).collect::<Vec<_>>(), expected);
             prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
             prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
+            prop_assert_eq!(Some(before(&text, b"ab")), text.split(['a', 'b']).next());
         }
     }
 }

@@ -60,7 +60,7 @@ fn is_timeout(name: &str) -> bool {
 
 fn reset(reason: &str) -> Failure {
     let (reason, transport) = reason.split_once('|').unwrap_or((reason, ""));
-    match reason.split(['}', ':']).next().unwrap_or_default() {
+    match words::before(reason, b"}:") {
         "overflow" => Failure::NoHealthyUpstream,
         "connection_timeout" => unreachable("the connection timed out"),
         "connection_termination" | "http1_premature_upstream_half_close" => {
@@ -111,7 +111,7 @@ pub enum Break {
 /// Who ended a stream with these details.
 #[must_use]
 pub fn broken_by(details: &str, request_complete: bool) -> Break {
-    let name = details.split('{').next().unwrap_or_default();
+    let name = words::before(details, b"{");
     if is_timeout(name) {
         Break::Timeout
     } else if request_complete && (name.starts_with("upstream") || name == "via_upstream") {

@@ -12,7 +12,7 @@ use crate::report::{Cause, Outcome};
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
 use crate::translate::{self, Translated};
-use crate::words::BYTE_ORDER_MARK;
+use crate::words::{self, BYTE_ORDER_MARK};
 
 /// Longest name that is taken from a request that is refused: the log has it.
 const MODEL_BYTES_MAX: usize = 256;
@@ -25,7 +25,7 @@ impl Exchange {
         path: &str,
         headers: &[Header],
     ) -> RequestHead {
-        let path = path.split(['?', '#']).next().unwrap_or_default();
+        let path = words::before(path, b"?#");
         self.report.trace_id = headers.value("traceparent").and_then(headers::trace_id);
         match self.route(method, path, headers) {
             Ok(RequestHead::PassThrough) => {
