@@ -37,11 +37,15 @@ pub fn for_upstream(
         };
         head.push((name.clone(), value));
     }
-    head.extend(client.iter().filter(|(name, _)| is_envoys(name)).cloned());
+    for header in client {
+        if is_envoys(&header.0) {
+            head.push(header.clone());
+        }
+    }
     head.extend(ours);
     head.push((ROUTING_HEADER.to_owned(), routing_value(upstream).to_owned()));
     if let Some(length) = content_length {
-        head.push(("content-length".to_owned(), length.to_string()));
+        head.push(number("content-length", length));
     }
     head
 }
@@ -67,12 +71,16 @@ pub fn for_upstream_early(
 /// The head for the client.
 #[must_use]
 pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
-    let mut headers = vec![(":status".to_owned(), head.status.to_string())];
+    let mut headers = vec![number(":status", head.status.into())];
     headers.extend(head.headers);
     if let Some(length) = content_length {
-        headers.push(("content-length".to_owned(), length.to_string()));
+        headers.push(number("content-length", length));
     }
     headers
+}
+
+fn number(name: &str, value: usize) -> Header {
+    (name.to_owned(), value.to_string())
 }
 
 /// What Envoy or a tracer added, and what its router acts on, beside what the core passes on. Everything

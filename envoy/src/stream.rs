@@ -271,7 +271,8 @@ impl Stream {
         details: &str,
         now: Millis,
     ) -> Decision {
-        let status = head.value(":status").and_then(|text| text.parse().ok()).unwrap_or_default();
+        let status = number(head, ":status").and_then(|status| status.try_into().ok());
+        let status = status.unwrap_or_default();
         let collecting = match self.state {
             State::HandsOff | State::Answering { .. } => return Decision::pass(),
             // Envoy or another filter answered before the body was read: send the refusal that was kept.
@@ -595,5 +596,9 @@ fn append(body: &mut Vec<u8>, piece: Vec<u8>, length: Option<usize>, room_bytes:
 }
 
 fn length(head: &[Header]) -> Option<usize> {
-    head.value("content-length").and_then(|text| text.parse().ok())
+    number(head, "content-length")
+}
+
+fn number(head: &[Header], name: &str) -> Option<usize> {
+    head.value(name).and_then(|text| text.parse().ok())
 }
