@@ -16,7 +16,7 @@ mod history;
 
 use super::{Translated, check, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
-use crate::asked::{Asked, Shape, Tool, Tools};
+use crate::asked::{Asked, Tool};
 use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
@@ -76,18 +76,14 @@ pub(super) fn translate(
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
         check::strictly(request)?;
     }
-    let mut shape = typed.as_ref().map_or_else(Shape::default, count::shape);
-    tool_id::count_forms(&ids_used, &mut shape);
-    let mut asked = Asked {
-        model: model.clone().into_owned(),
-        model_mapped: outgoing != model,
-        stream: envelope.stream,
-        ids_used,
-        edge_key: upstream.key.is_own(),
-        shape,
-        profile: upstream.profile.clone(),
-        ..asked(typed.as_ref(), body, config)
-    };
+    let mut asked = Box::new(asked(typed.as_ref(), body, config));
+    tool_id::count_forms(&ids_used, &mut asked.shape);
+    asked.model = model.clone().into_owned();
+    asked.model_mapped = outgoing != model;
+    asked.stream = envelope.stream;
+    asked.ids_used = ids_used;
+    asked.edge_key = upstream.key.is_own();
+    asked.profile = upstream.profile.clone();
     let edits_none = edits.is_empty();
     let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
     let mut end = None;
@@ -106,7 +102,6 @@ pub(super) fn translate(
         asked.withheld = decided.withheld;
         end = decided.end;
     }
-    let asked = Box::new(asked);
     Ok(Some(match end {
         // A guard answers in place of the upstream.
         Some(text) => Translated::Answer { asked, text, stop_reason: "end_turn" },
@@ -126,25 +121,25 @@ pub(super) fn takes(body: &str, config: &Config) -> bool {
 
 /// What the answer must know beside; an upstream may still answer in the other protocol.
 fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
+    let mut asked = Asked::default();
+    let thinking = request.and_then(|request| request.thinking);
+    asked.thinking = effort::shown(thinking, config.settings.reasoning);
     let Some(request) = request else {
-        let input_tokens = count::tokens_of(body.len() as u64);
-        let thinking = effort::shown(None, config.settings.reasoning);
-        return Asked { thinking, input_tokens, ..Asked::default() };
+        asked.input_tokens = count::tokens_of(body.len() as u64);
+        return asked;
     };
-    let mut tools = Tools::default();
     for tool in &request.tools {
         if let Some(name) = &tool.name {
             let (outgoing, name) = (name.to_string(), name.to_string());
-            tools.push(Tool { outgoing, name, ..Tool::default() });
+            asked.tools.push(Tool { outgoing, name, ..Tool::default() });
         }
     }
-    Asked {
-        tools,
-        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
-        thinking: effort::shown(request.thinking, config.settings.reasoning),
-        input_tokens: count::estimate(request),
-        ..Asked::default()
+    for sequence in &request.stop_sequences {
+        asked.stop_sequences.push(sequence.decode().into_owned());
     }
+    asked.input_tokens = count::estimate(request);
+    asked.shape = count::shape(request);
+    asked
 }
 
 /// A member's text, and where it stands in the body.
