@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::json::{self, Error as JsonError, Kind, Reader, Str};
 use crate::names::Names;
 use crate::profile::Profile;
-use crate::translate::guards::{Guarded, Told};
+use crate::translate::guards::Guarded;
 use crate::translate::history::History;
 use crate::translate::thinking::Marks;
 use crate::translate::tools::{self, Said, ToolSet};
@@ -122,19 +122,20 @@ impl Edits {
                 *warnings = before;
             }
         }
-        let with_id = |note: Told| match history.turns.get(note.turn) {
-            Some(Turn::User(user)) => {
-                let id = user.results.get(note.result)?.id.decode().into_owned();
-                Some((id, note.text))
+        let mut notes = Vec::new();
+        for note in guarded.notes {
+            if let Some(Turn::User(user)) = history.turns.get(note.turn)
+                && let Some(result) = user.results.get(note.result)
+            {
+                notes.push((result.id.decode().into_owned(), note.text));
             }
-            _ => None,
-        };
+        }
         let is_referred = |name: &String| referred.contains(name.as_str());
         Ok(Self {
             stays: guarded.unoffered
                 || is_bound && !guarded.names.is_empty()
                 || guarded.names.iter().any(is_referred),
-            notes: guarded.notes.into_iter().filter_map(with_id).collect(),
+            notes,
             names: guarded.names,
             // It wants the definitions of all tools that were called.
             withheld: match guarded.withheld {
@@ -187,13 +188,9 @@ impl Edits {
                 edits.push(Edit::replace(body, tools, format!("[{}]", kept.join(","))));
             }
         }
-        let withheld = |choice: &str| {
-            member(choice, "name")
-                .is_some_and(|name| self.names.iter().any(|known| name == **known))
-        };
         match choice {
             Some(choice) if none => edits.push(Edit::replace(body, choice, NONE.to_owned())),
-            Some(choice) if withheld(choice) => {
+            Some(choice) if self.names_withheld(choice) => {
                 let one = json::member(choice, "disable_parallel_tool_use") == Some("true");
                 let auto = if one { AUTO_ONE } else { AUTO };
                 edits.push(Edit::replace(body, choice, auto.to_owned()));
@@ -214,12 +211,16 @@ impl Edits {
         reader.begin_array()?;
         while reader.next_element()? {
             let tool = reader.skip()?;
-            let name = member(tool, "name");
-            if !name.is_some_and(|name| self.names.iter().any(|known| name == **known)) {
+            if !self.names_withheld(tool) {
                 kept.push(tool);
             }
         }
         Ok(kept)
+    }
+
+    /// Whether a tool, or a choice, has the name of a tool that is withheld.
+    fn names_withheld(&self, object: &str) -> bool {
+        member(object, "name").is_some_and(|name| self.names.iter().any(|known| name == **known))
     }
 
     /// Adds the words of warning, each to the last result of its call.

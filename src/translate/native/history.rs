@@ -299,7 +299,8 @@ impl<'a> SentMessages<'a> {
         let mut copied = Copied { said: &self.said, next: 0, same: true };
         json.begin_array();
         for turn in turns {
-            let (role, entries) = match turn {
+            let mut entries = Vec::new();
+            let role = match turn {
                 Turn::System(texts) => {
                     for text in texts {
                         let place = self.offset(text.raw());
@@ -309,12 +310,13 @@ impl<'a> SentMessages<'a> {
                     continue;
                 }
                 Turn::User(user) => {
-                    let results = user.results.iter().map(Entry::of_result);
-                    let items = user.items.iter().filter_map(Entry::of_item);
-                    (Role::User, results.chain(items).collect::<Vec<_>>())
+                    user.results.iter().for_each(|it| entries.push(Entry::of_result(it)));
+                    user.items.iter().for_each(|it| entries.extend(Entry::of_item(it)));
+                    Role::User
                 }
                 Turn::Assistant(blocks) => {
-                    (Role::Assistant, blocks.iter().filter_map(Entry::of_block).collect())
+                    blocks.iter().for_each(|it| entries.extend(Entry::of_block(it)));
+                    Role::Assistant
                 }
             };
             match self.originals(&entries, role, &owners) {
