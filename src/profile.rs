@@ -485,12 +485,12 @@ impl Profile {
     /// The profile of a known kind of server, by its name in [`PRESETS`].
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
-        let default = Self::default();
-        Some(match name {
-            "default" => default,
-            "openai" => Self {
-                max_tokens_field: MaxTokensField::MaxCompletionTokens,
-                reasoning_effort_values: vec![
+        let mut profile = Self::default();
+        match name {
+            "default" => {}
+            "openai" => {
+                profile.max_tokens_field = MaxTokensField::MaxCompletionTokens;
+                profile.reasoning_effort_values = vec![
                     Effort::None,
                     Effort::Minimal,
                     Effort::Low,
@@ -498,77 +498,73 @@ impl Profile {
                     Effort::High,
                     Effort::Xhigh,
                     Effort::Max,
-                ],
-                thinking_switch: ThinkingSwitch::EffortNone,
-                reasoning_history: ReasoningHistory::Never,
-                max_id_length: 40,
-                max_stop: 4,
-                max_tools: 128,
-                tool_content_parts: ToolContentParts::Text,
-                file_parts: true,
-                mid_system: MidSystem::InPlace,
-                prompt_cache_key: true,
-                service_tier: true,
-                strict_tools: true,
-                user_id: UserId::SafetyIdentifier,
-                ..default
-            },
-            "deepseek" => Self {
-                reasoning_effort_values: vec![Effort::Low, Effort::High, Effort::Max],
-                thinking_switch: ThinkingSwitch::ThinkingType,
-                reasoning_history: ReasoningHistory::RequiredOnToolCalls,
-                max_stop: 16,
-                max_tools: 128,
-                image_parts: ImageParts::None,
-                mid_system: MidSystem::InPlace,
-                parallel_tool_calls: false,
-                response_format: ResponseFormat::JsonObject,
-                ..default
-            },
-            "mistral" => Self {
-                stream_usage: false,
-                reasoning_history: ReasoningHistory::Never,
-                id_style: IdStyle::Mistral9,
-                prefill: Prefill::Prefix,
-                strip_prefill_echo: true,
-                text_after_tool_results: TextAfterToolResults::MergeIntoLastTool,
-                tool_choice_any: ToolChoiceAny::Any,
-                tool_choice_none: ToolChoiceNone::OmitTools,
-                tool_schema: ToolSchema::Mistral,
-                user_id: UserId::Drop,
-                ..default
-            },
-            "vllm" | "sglang" => Self {
-                tokenizer: if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Prompt },
-                top_k: true,
-                reasoning_effort_values: vec![Effort::Low, Effort::Medium, Effort::High],
-                thinking_switch: ThinkingSwitch::ChatTemplateKwargs,
-                max_tool_name: 0,
-                ..default
-            },
-            "llama.cpp" => Self {
-                tokenizer: Tokenizer::InputTokens,
-                top_k: true,
-                thinking_switch: ThinkingSwitch::ChatTemplateKwargs,
-                thinking_budget: true,
-                max_tool_name: 0,
-                tool_content_parts: ToolContentParts::Images,
-                tool_choice_named: ToolChoiceNamed::OnlyTool,
-                tool_schema: ToolSchema::LlamaCpp,
-                ..default
-            },
-            "ollama" => Self {
-                top_k: true,
-                thinking_switch: ThinkingSwitch::EffortNone,
-                max_tool_name: 0,
-                image_parts: ImageParts::Data,
-                mid_system: MidSystem::InPlace,
-                parallel_tool_calls: false,
-                tool_choice_named: ToolChoiceNamed::OnlyTool,
-                tool_choice_none: ToolChoiceNone::OmitTools,
-                ..default
-            },
+                ];
+                profile.thinking_switch = ThinkingSwitch::EffortNone;
+                profile.reasoning_history = ReasoningHistory::Never;
+                profile.max_id_length = 40;
+                profile.max_stop = 4;
+                profile.max_tools = 128;
+                profile.tool_content_parts = ToolContentParts::Text;
+                profile.file_parts = true;
+                profile.mid_system = MidSystem::InPlace;
+                profile.prompt_cache_key = true;
+                profile.service_tier = true;
+                profile.strict_tools = true;
+                profile.user_id = UserId::SafetyIdentifier;
+            }
+            "deepseek" => {
+                profile.reasoning_effort_values = vec![Effort::Low, Effort::High, Effort::Max];
+                profile.thinking_switch = ThinkingSwitch::ThinkingType;
+                profile.reasoning_history = ReasoningHistory::RequiredOnToolCalls;
+                profile.max_stop = 16;
+                profile.max_tools = 128;
+                profile.image_parts = ImageParts::None;
+                profile.mid_system = MidSystem::InPlace;
+                profile.parallel_tool_calls = false;
+                profile.response_format = ResponseFormat::JsonObject;
+            }
+            "mistral" => {
+                profile.stream_usage = false;
+                profile.reasoning_history = ReasoningHistory::Never;
+                profile.id_style = IdStyle::Mistral9;
+                profile.prefill = Prefill::Prefix;
+                profile.strip_prefill_echo = true;
+                profile.text_after_tool_results = TextAfterToolResults::MergeIntoLastTool;
+                profile.tool_choice_any = ToolChoiceAny::Any;
+                profile.tool_choice_none = ToolChoiceNone::OmitTools;
+                profile.tool_schema = ToolSchema::Mistral;
+                profile.user_id = UserId::Drop;
+            }
+            "vllm" | "sglang" => {
+                profile.tokenizer =
+                    if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Prompt };
+                profile.top_k = true;
+                profile.reasoning_effort_values = vec![Effort::Low, Effort::Medium, Effort::High];
+                profile.thinking_switch = ThinkingSwitch::ChatTemplateKwargs;
+                profile.max_tool_name = 0;
+            }
+            "llama.cpp" => {
+                profile.tokenizer = Tokenizer::InputTokens;
+                profile.top_k = true;
+                profile.thinking_switch = ThinkingSwitch::ChatTemplateKwargs;
+                profile.thinking_budget = true;
+                profile.max_tool_name = 0;
+                profile.tool_content_parts = ToolContentParts::Images;
+                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
+                profile.tool_schema = ToolSchema::LlamaCpp;
+            }
+            "ollama" => {
+                profile.top_k = true;
+                profile.thinking_switch = ThinkingSwitch::EffortNone;
+                profile.max_tool_name = 0;
+                profile.image_parts = ImageParts::Data;
+                profile.mid_system = MidSystem::InPlace;
+                profile.parallel_tool_calls = false;
+                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
+                profile.tool_choice_none = ToolChoiceNone::OmitTools;
+            }
             _ => return None,
-        })
+        }
+        Some(profile)
     }
 }

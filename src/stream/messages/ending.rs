@@ -88,9 +88,8 @@ pub(super) fn head(message: &str, machine: &Machine) -> Vec<(&'static str, Strin
 
 /// Whether the member is written as `value`, white space aside.
 fn is_value(object: &str, name: &str, value: &str) -> bool {
-    let plain = |text: &str| {
-        text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes())
-    };
+    let plain =
+        |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
     json::member(object, name).is_some_and(plain)
 }
 
