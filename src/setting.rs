@@ -183,10 +183,10 @@ impl Setting for Members {
 
 /// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
 /// is what it knows.
-pub(crate) fn object(
-    reader: &mut Reader<'_>,
+pub(crate) fn object<'a>(
+    reader: &mut Reader<'a>,
     known: &[&str],
-    read: &mut dyn FnMut(&str, &mut Reader<'_>) -> Result<bool, Error>,
+    read: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
@@ -201,7 +201,7 @@ pub(crate) fn object(
 }
 
 /// What is said of a key that is none of these.
-pub(crate) fn unknown(known: &[&str]) -> Error {
+fn unknown(known: &[&str]) -> Error {
     Error::value(format!("unknown key, expected one of {}", known.join(", ")))
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::json::{Error, Kind, Reader, quoted};
 use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
-use crate::setting::{self, Setting, unknown};
+use crate::setting::{self, Setting};
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,15 +65,11 @@ pub(super) const UPSTREAM_KEYS: &[&str] =
 impl<'a> UpstreamDocument<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let mut document = Self::default();
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let key = key.decode();
-            document.read_key(&key, reader).map_err(|error| error.in_key(&key))?;
-        }
+        setting::object(reader, UPSTREAM_KEYS, &mut |key, reader| document.read_key(key, reader))?;
         Ok(document)
     }
 
-    fn read_key(&mut self, key: &str, reader: &mut Reader<'a>) -> Result<(), Error> {
+    fn read_key(&mut self, key: &str, reader: &mut Reader<'a>) -> Result<bool, Error> {
         match key {
             "url" => self.url = Setting::read(reader)?,
             "cluster" => self.cluster = Setting::read(reader)?,
@@ -83,9 +79,9 @@ impl<'a> UpstreamDocument<'a> {
             "key" => self.key = read_secret_name(reader)?,
             "guards" => self.guards = Some(reader.skip()?),
             "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
-            _ => return Err(unknown(UPSTREAM_KEYS)),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -189,21 +185,19 @@ type Document<'a> = (Vec<(String, UpstreamDocument<'a>)>, Vec<(String, Target)>,
 fn read_document<'a>(reader: &mut Reader<'a>) -> Result<Document<'a>, Error> {
     let (mut upstreams, mut models) = (Vec::new(), Vec::new());
     let mut settings = Settings::default();
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        let key = key.decode();
-        let read = match &*key {
+    let known = [&["upstreams", "models"], Settings::KEYS].concat();
+    setting::object(reader, &known, &mut |key, reader| {
+        match key {
             // Editors find the schema by it.
-            "$schema" => reader.skip().map(|_| ()),
-            "upstreams" => named(reader, UpstreamDocument::read).map(|found| upstreams = found),
-            "models" => named(reader, Target::read).map(|found| models = found),
-            _ => settings.read_key(&key, reader).and_then(|is_known| {
-                let known = [&["upstreams", "models"], Settings::KEYS].concat();
-                if is_known { Ok(()) } else { Err(unknown(&known)) }
-            }),
-        };
-        read.map_err(|error| error.in_key(&key))?;
-    }
+            "$schema" => {
+                reader.skip()?;
+            }
+            "upstreams" => upstreams = named(reader, UpstreamDocument::read)?,
+            "models" => models = named(reader, Target::read)?,
+            _ => return settings.read_key(key, reader),
+        }
+        Ok(true)
+    })?;
     reader.end()?;
     Ok((upstreams, models, settings))
 }

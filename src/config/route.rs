@@ -4,7 +4,7 @@
 use super::document::{ConfigError, DEPTH_MAX, named};
 use super::{Config, ModelMap, Settings, Target};
 use crate::json::{Error, Reader};
-use crate::setting::{Setting as _, unknown};
+use crate::setting::{self, Setting as _};
 
 /// What all streams of a VM or process share, so that a route cannot have its own.
 const SHARED: [&str; 4] = ["upstreams", "buffered_bytes_max", "pause_headers", "deferred_flush"];
@@ -30,23 +30,20 @@ impl Config {
         let mut config = self.clone();
         let mut models = None;
         let mut reader = Reader::new(text, DEPTH_MAX);
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let key = key.decode();
-            let read = match &*key {
+        let mut known = [&["models"], Settings::KEYS].concat();
+        known.retain(|key| !SHARED.contains(key));
+        setting::object(&mut reader, &known, &mut |key, reader| {
+            match key {
                 key if SHARED.contains(&key) => {
-                    Err(Error::value("expected no such key, because a route cannot change it"))
+                    let reason = "expected no such key, because a route cannot change it";
+                    return Err(Error::value(reason));
                 }
-                "models" => named(&mut reader, Target::read).map(|found| models = Some(found)),
-                "guards" => reader.raw().and_then(|guards| config.read_guards_over(guards.text())),
-                _ => config.settings.read_key(&key, &mut reader).and_then(|is_known| {
-                    let mut known = [&["models"], Settings::KEYS].concat();
-                    known.retain(|key| !SHARED.contains(key));
-                    if is_known { Ok(()) } else { Err(unknown(&known)) }
-                }),
-            };
-            read.map_err(|error| error.in_key(&key))?;
-        }
+                "models" => models = Some(named(reader, Target::read)?),
+                "guards" => config.read_guards_over(reader.raw()?.text())?,
+                _ => return config.settings.read_key(key, reader),
+            }
+            Ok(true)
+        })?;
         reader.end()?;
         if let Some(models) = models {
             config.models = ModelMap::of(models, &config.upstreams)?;
