@@ -466,15 +466,15 @@ impl Exchange {
     fn message_head(&mut self, upstream_id: Option<String>) -> Head {
         let mut head = self.make_head(200, Body::Json);
         if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
-            head.headers.push(("x-creole-upstream-id".to_owned(), id));
+            head.add("x-creole-upstream-id", id);
         }
         head
     }
 
     fn stream_head(&mut self) -> Head {
         let mut head = self.make_head(200, Body::Events);
-        head.headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
-        head.headers.push(("x-accel-buffering".to_owned(), "no".to_owned()));
+        head.add("cache-control", "no-cache".to_owned());
+        head.add("x-accel-buffering", "no".to_owned());
         head
     }
 
@@ -482,36 +482,35 @@ impl Exchange {
         let mut head = self.make_head(error.status, Body::Json);
         if let Some(retry) = error.should_retry {
             head.headers.retain(|(name, _)| name != "x-should-retry");
-            head.headers.push(("x-should-retry".to_owned(), retry.to_string()));
+            head.add("x-should-retry", retry.to_string());
         }
         if let Some(seconds) = error.retry_after
             && !head.headers.iter().any(|(name, _)| name.starts_with("retry-after"))
         {
-            head.headers.push(("retry-after".to_owned(), seconds.to_string()));
+            head.add("retry-after", seconds.to_string());
         }
         head
     }
 
     /// The head with what every answer carries. From here on it counts as sent.
     fn make_head(&mut self, status: u16, body: Body) -> Head {
-        let mut headers = vec![
-            ("content-type".to_owned(), body.content_type().to_owned()),
-            ("request-id".to_owned(), self.report.request_id.clone()),
-        ];
+        let mut head = Head { status, headers: Vec::new() };
+        head.add("content-type", body.content_type().to_owned());
+        head.add("request-id", self.report.request_id.clone());
         let warnings = self.warnings();
         if let Some(codes) = warnings.header() {
-            headers.push(("x-creole-warnings".to_owned(), codes));
+            head.add("x-creole-warnings", codes);
         }
         if !warnings.guards().is_empty() {
-            headers.push(("x-creole-guard".to_owned(), warnings.guards().join(",")));
+            head.add("x-creole-guard", warnings.guards().join(","));
         }
         if let Some((turn, most)) = warnings.tool_turn() {
-            headers.push(("x-creole-tool-turn".to_owned(), format!("{turn}/{most}")));
+            head.add("x-creole-tool-turn", format!("{turn}/{most}"));
         }
         let sent = HeadState::Sent(body);
         if let HeadState::Held(upstream) = std::mem::replace(&mut self.head, sent) {
-            headers.extend(upstream);
+            head.headers.extend(upstream);
         }
-        Head { status, headers }
+        head
     }
 }

@@ -15,6 +15,12 @@ pub struct Head {
     pub headers: Vec<Header>,
 }
 
+impl Head {
+    pub(super) fn add(&mut self, name: &str, value: String) {
+        self.headers.push((name.to_owned(), value));
+    }
+}
+
 /// A whole response that needs no upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
@@ -32,7 +38,7 @@ impl Reply {
         let message = "This gateway is not configured correctly; its log says why.";
         let error = Error::new(Fault::Operator, Kind::Api, message);
         let mut reply = Self::of(&error, Ids::new(seed).request());
-        reply.head.headers.push(("x-should-retry".to_owned(), "false".to_owned()));
+        reply.head.add("x-should-retry", "false".to_owned());
         reply
     }
 
@@ -40,11 +46,10 @@ impl Reply {
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();
         error.write(&mut body, &request_id);
-        let headers = vec![
-            ("content-type".to_owned(), JSON.to_owned()),
-            ("request-id".to_owned(), request_id),
-        ];
-        Self { head: Head { status: error.status, headers }, body }
+        let mut head = Head { status: error.status, headers: Vec::new() };
+        head.add("content-type", JSON.to_owned());
+        head.add("request-id", request_id);
+        Self { head, body }
     }
 }
 
