@@ -145,10 +145,10 @@ impl Warnings {
     }
 
     /// Takes over the warnings of another part of the same exchange.
-    pub fn merge(&mut self, other: Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.tool_turn = self.tool_turn.or(other.tool_turn);
         other.guards.iter().for_each(|guard| self.acted(guard));
-        for warning in other.found {
+        for warning in &other.found {
             self.add_times(warning.code, &warning.name, warning.count);
         }
     }
@@ -212,7 +212,7 @@ mod tests {
         for _ in 0..3 {
             other.add_named("dropped", "one_more");
         }
-        warnings.merge(other);
+        warnings.merge(&other);
         assert_eq!(warnings.count(), KINDS_MAX as u64 + 3);
     }
 }

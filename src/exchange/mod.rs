@@ -169,7 +169,7 @@ impl Exchange {
     fn warnings(&self) -> Warnings {
         let mut warnings = self.report.warnings.clone();
         if let Some(answer) = self.state.answer() {
-            warnings.merge(answer.warnings().clone());
+            warnings.merge(answer.warnings());
         }
         warnings
     }
