@@ -4,8 +4,6 @@
 //! counter, and a part of the log line. The guards leave their names here, too, for the header
 //! `x-creole-guard`.
 
-use std::fmt;
-
 use crate::error::Error;
 
 /// Most codes in the header.
@@ -38,14 +36,12 @@ pub struct Warning {
     pub count: u32,
 }
 
-impl fmt::Display for Warning {
+impl Warning {
     /// As the header has it: `code` or `code:name`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code)?;
-        if self.name.is_empty() {
-            return Ok(());
-        }
-        write!(f, ":{}", self.name)
+    #[must_use]
+    pub fn text(&self) -> String {
+        let colon = if self.name.is_empty() { "" } else { ":" };
+        [self.code, colon, &self.name].concat()
     }
 }
 
@@ -161,9 +157,12 @@ impl Warnings {
     /// The value of `x-creole-warnings`, or nothing.
     #[must_use]
     pub fn header(&self) -> Option<String> {
-        let codes: Vec<String> =
-            self.found.iter().take(HEADER_CODES_MAX).map(Warning::to_string).collect();
-        (!codes.is_empty()).then(|| codes.join(","))
+        let mut codes = String::new();
+        for warning in self.found.iter().take(HEADER_CODES_MAX) {
+            codes.push_str(if codes.is_empty() { "" } else { "," });
+            codes.push_str(&warning.text());
+        }
+        (!codes.is_empty()).then_some(codes)
     }
 }
 

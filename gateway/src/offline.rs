@@ -103,7 +103,7 @@ fn shown_head(head: &Head) -> String {
 fn show(head: &str, report: &Report) {
     eprint!("{head}");
     for warning in report.warnings.iter() {
-        eprintln!("warning: {warning} ({}x)", warning.count);
+        eprintln!("warning: {} ({}x)", warning.text(), warning.count);
     }
 }
 
