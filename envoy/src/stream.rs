@@ -150,14 +150,17 @@ impl Stream {
             ..Request::default()
         };
         let paused = self.config.settings.pause_headers;
-        let without_length: Vec<Header>;
+        let mut without_length = Vec::new();
         let seen = if paused {
             &head
         } else {
             // A body that is too large is refused once it is here, like every other bad body: an
             // answer to the head would break the connection of a client that uploads.
-            without_length =
-                head.iter().filter(|(name, _)| name != "content-length").cloned().collect();
+            for header in &head {
+                if header.0 != "content-length" {
+                    without_length.push(header.clone());
+                }
+            }
             &without_length
         };
         // Without paused heads, waiting here would keep the body from coming.

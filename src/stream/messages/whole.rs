@@ -58,8 +58,13 @@ pub(super) fn blocks(content: &str) -> Vec<String> {
     if let Some(text) = string(content) {
         return vec![format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw())];
     }
-    let block = |element: &&str| kind(element) == Some(Kind::Object);
-    elements(content).into_iter().filter(block).map(str::to_owned).collect()
+    let mut blocks = Vec::new();
+    for element in elements(content) {
+        if kind(element) == Some(Kind::Object) {
+            blocks.push(element.to_owned());
+        }
+    }
+    blocks
 }
 
 /// How many calls are in a message, if it can be passed on as it is.

@@ -226,13 +226,12 @@ impl<'a> SentMessages<'a> {
     }
 
     fn messages(&self) -> Vec<Message<'a>> {
-        let message = |said: &SentMessage<'a>| Message {
-            role: said.role,
-            content: said.blocks.iter().map(|part| self.block(part)).collect(),
-            until_next_user: false,
-            effort: None,
-        };
-        self.said.iter().map(message).collect()
+        let mut messages = Vec::with_capacity(self.said.len());
+        for SentMessage { role, blocks, .. } in &self.said {
+            let content = blocks.iter().map(|part| self.block(part)).collect();
+            messages.push(Message { role: *role, content, until_next_user: false, effort: None });
+        }
+        messages
     }
 
     fn turns(&self) -> Vec<Turn<'a>> {
