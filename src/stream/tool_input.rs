@@ -247,9 +247,13 @@ impl ToolInput {
 
     /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what
     /// stands behind it once more.
-    fn take_repetition<'t>(&mut self, text: &'t str, is_start: bool) -> &'t str {
-        if self.again.is_none() && text.trim().is_empty() {
-            return "";
+    fn take_repetition<'t>(&mut self, mut text: &'t str, is_start: bool) -> &'t str {
+        let is_start = is_start && self.again.is_none() && text.trim_start().starts_with('{');
+        if self.again.is_none() {
+            text = text.trim_start_matches(is_between);
+            if text.is_empty() {
+                return "";
+            }
         }
         if self.sent == 0 && !self.closed && begins_an_input(text) && self.reading.is_placeholder()
         {
@@ -257,7 +261,6 @@ impl ToolInput {
             self.whole = false;
             return text;
         }
-        let is_start = is_start && self.again.is_none();
         let again = self.again.get_or_insert_default();
         if again.scan.is_broken() {
             return "";
@@ -266,35 +269,51 @@ impl ToolInput {
         if !behind.is_empty() && !again.scan.is_object() {
             again.push(behind);
         }
+        if !again.scan.is_broken() && !again.scan.is_object() {
+            return "";
+        }
+        let mut again = self.again.take().unwrap_or_default();
         if again.scan.is_broken() {
-            // Keep it, without its text, so that the rest of this broken repetition is not counted as
-            // another conflict.
-            again.text = String::new();
             self.conflicts = self.conflicts.saturating_add(1);
+            if self.is_another(&again) {
+                self.go_on_with(&again);
+            } else {
+                // Keep it, without its text, so that the rest of this broken repetition is not counted as
+                // another conflict.
+                again.text = String::new();
+                self.again = Some(again);
+            }
             return "";
         }
-        if !again.scan.is_object() {
-            return "";
-        }
-        let again = self.again.take().unwrap_or_default();
         if json::hash::same(&again.text, &self.reading.text) {
             return behind;
         }
         self.conflicts = self.conflicts.saturating_add(1);
-        if self.sent > 0 || self.closed || again.is_placeholder() {
+        if !self.is_another(&again) || again.is_placeholder() {
             return behind;
         }
         if is_start && behind.is_empty() {
             // A server that sends whole inputs means the last one.
             self.reading = again;
         } else {
-            // A model that writes one behind the other meant several calls (litellm#40582). To run one of them would
-            // lose the others; none is run, and it sees why.
-            let end = self.reading.text.trim_end().len();
-            self.reading.text.truncate(end);
-            self.reading.push(again.text.trim_start());
+            self.go_on_with(&again);
         }
         behind
+    }
+
+    /// Whether what stands behind the input, and is not the same, is a further input, of which both could be lost. What
+    /// is cut off may be the same once more.
+    fn is_another(&self, again: &Reading) -> bool {
+        let is_start = self.reading.text.starts_with(again.text.trim_end());
+        self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
+    }
+
+    /// A model that writes one input behind the other meant several calls (litellm#40582). To run one of them would lose
+    /// the others; none is run, and it sees why.
+    fn go_on_with(&mut self, again: &Reading) {
+        let end = self.reading.text.trim_end().len();
+        self.reading.text.truncate(end);
+        self.reading.push(&again.text);
     }
 
     /// Drops a reading that cannot be JSON; of two such, the concatenation stays.
@@ -422,16 +441,19 @@ impl ToolInput {
             self.take_fragment(&text);
         }
         self.join_objects();
-        self.closed = true;
         if let Some(cumulative) = self.cumulative.take()
             && cumulative.scan.is_object()
             && !self.reading.scan.is_object()
         {
             self.reading = cumulative;
         }
-        if self.has_leftover() {
+        if let Some(again) = self.again.take().filter(|again| !again.scan.is_broken()) {
             self.conflicts = self.conflicts.saturating_add(1);
+            if self.is_another(&again) {
+                self.go_on_with(&again);
+            }
         }
+        self.closed = true;
         if self.custom {
             let mut object = b"{\"input\":".to_vec();
             json::quote(&mut object, &self.reading.text);
@@ -463,6 +485,11 @@ impl ToolInput {
 fn after_mark<'t>(before: &str, text: &'t str) -> Option<&'t str> {
     let text = if before.is_empty() { text.trim_start() } else { text };
     text.strip_prefix("[ARGS]".strip_prefix(before)?)
+}
+
+/// Whether it may stand between two inputs and says nothing.
+fn is_between(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, ',' | ';' | '-')
 }
 
 /// Whether a placeholder gives way to this: an object, or one in a string.

@@ -27,6 +27,17 @@ fn receive(fragments: &[&str]) -> (Vec<String>, Input, u32) {
     (sent, end, conflicts)
 }
 
+/// The end of an input of which nothing is sent before, and its conflicts.
+fn receive_buffered(fragments: &[&str]) -> (Input, u32) {
+    let mut input = ToolInput::default();
+    for fragment in fragments {
+        let mut raw = Vec::new();
+        json::escape(&mut raw, fragment);
+        input.receive(std::str::from_utf8(&raw).unwrap(), &mut String::new());
+    }
+    (input.finish(false), input.take_conflicts())
+}
+
 #[track_caller]
 fn is(fragments: &[&str], sent: &[&str], object: &str, conflicts: u32) {
     let expected = (
@@ -277,6 +288,61 @@ fn of_different_objects_in_one_text_none_is_run() {
     is(&["{\"a\":", "1}{\"b\":2}"], &["{\"a\":", "1}"], a, 1);
     is(&["{\"a\":1}{}"], &[], a, 1);
     is(&["{\"a\":1}", " {\"b\":2}\n"], &[], b, 1);
+}
+
+#[test]
+fn of_different_objects_with_signs_between_them_none_is_run() {
+    for text in [
+        r#"{"a":1},{"b":2}"#,
+        r#"{"a":1};{"b":2};"#,
+        "{\"a\":1}\n---\n{\"b\":2}",
+        r#"{"a":1},{"a": 1} , {"b":2}"#,
+        r#"{},{"a":1},{"b":2}"#,
+    ] {
+        let (sent, end, conflicts) = receive(&[text]);
+        assert_eq!((sent, end, conflicts), (vec![], Input::Invalid, 1), "{text}");
+        let bytes: Vec<&str> = text.split("").collect();
+        assert_eq!(receive_buffered(&bytes), (Input::Invalid, 1), "{text}, byte by byte");
+        for at in 1..text.len() {
+            let (left, right) = text.split_at(at);
+            if !right.trim_start().starts_with("{\"b\"") {
+                let ends = receive_buffered(&[left, right]);
+                assert_eq!(ends, (Input::Invalid, 1), "{text} cut at {at}");
+            }
+        }
+    }
+    // The signs alone say nothing.
+    for text in [r#"{"a":1},"#, r#"{"a":1},{"a":1}"#, r#"{};{"a":1}; "#, "{\"a\":1}\n---\n"] {
+        assert_eq!(receive(&[text]).1, Input::Object(r#"{"a":1}"#.to_owned()), "{text}");
+    }
+    is(&["{\"a\":", "1},{\"b\":2}"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
+}
+
+#[test]
+fn a_second_object_that_is_not_whole_is_a_second_object() {
+    for text in [
+        r#"{"a":1}{"b":2"#,
+        r#"{"a":1},{"b":"#,
+        r#"{"a":1}{"a":2"#,
+        r#"{"a":1}{"b":2]"#,
+        r#"{"a":1}{"b"}{"c":3}"#,
+        r#"{"a":1}{'b': 2}"#,
+    ] {
+        assert_eq!(receive(&[text]), (vec![], Input::Invalid, 1), "{text}");
+        let bytes: Vec<&str> = text.split("").collect();
+        assert_eq!(receive_buffered(&bytes), (Input::Invalid, 1), "{text}, byte by byte");
+    }
+    // The model is shown all of it.
+    let mut input = ToolInput::default();
+    input.receive_json(r#"{"a":1}"#, false);
+    input.receive(r#"{\"b\":2]"#, &mut String::new());
+    input.receive(" x", &mut String::new());
+    assert_eq!((input.finish(true), input.rest()), (Input::Invalid, r#"{"a":1}{"b":2] x"#));
+    // What is cut may be the same once more.
+    for text in [r#"{"a":1}{"#, "{\"a\":1}{\"a\":\n", r#"{"a":1}{"a":1"#] {
+        is(&[text], &[], r#"{"a":1}"#, 1);
+    }
+    is(&["{\"a\":", "1}{\"b\":"], &["{\"a\":", "1}"], r#"{"a":1}"#, 1);
 }
 
 #[test]
