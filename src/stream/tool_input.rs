@@ -40,6 +40,8 @@ pub(super) struct ToolInput {
     cumulative: Option<Reading>,
     /// What came after the object was complete: perhaps the same once more.
     again: Option<Reading>,
+    /// A whole input in a fragment of its own took the place of another.
+    replaced: bool,
     /// The input is a JSON object, and no text has come.
     is_json: bool,
     /// All of them, if there were several. The reading is the last one.
@@ -292,9 +294,10 @@ impl ToolInput {
         if !self.is_another(&again) || again.is_placeholder() {
             return behind;
         }
-        if is_start && behind.is_empty() {
-            // A server that sends whole inputs means the last one.
+        if (is_start || self.replaced) && behind.is_empty() {
+            // A server that sends whole inputs means the last one, though that may come in pieces.
             self.reading = again;
+            self.replaced = true;
         } else {
             self.go_on_with(&again);
         }

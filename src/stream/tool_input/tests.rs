@@ -240,6 +240,18 @@ fn an_input_that_comes_again_in_another_spelling_is_one_input() {
 }
 
 #[test]
+fn of_whole_inputs_that_grow_the_last_may_come_in_pieces() {
+    let xyz = r#"{"a":"xyz"}"#;
+    is(&[r#"{"a":"x"}"#, r#"{"a":"xy"}"#, xyz], &[], xyz, 2);
+    for at in 1..xyz.len() {
+        let (left, right) = xyz.split_at(at);
+        is(&[r#"{"a":"x"}"#, r#"{"a":"xy"}"#, left, right], &[], xyz, 2);
+    }
+    let cut = [r#"{"a":"x"}"#, r#"{"a":"xy"}"#, r#"{"a":"xyz"#];
+    assert_eq!(receive(&cut), (vec![], Input::Invalid, 2));
+}
+
+#[test]
 fn of_different_objects_in_one_text_none_is_run() {
     let (a, b) = (r#"{"a":1}"#, r#"{"b":2}"#);
     // Behind the same once more, a placeholder, and white space, too.
