@@ -52,6 +52,8 @@ pub struct Choice<'a> {
 /// A `delta` or a `message`.
 #[derive(Clone, Debug, Default)]
 pub struct Delta<'a> {
+    /// `role`, where it is not empty: it holds for the deltas that follow, too.
+    pub role: Option<Str<'a>>,
     /// `reasoning_content`
     pub reasoning_content: Option<Str<'a>>,
     /// `reasoning`
@@ -325,7 +327,6 @@ impl<'a> Delta<'a> {
         }
         let delta = slot.insert(Self::default());
         let (mut plain, mut thoughts, mut blocks, mut refused) = (None, None, None, None);
-        let mut is_result = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "reasoning_content" => {
@@ -350,9 +351,7 @@ impl<'a> Delta<'a> {
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content)?;
                 }
-                "role" => {
-                    is_result = reader.string_or_skip()?.is_some_and(|role| role.raw() == "tool");
-                }
+                "role" => delta.role = filled(reader)?,
                 "text" => plain = text(reader)?,
                 "refusal" if reader.kind()? == Kind::Number => drop(reader.skip()?),
                 "refusal" => delta.refusal = text_or(reader, &mut refused)?,
@@ -395,8 +394,7 @@ impl<'a> Delta<'a> {
             Detail::read_all(reader, true, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();
-        if is_result && !delta.content.is_empty() {
-            // Of a tool that the server ran itself (Mistral's connectors): the model did not say it.
+        if delta.is_result() == Some(true) && !delta.content.is_empty() {
             delta.content = Few::default();
             delta.content_dropped = true;
         }
@@ -442,6 +440,13 @@ impl<'a> Delta<'a> {
         self.content.iter().for_each(|part| parts.push(*part));
         self.content = parts;
         Ok(says)
+    }
+
+    /// Whether its content is the result of a tool that the server ran itself (Mistral's connectors), which the model
+    /// did not say; `None` where there is no role.
+    #[must_use]
+    pub fn is_result(&self) -> Option<bool> {
+        self.role.map(|role| role.raw() == "tool")
     }
 
     fn answers(&self) -> bool {

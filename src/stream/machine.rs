@@ -70,6 +70,8 @@ pub(super) struct Machine {
     pub(super) reasoning: Reasoning,
     pub(super) text: Text,
     pub(super) outcome: Outcome,
+    /// The content that comes is the result of a tool, by the last role.
+    in_result: bool,
     /// Pieces of content that have more than white space in them.
     pub(super) telling_pieces: u64,
     pub(super) snapshots: Snapshots,
@@ -144,6 +146,7 @@ impl Machine {
             calls: Vec::new(),
             named_in_list: Vec::new(),
             outcome: Outcome::default(),
+            in_result: false,
             telling_pieces: 0,
             snapshots: Snapshots::default(),
             held: Held::default(),
@@ -368,11 +371,13 @@ impl Machine {
         if self.text.is_cut() {
             return Ok(());
         }
-        if delta.content_dropped {
+        self.in_result = delta.is_result().unwrap_or(self.in_result);
+        let is_left_out = self.in_result && !delta.content.is_empty();
+        if delta.content_dropped || is_left_out {
             self.warnings.add("content_dropped");
         }
         self.take_reasoning(delta, out);
-        for part in delta.content.iter() {
+        for part in delta.content.iter().filter(|_| !is_left_out) {
             if self.text.is_cut() {
                 return Ok(());
             }

@@ -135,6 +135,18 @@ fn the_result_of_a_tool_that_the_server_ran_is_not_what_the_model_said() {
         ];
         c.gives(&done(&said), "text \"I look. Found.\"; end_turn !content_dropped");
     }
+    // A role holds until another one comes.
+    let said = [
+        json!({"role": "assistant", "content": "I look."}),
+        json!({"role": "tool", "content": "RESULT "}),
+        json!({"role": "", "content": "and "}),
+        json!({"content": "more "}),
+        json!({"content": "of it"}),
+        json!({"role": "assistant", "content": " Found."}),
+        json!({"content": " It."}),
+        json!({"finish": "stop"}),
+    ];
+    c.gives(&done(&said), "text \"I look. Found. It.\"; end_turn !content_dropped");
     // A call with that role is a call.
     let mut odd = call(0, "call_a", "w", "{}");
     odd["role"] = json!("tool");
