@@ -401,8 +401,8 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads the messages that Mistral sends in place of one where it ran tools itself: what the model said in all of
-    /// them, and the calls of the last one, because those before it were run.
+    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the model
+    /// said, thoughts among it, and the calls of the last one, because those before it were run.
     #[inline(never)]
     fn read_messages(raw: &'a str) -> Result<Option<Self>, Error> {
         let reader = &mut Reader::of(raw);
@@ -412,14 +412,12 @@ impl<'a> Delta<'a> {
         }
         reader.begin_array()?;
         while reader.next_element()? {
-            let raw = reader.skip()?;
-            let role = json::member(raw, "role").map_or("assistant", unquoted);
             let mut message = None;
-            if role == "assistant" {
-                Self::read(&mut message, &mut Reader::of(raw))?;
-            }
+            Self::read(&mut message, reader)?;
             let mut message = message.unwrap_or_default();
-            message.content_dropped |= role != "assistant";
+            if message.role.is_some_and(|role| role.raw() != "assistant") {
+                message = Self { content_dropped: true, ..Self::default() };
+            }
             if let Some(before) = last {
                 message.content_dropped |= before.content_dropped || !before.tool_calls.is_empty();
                 let mut parts = before.content;

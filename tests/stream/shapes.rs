@@ -159,6 +159,8 @@ fn messages_in_place_of_a_message_are_what_the_model_said() {
     let looked = json!({"role": "assistant", "content": "I look.", "tool_calls": call("x1")});
     let result = json!({"role": "tool", "tool_call_id": "x1", "content": "RESULT"});
     let found = json!({"role": "assistant", "content": " Found."});
+    let thinking = json!({"type": "thinking", "thinking": [{"type": "text", "text": "A"}]});
+    let thinks = json!({"content": [thinking, {"type": "text", "text": "I look."}]});
     let asks = json!({"role": "assistant", "content": "", "tool_calls": call("call_a")});
     for (messages, expected) in [
         (json!([looked, result, found]), "text \"I look. Found.\"; end_turn !content_dropped"),
@@ -167,6 +169,15 @@ fn messages_in_place_of_a_message_are_what_the_model_said() {
             "text \"I look.\", tool_use a w {}; tool_use !content_dropped",
         ),
         (json!([found]), "text \" Found.\"; end_turn"),
+        // Without a role it is the model's, too.
+        (
+            json!([{"role": null, "content": "I look."}, result, {"role": "", "content": " Found."}]),
+            "text \"I look. Found.\"; end_turn !content_dropped",
+        ),
+        (
+            json!([thinks, result, {"content": [{"type": "text", "text": "Hi"}]}]),
+            "thinking \"A\", text \"I look.Hi\"; end_turn !content_dropped",
+        ),
     ] {
         let choice = json!({"index": 0, "finish_reason": "stop", "messages": messages});
         let body = json!({"choices": [choice]}).to_string();
