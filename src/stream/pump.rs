@@ -328,7 +328,12 @@ impl Machine {
     fn is_left_out(&mut self, index: usize, input: &Input) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
         let tool = self.asked.tools.meant_by(&call.name);
-        let invalid = *input == Input::Invalid;
+        let waits = call.state == CallState::Waiting;
+        let refused = self.outcome.is_refusal();
+        let unseen = self.is_buffered() || refused && waits;
+        // A refusal has no call that the model could mend.
+        let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
+        let invalid = !cut_off && *input == Input::Invalid;
         if invalid {
             self.warnings.add("tool_input_invalid");
         }
@@ -341,14 +346,11 @@ impl Machine {
                 self.warnings.add("tool_input_violates_schema");
             }
         }
-        let (waits, is_known) = (call.state == CallState::Waiting, tool.is_some());
+        let is_known = tool.is_some();
         let held = self.rules.invalid == InvalidToolCall::Hold
             && waits
             && (!is_known || violates || invalid);
         self.held_invalid |= held;
-        let refused = self.outcome.is_refusal();
-        let unseen = self.is_buffered() || refused && waits;
-        let cut_off = unseen && *input == Input::CutOff;
         if cut_off {
             self.warnings.add("tool_call_cut_off");
         } else if held && is_known {

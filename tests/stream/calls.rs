@@ -338,6 +338,26 @@ fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
 }
 
 #[test]
+fn a_refusal_has_no_call_whose_input_is_not_one() {
+    for arguments in ["{\"n\":1}{\"n\":2}", "{'n': 1}", "nullnull"] {
+        let called = call(0, "call_a", "w", arguments);
+        let body = |finish: &str| {
+            json!({"choices": [{"message": called, "finish_reason": finish}]}).to_string()
+        };
+        for stream in [true, false] {
+            let outcome = show(&case().whole(stream, &body("content_filter")));
+            assert!(outcome.starts_with("; refusal !"), "{arguments}: {outcome}");
+            // Elsewhere it is shown: the model can mend it.
+            let outcome = show(&case().whole(stream, &body("tool_calls")));
+            assert!(outcome.contains("INVALID_JSON"), "{arguments}: {outcome}");
+        }
+        let chunks = done(&[called.clone(), json!({"finish": "content_filter"})]);
+        let seen = show(&case().stream(&chunks));
+        assert!(seen.starts_with("502 api_error"), "{arguments}: {seen}");
+    }
+}
+
+#[test]
 fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
     let names =
         || Withheld::These(["get_time", "read", "my_tool", "My-Tool"].map(str::to_owned).to_vec());
