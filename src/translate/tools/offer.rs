@@ -190,11 +190,12 @@ impl<'a> Offers<'a> {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function: Field required")));
                 };
+                let name = json::member(function.text(), "name").and_then(json::string);
                 let Some(name) = name.filter(|name| !name.is_empty()) else {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function.name: Field required")));
                 };
-                Function::ready(&definition, function.text(), name)
+                Function::ready(&definition, function.text(), name.decode())
             }
             // A custom tool, the last of the three.
             _ => {

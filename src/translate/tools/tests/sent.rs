@@ -76,8 +76,14 @@ fn a_chat_completions_tool_is_passed_through() {
     given.with(|set, _| assert_eq!(set.outgoing_name("my.tool", None), "my.tool")).unwrap();
     let error = Given::tools(json!([{"type": "function", "name": "w"}])).error();
     assert_eq!(error.message, "tools[0].function: Field required");
-    let nameless = json!([{"type": "function", "function": {"name": ""}}]);
-    assert_eq!(Given::tools(nameless).error().message, "tools[0].function.name: Field required");
+    // A name beside the function is none that the upstream reads.
+    for nameless in [json!({"name": ""}), json!({"parameters": {}}), json!({"name": null})] {
+        let tools = json!([{"name": "w", "function": nameless, "type": "function"}]);
+        let message = &Given::tools(tools).error().message;
+        assert_eq!(message, "tools[0].function.name: Field required", "{nameless}");
+    }
+    let tools = json!([{"type": "function", "function": {"name": "a"}, "name": "b"}]);
+    assert_eq!(Given::tools(tools).names(), "a");
 }
 
 #[test]
