@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::names;
-use super::schema::write_schema;
+use super::schema::{copy_member, write_schema};
 use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
-use crate::json::{self, Str, Writer};
+use crate::json::{self, Reader, Str, Writer};
 use crate::profile::ToolSchema;
 use crate::words;
 
@@ -33,7 +33,7 @@ pub(super) struct Function<'a> {
     description: Str<'a>,
     /// Options and examples, which only a description can tell the upstream.
     remarks: String,
-    /// A Chat Completions function, which goes out as it came.
+    /// A Chat Completions function, which goes out as it came but for what is null.
     ready: Option<&'a str>,
 }
 
@@ -146,7 +146,10 @@ impl<'a> Function<'a> {
     pub(super) fn write(&self, json: &mut Writer<'_>, dialect: ToolSchema) {
         json.begin_object().key("type").text("function");
         if let Some(function) = self.ready {
-            json.key("function").raw(function).end_object();
+            json.key("function");
+            // It was read before, so it is an object.
+            let _ = write_given(json, function);
+            json.end_object();
             return;
         }
         json.key("function").begin_object().key("name").text(&self.outgoing);
@@ -167,6 +170,20 @@ impl<'a> Function<'a> {
         }
         json.end_object().end_object();
     }
+}
+
+/// Writes an object as it came, without members that are null: some servers refuse those.
+fn write_given(json: &mut Writer<'_>, object: &str) -> Result<(), json::Error> {
+    let reader = &mut Reader::of(object);
+    reader.begin_object()?;
+    json.begin_object();
+    while let Some(key) = reader.next_key()? {
+        if !reader.null()? {
+            copy_member(reader, json, key)?;
+        }
+    }
+    json.end_object();
+    Ok(())
 }
 
 /// What the upstream knows a member of a toolset as.
