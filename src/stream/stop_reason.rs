@@ -62,6 +62,7 @@ impl Meaning {
             | "prohibited_content"
             | "blocklist"
             | "spii"
+            | "model_armor"
             | "image_safety"
             | "error_toxic" => Self::Refusal,
             "length"

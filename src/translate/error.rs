@@ -131,7 +131,7 @@ fn stop_reason(said: &Said, asked: &Asked) -> Option<&'static str> {
 const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
-    if matches!(status, 400 | 402 | 403 | 429) && said.is_unpaid() {
+    if matches!(status, 400 | 402 | 403 | 412 | 429) && said.is_unpaid() {
         // SDKs would retry a 429, and a 400 would look like the client's fault.
         let hidden = asked.edge_key && status == 403;
         let message = if hidden { UNPAID.to_owned() } else { message(status, said) };

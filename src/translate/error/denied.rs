@@ -4,7 +4,7 @@ use super::said::Said;
 use crate::words;
 
 /// What is said of an account that is empty, in lower case.
-const UNPAID: [&str; 6] = [
+const UNPAID: [&str; 9] = [
     // Anthropic
     "credit balance is too low",
     // xAI
@@ -15,15 +15,23 @@ const UNPAID: [&str; 6] = [
     "not enough balance",
     // SiliconFlow
     "balance is insufficient",
+    // OpenRouter, of a key for which somebody set a limit
+    "key limit exceeded",
+    // Fireworks
+    "monthly spending limit",
+    // xAI, of a new team
+    "have any credits",
 ];
 
 /// What filters say that have no code.
-const FILTERED: [&str; 5] = [
+const FILTERED: [&str; 6] = [
     "Content Exists Risk",
     "input was flagged",
     "Content violates usage guidelines",
     "input new_sensitive",
     "output new_sensitive",
+    // Cloudflare's AI Gateway
+    "blocked due to security configurations",
 ];
 
 /// What is longer quotes something.
@@ -45,6 +53,8 @@ impl Said {
             // Zhipu, One API
             "1301",
             "sensitive_words_detected",
+            // StepFun
+            "censorship_blocked",
         ])
         // Ark says of what before it, and of which kind behind it.
         || self.codes.iter().any(|code| words::has(code, "sensitivecontentdetected"))
@@ -76,6 +86,16 @@ impl Said {
                 "accountoverdueerror",
                 "pre_consume_token_quota_failed",
                 "budget_exceeded",
+                // OpenAI
+                "billing_not_active",
+                "billing_hard_limit_reached",
+                "credit_balance_exhausted",
+                "organization_spend_limit_exceeded",
+                "project_spend_limit_exceeded",
+                "organization_usage_limit_exceeded",
+                // DashScope
+                "allocationquota.freetieronly",
+                "postpaidbilloverdue",
             ])
             // Many have no code for it.
             || words::has_any(&text, &UNPAID)

@@ -64,7 +64,7 @@ pub(super) struct Said {
     retry_after: Option<u64>,
     /// Where the message was found.
     place: Option<Place>,
-    /// `metadata.raw`: what the server behind a router said.
+    /// What the server behind a router said: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
     raw: String,
     /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
     reason: String,
@@ -89,6 +89,10 @@ impl Said {
         let reason = std::mem::take(&mut said.reason);
         if said.message.is_empty() || is_sentence(&reason) {
             said.append(reason);
+        }
+        if said.message.is_empty() {
+            // Under whatever name it stands, it is better than none.
+            said.rest.trim_end_matches("; ").clone_into(&mut said.message);
         }
         let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
@@ -129,6 +133,9 @@ impl Said {
         self.retry_after = self.retry_after.or(inner.retry_after);
         self.codes.extend(inner.codes);
         self.add_rest(&inner.rest);
+        if self.raw.is_empty() {
+            self.raw = inner.raw;
+        }
         if !is_sentence(&self.reason) {
             self.reason = inner.reason;
         }
@@ -206,6 +213,8 @@ impl Said {
                 "choices" => self.choices(reader, place.at(1))?,
                 "x_groq" => self.value(reader, place.at(1))?,
                 "metadata" => self.metadata(reader)?,
+                // Databricks: what the server behind it said.
+                "external_model_error" | "external_model_message" => self.raw(reader)?,
                 "details" => self.details(reader, place.depth)?,
                 key @ ("reason" | "param") if reader.kind()? == Kind::String => {
                     let text = reader.string()?.decode();
@@ -347,14 +356,24 @@ impl Said {
 
     fn metadata(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
         members(reader, |key, reader| {
-            match (key, reader.kind()?) {
-                ("raw", Kind::String) => self.raw = reader.string()?.decode().trim().to_owned(),
-                ("raw", Kind::Object) => self.raw = reader.skip()?.to_owned(),
-                ("error_type", _) => self.code(reader)?,
+            match key {
+                "raw" => self.raw(reader)?,
+                "error_type" => self.code(reader)?,
                 _ => return Ok(false),
             }
             Ok(true)
         })
+    }
+
+    fn raw(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        match reader.kind()? {
+            Kind::String => reader.string()?.decode().trim().clone_into(&mut self.raw),
+            Kind::Object => reader.skip()?.clone_into(&mut self.raw),
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
     }
 
     /// The Messages API's details, of which only a word is taken: anything else could be a credential.

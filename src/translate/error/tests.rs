@@ -118,6 +118,39 @@ fn the_message_is_found_in_every_shape() {
     }
 }
 
+/// An error of a model that Databricks calls for its clients.
+fn behind_databricks(error: &str) -> String {
+    let told = format!(r#"{{"external_model_provider":"p","external_model_error":{error}}}"#);
+    serde_json::json!({"error_code": "BAD_REQUEST", "message": told}).to_string()
+}
+
+#[test]
+fn databricks_tells_what_the_server_behind_it_said() {
+    let inner = r#"{"error":{"message":"this model does not support image input","code":"m"}}"#;
+    let body = behind_databricks(inner);
+    assert_eq!(refused(400, &body).message, "this model does not support image input");
+    assert_eq!(message(&behind_databricks(r#""in words""#)), "in words");
+    let empty = r#"{"error":{"message":"m","code":"insufficient_quota"}}"#;
+    assert_eq!(refused(429, &behind_databricks(empty)).status, 402);
+    // An older form.
+    let body = r#"{"error":"Received error from databricks-model-serving","external_model_message":{"error_code":"BAD_REQUEST","message":"inner"}}"#;
+    assert_eq!(message(body), "Received error from databricks-model-serving: inner");
+}
+
+#[test]
+fn a_reason_under_any_name_is_better_than_none() {
+    for body in [
+        r#"{"detail":{"foo":"the reason"}}"#,
+        r#"{"error":{"message":{"foo":"the reason"}}}"#,
+        r#"{"message":"{\"foo\":[\"the reason\"]}"}"#,
+    ] {
+        assert_eq!(message(body), "the reason", "{body}");
+    }
+    // What the request said, or what the model wrote, is no reason.
+    let quoted = r#"{"error":{"failed_generation":"the words","request_body":"more words"}}"#;
+    assert_eq!(message(quoted), "HTTP 500 from upstream");
+}
+
 #[test]
 fn a_router_tells_what_the_server_behind_it_said() {
     for (raw, expected) in [

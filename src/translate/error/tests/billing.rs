@@ -74,8 +74,17 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         r#"{"code":30001,"message":"Sorry, your account balance is insufficient","data":null}"#,
         r#"{"code":403,"reason":"NOT_ENOUGH_BALANCE","message":"not enough balance","metadata":{}}"#,
         r#"{"error":{"message":"Budget has been exceeded! Current cost: 2, Max budget: 1","type":"budget_exceeded"}}"#,
+        // OpenAI
+        r#"{"error":{"message":"m","type":"billing","code":"credit_balance_exhausted"}}"#,
+        r#"{"error":{"message":"m","type":"requests","code":"project_spend_limit_exceeded"}}"#,
+        r#"{"error":{"message":"Your account is not active, please check your billing details on our website.","type":"billing_not_active","code":"billing_not_active"}}"#,
+        // DashScope, OpenRouter, Fireworks, xAI
+        r#"{"error":{"code":"AllocationQuota.FreeTierOnly","message":"The free tier of the model has been exhausted."}}"#,
+        r#"{"error":{"code":403,"message":"Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys"}}"#,
+        r#"{"error":"Account a is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices."}"#,
+        r#"{"code":"c","error":"Your newly created team doesn't have any credits yet."}"#,
     ] {
-        for status in [400, 403, 429] {
+        for status in [400, 403, 412, 429] {
             let error = refused(status, body);
             assert_eq!((error.status, error.kind), (402, Kind::Billing), "{status} {body}");
             assert_eq!(error.should_retry, Some(false), "{body}");

@@ -5,6 +5,7 @@ use super::*;
 #[test]
 fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
     let azure = r#"{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true}}}}}"#;
+    let databricks = behind_databricks(azure);
     for body in [
         azure,
         r#"{"error":{"message":"m","code":"content_policy_violation"}}"#,
@@ -25,6 +26,10 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"code":"The caller does not have permission to execute the specified operation","error":"Content violates usage guidelines. Team: t. Failed check: SAFETY_CHECK_TYPE_BIO"}"#,
         r#"{"type":"error","error":{"type":"api_error","message":"output new_sensitive (1027)"}}"#,
         r#"{"choices":[],"base_resp":{"status_code":1026,"status_msg":"m"}}"#,
+        // StepFun, Cloudflare's AI Gateway, Azure behind Databricks
+        r#"{"error":{"message":"The content you provided or machine outputted is blocked.","type":"censorship_blocked"}}"#,
+        r#"{"success":false,"error":[{"code":2016,"message":"Prompt blocked due to security configurations"}]}"#,
+        &databricks,
     ] {
         let refusal = from_upstream(400, body.as_bytes(), &asked());
         assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
