@@ -221,8 +221,8 @@ impl Machine {
         }
         match fragment.entry.arguments {
             Arguments::None => {}
-            Arguments::Text(text) => self.note_progress(text.raw(), text.is_blank()),
-            Arguments::Json(raw) => self.note_progress(raw, false),
+            Arguments::Text(text) => self.note_progress(text.decoded_len(), text.is_blank()),
+            Arguments::Json(raw) => self.note_progress(raw.len(), false),
         }
         if let Some(signature) = fragment.entry.signature {
             let placed = signature::placed(signature.place, &signature.text.decode());

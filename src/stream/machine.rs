@@ -419,9 +419,10 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn note_progress(&mut self, raw: &str, is_blank: bool) {
+    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
+    pub(super) fn note_progress(&mut self, bytes: usize, is_blank: bool) {
         self.report.progress = self.report.progress.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
-        self.output_bytes = self.output_bytes.saturating_add(raw.len() as u64);
+        self.output_bytes = self.output_bytes.saturating_add(bytes as u64);
     }
 }

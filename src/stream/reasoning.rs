@@ -173,7 +173,7 @@ impl Machine {
             return;
         }
         let is_blank = text.is_blank();
-        self.note_progress(text.raw(), is_blank);
+        self.note_progress(text.decoded_len(), is_blank);
         match &mut self.reasoning.watch {
             Some(watch) => {
                 let thought = watch.push(text.raw());

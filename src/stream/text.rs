@@ -85,7 +85,7 @@ impl Machine {
     }
 
     pub(super) fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.note_progress(text.raw(), text.is_blank());
+        self.note_progress(text.decoded_len(), text.is_blank());
         self.text.has_come = true;
         let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
@@ -116,7 +116,7 @@ impl Machine {
                 Piece::Call { id, name, input } => {
                     self.release_reasoning(out);
                     let index = self.add_call(Call { id, name, ..Call::default() })?;
-                    self.note_progress(&input, false);
+                    self.note_progress(input.len(), false);
                     if let Some(call) = self.calls.get_mut(index) {
                         call.input.receive_json(&input, true);
                     }

@@ -443,3 +443,14 @@ fn an_answer_that_says_nothing_for_a_known_reason_leaves_no_trace() {
     let outcome = case().stream(&done(&[image, finish("stop")]));
     assert_eq!(outcome.warnings, ["content_dropped"]);
 }
+
+#[test]
+fn tokens_that_nobody_counted_are_estimated_from_the_text_and_not_from_its_escapes() {
+    let letters = "文".repeat(300);
+    let plain = done(&[text(&letters)]);
+    let escaped = plain.replace('文', "\\u6587");
+    let tokens =
+        |sse: &str| message(&case().run(false, [sse.as_bytes()]))["usage"]["output_tokens"].clone();
+    assert!(tokens(&plain).as_u64().unwrap() > 100);
+    assert_eq!(tokens(&plain), tokens(&escaped));
+}
