@@ -72,6 +72,14 @@ pub struct Shape {
     pub ids_foreign: u32,
 }
 
+impl Shape {
+    /// Whether there are tool calls, or results of some.
+    #[must_use]
+    pub(crate) fn has_calls(&self) -> bool {
+        self.ids_decoded > 0 || self.ids_tagged > 0 || self.ids_foreign > 0
+    }
+}
+
 /// Whether reasoning is shown to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Display {

@@ -128,6 +128,7 @@ impl Answering {
             }
         };
         self.collects = false;
+        self.again = None;
         self.held.release();
         if self.live.exchange.is_ended() && self.upstream.is_over() {
             return Answered::Response(http::response(&head, &self.out));

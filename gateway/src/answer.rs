@@ -110,6 +110,7 @@ impl Answering {
             return Answered::Response(live::response(head, Body::whole(self.out)));
         }
         self.collects = false;
+        self.again = None;
         self.held.release();
         Answered::Response(live::response(head, Body::Translated(Box::new(self))))
     }

@@ -118,6 +118,7 @@ impl Exchange {
         if self.room() == 0 {
             return self.handle_response_end(End::Complete, now, out);
         }
+        let result = result.or_else(|error| self.keep_refusal(error, now));
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {
             // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
@@ -172,7 +173,11 @@ impl Exchange {
                 body.extend_from_slice(piece);
                 Ok(())
             }
-            State::Requested | State::Waiting { .. } | State::Ended | State::PassThrough => Ok(()),
+            State::Requested
+            | State::Waiting { .. }
+            | State::Failed { .. }
+            | State::Ended
+            | State::PassThrough => Ok(()),
         }
     }
 
@@ -232,6 +237,10 @@ impl Exchange {
                     }
                 }
             }
+            State::Failed { asked, error } => {
+                cause = None;
+                Err(self.pairing_error(&asked, &error).unwrap_or(error))
+            }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);
             }
@@ -251,6 +260,8 @@ impl Exchange {
                 } else {
                     answer.handle_end(out)
                 };
+                let result = result
+                    .map_err(|error| self.pairing_error(answer.asked(), &error).unwrap_or(error));
                 self.state = State::Events { answer };
                 result
             }

@@ -9,6 +9,7 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::Pairing;
 use crate::error::{Error, Fault, Kind};
+use crate::stream::watchdog::Ending;
 use crate::translate::error::{self, Refusal};
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
@@ -25,8 +26,14 @@ impl Exchange {
     /// drop it in time.
     #[must_use]
     pub fn may_retry(&self) -> bool {
-        let (State::Waiting { asked, .. } | State::Refused { asked, .. }) = &self.state else {
-            return false;
+        let asked = match &self.state {
+            State::Waiting { asked, .. }
+            | State::Refused { asked, .. }
+            | State::Failed { asked, .. } => asked,
+            state => match state.answer() {
+                Some(answer) => answer.asked(),
+                None => return false,
+            },
         };
         // A conversation for an upstream that speaks Messages is sent as it is.
         !self.retried
@@ -49,9 +56,16 @@ impl Exchange {
         if !self.may_retry() {
             return None;
         }
-        let State::Refused { asked, status, body: refusal } = &self.state else { return None };
-        let refusal = error::from_upstream(*status, refusal, asked);
-        let Refusal::Error(refusal) = refusal else { return None };
+        let (asked, refusal) = match &self.state {
+            State::Refused { asked, status, body } => {
+                let refusal = error::from_upstream(*status, body, asked);
+                let Refusal::Error(refusal) = refusal else { return None };
+                (&**asked, refusal)
+            }
+            State::Failed { asked, error } => (&**asked, error.clone()),
+            State::Whole { answer, body } => (answer.asked(), answer.error_in(body)?),
+            _ => return None,
+        };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let (config, headers) = (&self.config, &self.client.headers);
@@ -65,11 +79,25 @@ impl Exchange {
         self.retried = true;
         // Status, id and time of the first answer say nothing about the second.
         self.report.head_at = None;
+        self.report.content_at = None;
         self.report.upstream_status = None;
         self.report.upstream_request_id = None;
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
         self.send(upstream, body, asked, None, now).ok()
+    }
+
+    /// Keeps an error with which an answer began, so that the upstream can be asked again: routers give their
+    /// status before they have asked the server behind them.
+    pub(super) fn keep_refusal(&mut self, error: Error, now: Millis) -> Result<(), Error> {
+        let State::Events { answer } = &self.state else { return Err(error) };
+        if !self.may_retry() || self.refused(answer.asked(), &error).is_none() {
+            return Err(error);
+        }
+        let asked = Box::new(answer.asked().clone());
+        self.state = State::Failed { asked, error };
+        self.watchdog.ending(Ending::Sure, now);
+        Ok(())
     }
 
     /// What an error refuses of what was sent, and as what that is counted.
@@ -107,7 +135,7 @@ impl Exchange {
         let repairs = self
             .upstream()
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
-        repairs && self.speaks_chat() && !asked.ids_used.is_empty()
+        repairs && self.speaks_chat() && asked.shape.has_calls()
     }
 }
 
@@ -116,22 +144,26 @@ fn wants_usage(asked: &Asked) -> bool {
     asked.stream && asked.profile.stream_usage
 }
 
+/// An error in an answer, with status 200, that says no status of its own.
+const NO_STATUS: u16 = 502;
+
 /// What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
 fn is_images(error: &Error) -> bool {
-    matches!(error.status, 400 | 404 | 500) && error::is_images(&error.message)
+    matches!(error.status, 400 | 404 | 500 | NO_STATUS) && error::is_images(&error.message)
 }
 
 /// A member that a server does not know is always the request's fault.
 fn is_reasoning(error: &Error) -> bool {
-    error.status == 400 && error::is_reasoning(&error.message)
+    matches!(error.status, 400 | NO_STATUS) && error::is_reasoning(&error.message)
 }
 
 /// Whoever names the member does not know it, or knows it in no stream.
 fn is_stream_options(error: &Error) -> bool {
-    error.status == 400 && words::has_any(&error.message, &["stream_options", "include_usage"])
+    matches!(error.status, 400 | NO_STATUS)
+        && words::has_any(&error.message, &["stream_options", "include_usage"])
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.
 fn is_pairing(error: &Error) -> bool {
-    matches!(error.status, 400 | 500) && error::is_pairing(&error.message)
+    matches!(error.status, 400 | 500 | NO_STATUS) && error::is_pairing(&error.message)
 }

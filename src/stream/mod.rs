@@ -62,6 +62,7 @@ use crate::json::{self, DEPTH_LIMIT, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
 use crate::translate::count::tokens_of;
+use crate::translate::error;
 use crate::warning::Warnings;
 use crate::words;
 use counts::Counts;
@@ -100,6 +101,12 @@ impl Answer {
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.machine.asked.stream
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.machine.asked
     }
 
     /// Whether `message_start` was written.
@@ -203,6 +210,15 @@ impl Answer {
             self.machine.sent.take_back();
         }
         result
+    }
+
+    /// The error that a whole body is, if it is nothing else. It is not yet the answer.
+    pub(crate) fn error_in(&self, body: &[u8]) -> Option<Error> {
+        let body = text_of(body);
+        let body = words::bare(&body);
+        let chunk = Chunk::read(body, DEPTH_LIMIT).ok()?;
+        let is_error = chunk.choices.is_empty() && (chunk.error || chunk.failed || chunk.complains);
+        is_error.then(|| error::from_object(body, self.asked()))
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {

@@ -163,14 +163,18 @@ fn images_of_results_survive_the_second_request() {
     assert!(sent.contains("[Tool call look {} gave: see]") && sent.contains("image_url"), "{sent}");
 }
 
-/// An agent looked at a screenshot, and a model that is blind answers.
-fn seen(refusal: (u16, &str), retries: bool) -> Turn {
+/// An agent looked at a screenshot.
+fn screenshot() -> [Value; 3] {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
-    let messages = [
+    [
         user("Look at it"),
         call("toolu_alpha1", "look", json!({"q": "x"})),
         answered(json!({"type": "tool_result", "tool_use_id": "toolu_alpha1", "content": [image]})),
-    ];
+    ]
+}
+
+/// The same, and a model that is blind answers.
+fn seen(refusal: (u16, &str), retries: bool) -> Turn {
     let upstream = |body: &Value| {
         let (status, message) = refusal;
         if body.to_string().contains("image_url") {
@@ -179,7 +183,7 @@ fn seen(refusal: (u16, &str), retries: bool) -> Turn {
             (200, says("fine"))
         }
     };
-    ask(&config(json!({})), &request(&messages, &[tool("look", &[])]), &upstream, retries)
+    ask(&config(json!({})), &request(&screenshot(), &[tool("look", &[])]), &upstream, retries)
 }
 
 #[test]
@@ -196,6 +200,66 @@ fn a_model_without_eyes_is_asked_once_more_without_images() {
         assert!(warnings.contains("images_refused") && warnings.contains("image"), "{warnings}");
         assert!(!turn.sent.to_string().contains("iVBOR"), "{}", turn.sent);
         assert_eq!(turn.header("x-creole-guard"), "");
+    }
+}
+
+#[test]
+fn a_refusal_inside_an_answer_is_tried_again_like_any_other() {
+    // OpenRouter has given its status before it asks the server behind it.
+    let images = r#"{"error":{"message":"No endpoints found that support image input","code":404},"user_id":"u"}"#;
+    let unknown = r#"{"error":{"message":"this model does not support image input"}}"#;
+    for body in [images, unknown] {
+        for stream in [false, true] {
+            let (sent, head) = refused_inside(body, stream, true);
+            assert!(!sent.unwrap().to_string().contains("iVBOR"), "{body}");
+            assert_eq!(head, None);
+            let (sent, head) = refused_inside(body, stream, false);
+            let status = if body == images { 404 } else { 502 };
+            assert_eq!((sent, head.map(|head| head.status)), (None, Some(status)), "{body}");
+        }
+    }
+    // In the words of a pairing error a host that cannot ask again sends the client to do so.
+    let pairing = format!(r#"{{"error":{MISTRAL}}}"#);
+    for stream in [false, true] {
+        assert!(refused_inside(&pairing, stream, true).0.is_some());
+        let (_, head) = refused_inside(&pairing, stream, false);
+        assert_eq!(head.map(|head| head.status), Some(529));
+    }
+    // Any other error, and an answer that speaks of one.
+    for body in [
+        r#"{"error":{"message":"no"}}"#.to_owned(),
+        says("image input is not supported").to_string(),
+    ] {
+        assert_eq!(refused_inside(&body, false, true).0, None, "{body}");
+    }
+}
+
+/// The second request, or the client's head, where this comes with status 200.
+fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Option<Head>) {
+    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
+    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let mut request = request(&screenshot(), &[tool("look", &[])]);
+    request["stream"] = json!(stream);
+    let request = request.to_string();
+    exchange.handle_request(request.as_bytes(), NOW).unwrap();
+    exchange.handle_response_head(200, &[], NOW);
+    let mut out = Vec::new();
+    let body = if stream { format!(": hold\n\ndata: {body}\n\n") } else { body.to_owned() };
+    for piece in body.as_bytes().chunks(1) {
+        assert_eq!(exchange.handle_response_body(piece, NOW, &mut out), None);
+    }
+    assert!(exchange.may_retry());
+    let again = if retries { exchange.handle_retry(request.as_bytes(), NOW) } else { None };
+    match again {
+        Some(again) => {
+            exchange.handle_response_head(200, &[], NOW);
+            exchange.handle_response_body(says("fine").to_string().as_bytes(), NOW, &mut out);
+            assert!(!exchange.may_retry());
+            let head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
+            assert_eq!(head.status, 200);
+            (Some(serde_json::from_slice(&again.body).unwrap()), None)
+        }
+        None => (None, exchange.handle_response_end(End::Complete, NOW, &mut out)),
     }
 }
 
