@@ -60,41 +60,38 @@ fn is_timeout(name: &str) -> bool {
 
 fn reset(reason: &str) -> Failure {
     let (reason, transport) = reason.split_once('|').unwrap_or((reason, ""));
-    match words::before(reason, b"}:") {
-        "overflow" => Failure::NoHealthyUpstream,
-        "connection_timeout" => unreachable("the connection timed out"),
+    let reason = match words::before(reason, b"}:") {
+        "overflow" => return Failure::NoHealthyUpstream,
+        "connection_timeout" => "the connection timed out",
         "connection_termination" | "http1_premature_upstream_half_close" => {
-            unreachable("it closed the connection before it answered")
+            "it closed the connection before it answered"
         }
-        "remote_reset" | "remote_refused_stream_reset" => unreachable("it refused the request"),
-        "protocol_error" => unreachable("it does not speak HTTP"),
+        "remote_reset" | "remote_refused_stream_reset" => "it refused the request",
+        "protocol_error" => "it does not speak HTTP",
         _ => not_connected(transport),
-    }
+    };
+    Failure::Unreachable(reason.to_owned())
 }
 
 /// Why there was no connection. What the transport says of it may name addresses, so it is matched and
 /// not passed on.
-fn not_connected(transport: &str) -> Failure {
+fn not_connected(transport: &str) -> &'static str {
     let says = |word: &str| words::has(transport, word);
     if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
-        unreachable("TLS: its certificate is not valid")
+        "TLS: its certificate is not valid"
     } else if says("TLS_error") && says("WRONG_VERSION_NUMBER") {
-        unreachable("TLS: it does not speak TLS")
+        "TLS: it does not speak TLS"
     } else if says("TLS_error") {
-        unreachable("TLS: the handshake failed")
+        "TLS: the handshake failed"
     } else if says("Connection_refused") {
-        unreachable("the connection was refused")
+        "the connection was refused"
     } else if says("No_route_to_host") {
-        unreachable("its host is unreachable")
+        "its host is unreachable"
     } else if says("Network_is_unreachable") {
-        unreachable("its network is unreachable")
+        "its network is unreachable"
     } else {
-        unreachable("the connection failed")
+        "the connection failed"
     }
-}
-
-fn unreachable(reason: &str) -> Failure {
-    Failure::Unreachable(reason.to_owned())
 }
 
 /// How a stream ended that never came to its end.

@@ -132,10 +132,10 @@ impl<'a> Delta<'a> {
         let delta = member(data, "delta").unwrap_or("{}");
         let named = text(delta, "type");
         let found = match named {
-            Some(name) => KINDS.into_iter().find(|kind| name == kind.words().0),
-            None => KINDS.into_iter().find(|kind| member(delta, kind.words().1).is_some()),
+            Some(name) => KINDS.iter().find(|kind| name == kind.words().0),
+            None => KINDS.iter().find(|kind| member(delta, kind.words().1).is_some()),
         };
-        let kind = found.unwrap_or(DeltaKind::Other);
+        let kind = *found.unwrap_or(&DeltaKind::Other);
         let value = member(delta, kind.words().1);
         let text = value.and_then(string);
         Self {
