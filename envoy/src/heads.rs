@@ -1,6 +1,7 @@
 //! The heads that Envoy sends on: what is the exchange's, and what Envoy needs to stay.
 
 use creole::config::{Address, Config, Upstream};
+use creole::headers::Headers as _;
 use creole::{Exchange, Head, Header};
 
 /// Names the upstream to the route table: its `cluster` in the configuration, else its name.
@@ -79,6 +80,22 @@ pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
     headers
 }
 
+/// The status of a response; 0 if it has none.
+#[must_use]
+pub fn status(head: &[Header]) -> u16 {
+    number_of(head, ":status").and_then(|status| status.try_into().ok()).unwrap_or_default()
+}
+
+/// How long a body says that it is.
+#[must_use]
+pub fn length(head: &[Header]) -> Option<usize> {
+    number_of(head, "content-length")
+}
+
+fn number_of(head: &[Header], name: &str) -> Option<usize> {
+    head.value(name).and_then(|text| text.parse().ok())
+}
+
 fn number(name: &str, value: usize) -> Header {
     (name.to_owned(), value.to_string())
 }
@@ -94,7 +111,6 @@ fn is_envoys(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use creole::headers::Headers;
 
     fn header(name: &str, value: &str) -> Header {
         (name.to_owned(), value.to_owned())

@@ -181,7 +181,7 @@ impl Stream {
                 Ok(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }
-        let (length, body) = (length(&head), Vec::new());
+        let (length, body) = (heads::length(&head), Vec::new());
         if paused {
             self.state = State::Collecting { head: Some(head), body, length };
             return Decision::stop(Vec::new());
@@ -274,8 +274,7 @@ impl Stream {
         details: &str,
         now: Millis,
     ) -> Decision {
-        let status = number(head, ":status").and_then(|status| status.try_into().ok());
-        let status = status.unwrap_or_default();
+        let status = heads::status(head);
         let collecting = match self.state {
             State::HandsOff | State::Answering { .. } => return Decision::pass(),
             // Envoy or another filter answered before the body was read: send the refusal that was kept.
@@ -304,7 +303,8 @@ impl Stream {
             self.state = State::HandsOff;
             return Decision::pass();
         }
-        self.state = State::Answering { sent: Sent::Nothing, length: length(head), received: 0 };
+        self.state =
+            State::Answering { sent: Sent::Nothing, length: heads::length(head), received: 0 };
         if end_of_stream {
             let mut out = Vec::new();
             let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
@@ -596,12 +596,4 @@ fn append(body: &mut Vec<u8>, piece: Vec<u8>, length: Option<usize>, room_bytes:
     }
     body.extend_from_slice(&piece);
     true
-}
-
-fn length(head: &[Header]) -> Option<usize> {
-    number(head, "content-length")
-}
-
-fn number(head: &[Header], name: &str) -> Option<usize> {
-    head.value(name).and_then(|text| text.parse().ok())
 }
