@@ -308,7 +308,8 @@ impl Said {
     fn code(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
         let code = match reader.kind()? {
             Kind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
-            Kind::Number => reader.number()?.to_owned(),
+            // Lua writes 400.0.
+            Kind::Number => number(reader)?.unwrap_or_default().to_string(),
             _ => {
                 reader.skip()?;
                 return Ok(());

@@ -71,6 +71,18 @@ fn kind_and_status_follow_from_the_status() {
 }
 
 #[test]
+fn a_status_may_be_a_number_in_any_spelling() {
+    for code in ["400", "400.0", "\" 400\"", "4e2"] {
+        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &asked());
+        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{code}");
+    }
+    for code in ["-400", "40.0", "1e9"] {
+        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &asked());
+        assert_eq!(error.status, 502, "{code}");
+    }
+}
+
+#[test]
 fn the_message_is_found_in_every_shape() {
     for (body, expected) in [
         (r#"{"error":{"message":"m","type":"tokens","param":null,"code":null}}"#, "m"),
