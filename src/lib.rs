@@ -11,6 +11,7 @@ mod exchange;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::expect_used, clippy::panic)]
 pub mod fuzz;
+mod hash;
 pub mod ids;
 pub mod json;
 pub mod log;

@@ -17,7 +17,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-pub mod hash;
 mod kind;
 mod member;
 mod number;

@@ -8,7 +8,7 @@
 use crate::anthropic::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
 };
-use crate::json::hash::{self, bytes, mix, text};
+use crate::hash::{self, bytes, mix, text};
 use crate::json::{self, Error, Kind, Reader, Str};
 use crate::words;
 

@@ -25,7 +25,7 @@ mod objects;
 use objects::Objects;
 
 use super::scan::Scanner;
-use crate::json;
+use crate::{hash, json};
 
 /// The input of one call.
 #[derive(Clone, Debug, Default)]
@@ -287,7 +287,7 @@ impl ToolInput {
             }
             return "";
         }
-        if json::hash::same(&again.text, &self.reading.text) {
+        if hash::same(&again.text, &self.reading.text) {
             return behind;
         }
         self.conflicts = self.conflicts.saturating_add(1);
@@ -383,7 +383,7 @@ impl ToolInput {
         let text = text.trim();
         if text.is_empty() {
             Compared::Nothing
-        } else if json::hash::same(text, self.reading.text.trim()) {
+        } else if hash::same(text, self.reading.text.trim()) {
             Compared::Same
         } else if !self.reading.is_placeholder() && Reading::of(text).scan.is_object() {
             Compared::Other

@@ -1,14 +1,14 @@
 //! Hashes of values: white space, the order of members and the way in which letters are escaped make no
 //! difference. Numbers count as they are written. They are no secret, and can be made to collide.
 
-use crate::{Error, Kind, Reader, Str, escape};
+use crate::json::{self, Error, Kind, Reader, Str};
 
 /// An odd number without a pattern, to multiply with.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The members of an object, in any order.
 #[derive(Clone, Copy, Debug)]
-pub struct Members(u64);
+pub(crate) struct Members(u64);
 
 impl Default for Members {
     fn default() -> Self {
@@ -18,21 +18,19 @@ impl Default for Members {
 
 impl Members {
     /// Adds a member, whose value has this hash.
-    pub fn add(&mut self, key: Str<'_>, value: u64) {
+    pub(crate) fn add(&mut self, key: Str<'_>, value: u64) {
         // A sum does not depend on the order.
         self.0 = self.0.wrapping_add(mix(text(key), value));
     }
 
     /// The object's hash.
-    #[must_use]
-    pub fn hash(self) -> u64 {
+    pub(crate) fn hash(self) -> u64 {
         mix(1, self.0)
     }
 }
 
 /// Whether two JSON texts have the same value. What is written alike need not be read.
-#[must_use]
-pub fn same(left: &str, right: &str) -> bool {
+pub(crate) fn same(left: &str, right: &str) -> bool {
     let of = |text| value(&mut Reader::of(text)).ok();
     left == right || of(left).is_some_and(|left| of(right) == Some(left))
 }
@@ -41,7 +39,7 @@ pub fn same(left: &str, right: &str) -> bool {
 ///
 /// # Errors
 /// It is no JSON, or too deep.
-pub fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
+pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     Ok(match reader.kind()? {
         Kind::Object => {
             reader.begin_object()?;
@@ -65,19 +63,19 @@ pub fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     })
 }
 
-/// The hash of a text, however it is escaped. Almost all texts are escaped in the one way that is usual; only the others are written anew.
-#[must_use]
-pub fn text(text: Str<'_>) -> u64 {
+/// The hash of a text, however it is escaped. Almost all texts are escaped in the one way that is usual; only the
+/// others are written anew.
+pub(crate) fn text(text: Str<'_>) -> u64 {
     let raw = text.raw();
     if !text.is_escaped() || is_usual(raw.as_bytes()) {
         return bytes(0, raw.as_bytes());
     }
     let mut usual = Vec::with_capacity(raw.len());
-    escape(&mut usual, &text.decode());
+    json::escape(&mut usual, &text.decode());
     bytes(0, &usual)
 }
 
-/// Whether all escapes in the inside of a string are those that [`escape`] writes as well.
+/// Whether all escapes in the inside of a string are those that [`json::escape`] writes as well.
 fn is_usual(raw: &[u8]) -> bool {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -90,8 +88,7 @@ fn is_usual(raw: &[u8]) -> bool {
 }
 
 /// The hash of bytes; `seed` keeps different kinds of things apart.
-#[must_use]
-pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
+pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = mix(seed, bytes.len() as u64);
     for word in words {
@@ -104,8 +101,7 @@ pub fn bytes(seed: u64, bytes: &[u8]) -> u64 {
 }
 
 /// The hash of two, in this order.
-#[must_use]
-pub fn mix(left: u64, right: u64) -> u64 {
+pub(crate) fn mix(left: u64, right: u64) -> u64 {
     let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
     mixed ^ (mixed >> 32)
 }
