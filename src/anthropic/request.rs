@@ -1,7 +1,7 @@
 //! The body of `POST /v1/messages`.
 
 use super::block::{Block, Place, Text};
-use super::source::{Read, Source, bad_tag, expected, missing, read_body, required};
+use super::source::{Read, Source, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
 use crate::json::{self, Kind, Str};
@@ -135,7 +135,7 @@ impl<'a> Request<'a> {
         let (mut model, mut messages, mut old_format) = (None, None, None);
         source.object(|source, key| {
             match key {
-                "model" => model = Some(source.string()?),
+                "model" => return source.string(&mut model),
                 "messages" => messages = Some(source.messages()?),
                 "output_format" => old_format = Some(source.output_format()?),
                 _ => return request.read_member(source, key),
@@ -153,28 +153,28 @@ impl<'a> Request<'a> {
 
     fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
-            "max_tokens" => self.max_tokens = Some(source.whole_number()?),
+            "max_tokens" => return source.whole_number(&mut self.max_tokens),
             "system" => self.system = source.system()?,
-            "stream" => self.stream = source.reader.bool()?,
+            "stream" => return source.bool(&mut self.stream),
             "stop_sequences" => {
                 // Of equal names the last one counts, here and below.
                 self.stop_sequences.clear();
                 source.array(|source| {
-                    self.stop_sequences.push(source.string()?);
+                    self.stop_sequences.push(source.reader.string()?);
                     Ok(())
                 })?;
             }
             "temperature" => self.temperature = Some(source.reader.number()?),
             "top_p" if source.is_unset() => {
-                source.raw()?;
                 self.top_p = None;
+                return source.skip();
             }
             "top_p" => self.top_p = Some(source.reader.number()?),
             "top_k" if source.is_unset() => {
-                source.raw()?;
                 self.top_k = None;
+                return source.skip();
             }
-            "top_k" => self.top_k = Some(source.whole_number()?),
+            "top_k" => return source.whole_number(&mut self.top_k),
             "tools" => {
                 self.tools.clear();
                 source.array(|source| {
@@ -185,20 +185,15 @@ impl<'a> Request<'a> {
             "tool_choice" => self.tool_choice = Some(ToolChoice::read(source)?),
             "thinking" => self.thinking = source.thinking_config()?,
             "output_config" => self.read_output_config(source)?,
-            "metadata" => source.object(|source, key| {
-                if key == "user_id" {
-                    self.user_id = Some(source.string()?);
-                }
-                Ok(key == "user_id")
+            "metadata" => source.object(|source, key| match key {
+                "user_id" => source.string(&mut self.user_id),
+                _ => Ok(false),
             })?,
-            "service_tier" => self.service_tier = Some(source.string()?),
-            "speed" => self.speed = Some(source.string()?),
+            "service_tier" => return source.string(&mut self.service_tier),
+            "speed" => return source.string(&mut self.speed),
             // "global" promises nothing.
-            "inference_geo" => self.inference_geo = source.string()? != "global",
-            "container" => {
-                source.raw()?;
-                self.container = true;
-            }
+            "inference_geo" => self.inference_geo = source.reader.string()? != "global",
+            "container" => return source.given(&mut self.container),
             "context_management" => {
                 self.context_management = Some(source.raw_of(Kind::Object)?);
             }
@@ -212,22 +207,18 @@ impl<'a> Request<'a> {
             }
             "fallbacks" => {
                 let is_empty = |byte: u8| matches!(byte, b'[' | b']') || byte.is_ascii_whitespace();
-                self.fallbacks = !source.raw()?.bytes().all(is_empty);
+                self.fallbacks = !source.reader.skip()?.bytes().all(is_empty);
             }
-            "fallback_credit_token" => {
-                source.raw()?;
-                self.fallback_credit_token = true;
-            }
-            "billing_policy" => source.object(|source, key| {
-                match key {
-                    "type" => return source.ignore(Kind::String),
-                    "bill_to" => self.bill_to_user = source.string()? == "user_profile",
-                    _ => return Ok(false),
+            "fallback_credit_token" => return source.given(&mut self.fallback_credit_token),
+            "billing_policy" => source.tagged(|source, key| match key {
+                "bill_to" => {
+                    self.bill_to_user = source.reader.string()? == "user_profile";
+                    Ok(true)
                 }
-                Ok(true)
+                _ => Ok(false),
             })?,
             "safeguards" => {
-                source.raw()?;
+                source.skip()?;
                 // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
                 source.warnings.add_named("dropped", key);
             }
@@ -235,9 +226,7 @@ impl<'a> Request<'a> {
             "cache_control" => return source.ephemeral(),
             "diagnostics" => return source.ignore(Kind::Object),
             // The SDKs turn these into headers before they send the request.
-            "betas" | "user_profile_id" | "workspace_id" => {
-                source.raw()?;
-            }
+            "betas" | "user_profile_id" | "workspace_id" => return source.skip(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -246,7 +235,7 @@ impl<'a> Request<'a> {
     fn read_output_config(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         source.object(|source, key| {
             match key {
-                "effort" => self.effort = Some(source.string()?),
+                "effort" => return source.string(&mut self.effort),
                 "format" => self.output_schema = Some(source.output_format()?),
                 "task_budget" => self.task_budget = source.ignore(Kind::Object)?,
                 _ => return Ok(false),
@@ -267,7 +256,7 @@ impl<'a> Source<'a, '_> {
         self.array(|source| {
             let tag = source.tag()?;
             if tag != "text" {
-                return Err(bad_tag(tag, "'text'").into());
+                return Err(bad_tag(tag, "'text'"));
             }
             texts.extend(into_text(source.block(Place::Message)?));
             Ok(())
@@ -290,12 +279,10 @@ impl<'a> Source<'a, '_> {
             match key {
                 "role" => role = Some(source.role()?),
                 "content" => content = Some(source.content(Place::Message)?),
-                "clear_at" => until_next_user = source.string()? == "next_user_message",
-                "output_config" => source.object(|source, key| {
-                    if key == "effort" {
-                        effort = Some(source.string()?);
-                    }
-                    Ok(key == "effort")
+                "clear_at" => until_next_user = source.reader.string()? == "next_user_message",
+                "output_config" => source.object(|source, key| match key {
+                    "effort" => source.string(&mut effort),
+                    _ => Ok(false),
                 })?,
                 _ => return Ok(false),
             }
@@ -306,17 +293,17 @@ impl<'a> Source<'a, '_> {
             Some(content) => content,
             // A system message may be there only for its effort.
             None if role == Role::System => Vec::new(),
-            None => return Err(missing("content").into()),
+            None => return Err(missing("content")),
         };
         Ok(Message { role, content, until_next_user, effort })
     }
 
     fn role(&mut self) -> Read<Role> {
         match self.reader.clone().string()?.decode().as_ref() {
-            "user" => self.raw().map(|_| Role::User),
-            "assistant" => self.raw().map(|_| Role::Assistant),
-            "system" => self.raw().map(|_| Role::System),
-            _ => Err(json::Error::value("Input should be 'user', 'assistant' or 'system'").into()),
+            "user" => self.skip().map(|_| Role::User),
+            "assistant" => self.skip().map(|_| Role::Assistant),
+            "system" => self.skip().map(|_| Role::System),
+            _ => Err(json::Error::value("Input should be 'user', 'assistant' or 'system'")),
         }
     }
 
@@ -324,18 +311,17 @@ impl<'a> Source<'a, '_> {
         let start = self.reader.clone();
         let tag = self.tag();
         let (mut budget, mut omitted, mut binds_blocks) = (None, false, false);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "budget_tokens" => budget = Some(source.whole_number()?),
-                "display" => omitted = source.string()? == "omitted",
-                "block_binding" => {
-                    binds_blocks = true;
-                    return source.ignore(Kind::Object);
-                }
-                _ => return Ok(false),
+        self.tagged(|source, key| match key {
+            "budget_tokens" => source.whole_number(&mut budget),
+            "display" => {
+                omitted = source.reader.string()? == "omitted";
+                Ok(true)
             }
-            Ok(true)
+            "block_binding" => {
+                binds_blocks = true;
+                source.ignore(Kind::Object)
+            }
+            _ => Ok(false),
         })?;
         let lenient = !self.warnings.strict();
         // The real API takes settings of blocks that come back, without a mode.
@@ -356,7 +342,7 @@ impl<'a> Source<'a, '_> {
             _ => {
                 self.reader = start;
                 let known = "'adaptive', 'between_tools', 'disabled', 'enabled'";
-                return Err(bad_tag(tag, known).into());
+                return Err(bad_tag(tag, known));
             }
         };
         Ok(Some(Thinking { mode, omitted }))
@@ -366,19 +352,15 @@ impl<'a> Source<'a, '_> {
     fn output_format(&mut self) -> Read<&'a str> {
         let tag = self.tag()?;
         if tag != "json_schema" {
-            return Err(bad_tag(tag, "'json_schema'").into());
+            return Err(bad_tag(tag, "'json_schema'"));
         }
         let mut schema = None;
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "schema" => match source.reader.kind()? {
-                    Kind::Object => schema = Some(source.raw()?),
-                    found => return Err(expected("an object", found).into()),
-                },
-                _ => return Ok(false),
+        self.tagged(|source, key| match key {
+            "schema" => {
+                schema = Some(source.raw_of(Kind::Object)?);
+                Ok(true)
             }
-            Ok(true)
+            _ => Ok(false),
         })?;
         required(schema, "schema")
     }

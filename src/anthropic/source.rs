@@ -10,27 +10,8 @@ use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str};
 use crate::warning::Warnings;
 
-/// Why reading stopped.
-pub(super) enum Fail {
-    /// The reader stands where the error is.
-    Here(json::Error),
-    /// The path is in the message already.
-    Told(Error),
-}
-
-impl From<json::Error> for Fail {
-    fn from(error: json::Error) -> Self {
-        Self::Here(error)
-    }
-}
-
-impl From<Error> for Fail {
-    fn from(error: Error) -> Self {
-        Self::Told(error)
-    }
-}
-
-pub(super) type Read<T> = Result<T, Fail>;
+/// An error is where the reader stands.
+pub(super) type Read<T> = Result<T, json::Error>;
 
 /// A body that is being read.
 pub(super) struct Source<'a, 'w> {
@@ -39,6 +20,8 @@ pub(super) struct Source<'a, 'w> {
     pub(super) warnings: &'w mut Warnings,
     /// How many blocks had a `cache_control`.
     pub(super) breakpoints: usize,
+    /// An error that has its path already, and is told in place of the one that stops the reading.
+    refused: Option<Error>,
 }
 
 /// Reads the whole of `body` with `read`, and gives errors their paths.
@@ -49,38 +32,54 @@ pub(super) fn read_body<'a, T>(
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let reader = Reader::new(body, depth_max);
-    let mut source = Source { body, reader, warnings, breakpoints: 0 };
+    let mut source = Source { body, reader, warnings, breakpoints: 0, refused: None };
     let result = read(&mut source).and_then(|value| {
         source.reader.end()?;
         Ok(value)
     });
-    match result {
-        Ok(value) => Ok(value),
-        Err(Fail::Told(error)) => Err(error),
-        Err(Fail::Here(error)) if error.is_syntax() => Err(error.into()),
-        Err(Fail::Here(error)) => {
-            let path = path_at(body, source.reader.offset());
-            match (path.as_str(), error.path()) {
-                ("", "") => Err(Error::not_json(&error)),
-                ("", _) => Err(error.into()),
-                (path, _) => Err(error.in_key(path).into()),
-            }
-        }
-    }
+    result.map_err(|error| source.told(error))
 }
 
 impl<'a> Source<'a, '_> {
+    /// What the client is told of the error that stopped the reading.
+    fn told(&mut self, error: json::Error) -> Error {
+        if let Some(refused) = self.refused.take() {
+            return refused;
+        }
+        if error.is_syntax() {
+            return error.into();
+        }
+        let path = path_at(self.body, self.reader.offset());
+        match (path.as_str(), error.path()) {
+            ("", "") => Error::not_json(&error),
+            ("", _) => error.into(),
+            (path, _) => error.in_key(path).into(),
+        }
+    }
+
     /// Reads an object. `member` is called with the name of each member that is not null; it reads
     /// the value, or says that it does not know the name.
     pub(super) fn object(
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
     ) -> Read<()> {
-        self.members(&mut member)
+        self.members(false, &mut member)
+    }
+
+    /// The same of an object whose `type` [`Source::tag`] has told.
+    pub(super) fn tagged(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
+        self.members(true, &mut member)
     }
 
     /// Not generic: there are some forty kinds of objects.
-    fn members(&mut self, member: &mut dyn FnMut(&mut Self, &str) -> Read<bool>) -> Read<()> {
+    fn members(
+        &mut self,
+        tagged: bool,
+        member: &mut dyn FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
         self.reader.kind()?;
         let start = self.reader.offset();
         self.reader.begin_object()?;
@@ -89,7 +88,11 @@ impl<'a> Source<'a, '_> {
                 continue;
             }
             let key = key.decode();
-            if !member(self, &key)? {
+            let known = match key.as_ref() {
+                "type" if tagged => self.ignore(Kind::String)?,
+                key => member(self, key)?,
+            };
+            if !known {
                 self.reader.skip()?;
                 self.unknown_field(start, &key)?;
             }
@@ -100,7 +103,10 @@ impl<'a> Source<'a, '_> {
     /// Counts the member `key` of the object that starts at `start`.
     fn unknown_field(&mut self, start: usize, key: &str) -> Read<()> {
         let path = if self.warnings.strict() { path_at(self.body, start) } else { String::new() };
-        Ok(self.warnings.unknown_field(&path, key)?)
+        self.warnings.unknown_field(&path, key).map_err(|error| {
+            self.refused = Some(error);
+            json::Error::value("")
+        })
     }
 
     /// Reads an array, calling `element` for each.
@@ -116,36 +122,58 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    pub(super) fn string(&mut self) -> Read<Str<'a>> {
-        Ok(self.reader.string()?)
+    /// Reads a string into its place. Like all that read into a place, it says that the member is known.
+    pub(super) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
+        *place = Some(self.reader.string()?);
+        Ok(true)
     }
 
-    /// A string, by what it says.
-    pub(super) fn word(&mut self) -> Read<Cow<'a, str>> {
-        Ok(self.reader.string()?.decode())
+    /// The same, by what it says.
+    pub(super) fn word(&mut self, place: &mut Option<Cow<'a, str>>) -> Read<bool> {
+        *place = Some(self.reader.string()?.decode());
+        Ok(true)
+    }
+
+    pub(super) fn bool(&mut self, place: &mut bool) -> Read<bool> {
+        *place = self.reader.bool()?;
+        Ok(true)
     }
 
     /// Any value, as it was written.
-    pub(super) fn raw(&mut self) -> Read<&'a str> {
-        Ok(self.reader.skip()?)
+    pub(super) fn raw(&mut self, place: &mut &'a str) -> Read<bool> {
+        *place = self.reader.skip()?;
+        Ok(true)
+    }
+
+    /// Passes over a value that is not used, whatever it is.
+    pub(super) fn skip(&mut self) -> Read<bool> {
+        self.reader.skip()?;
+        Ok(true)
+    }
+
+    /// Notes that there is a value, whatever it is.
+    pub(super) fn given(&mut self, place: &mut bool) -> Read<bool> {
+        *place = true;
+        self.skip()
+    }
+
+    /// An object as it was written, which is counted or copied without its white space.
+    pub(super) fn raw_object(&mut self, place: &mut Option<Raw<'a>>) -> Read<bool> {
+        self.expect(Kind::Object)?;
+        *place = Some(self.reader.raw()?);
+        Ok(true)
     }
 
     /// A value of one kind, as it was written.
     pub(super) fn raw_of(&mut self, kind: Kind) -> Read<&'a str> {
         self.expect(kind)?;
-        self.raw()
-    }
-
-    /// An object as it was written, which is counted or copied without its white space.
-    pub(super) fn raw_object(&mut self) -> Read<Raw<'a>> {
-        self.expect(Kind::Object)?;
-        Ok(self.reader.raw()?)
+        self.reader.skip()
     }
 
     fn expect(&mut self, kind: Kind) -> Read<()> {
         match self.reader.kind()? {
             found if found == kind => Ok(()),
-            found => Err(expected(kind.name(), found).into()),
+            found => Err(expected(kind.name(), found)),
         }
     }
 
@@ -156,7 +184,7 @@ impl<'a> Source<'a, '_> {
     }
 
     /// A whole number that is not negative, with the real API's words about others.
-    pub(super) fn whole_number(&mut self) -> Read<u64> {
+    pub(super) fn whole_number(&mut self, place: &mut Option<u64>) -> Read<bool> {
         let is_number = self.reader.kind()? == Kind::Number;
         let text = if is_number { self.reader.clone().number()? } else { "" };
         // Clients that know no integers write `4096.0`.
@@ -165,12 +193,13 @@ impl<'a> Source<'a, '_> {
         match text.parse().or_else(|error| whole().filter(|it| *it < 1 << 53).ok_or(error)) {
             Ok(number) => {
                 self.reader.number()?;
-                Ok(number)
+                *place = Some(number);
+                Ok(true)
             }
             Err(_) if text.starts_with('-') && text.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
-                Err(json::Error::value("Input should be greater than or equal to 0").into())
+                Err(json::Error::value("Input should be greater than or equal to 0"))
             }
-            Err(_) => Err(json::Error::value("Input should be a valid integer").into()),
+            Err(_) => Err(json::Error::value("Input should be a valid integer")),
         }
     }
 
@@ -190,16 +219,20 @@ impl<'a> Source<'a, '_> {
         ahead.begin_object()?;
         while let Some(key) = ahead.next_key()? {
             if key == "type" {
-                return Ok(ahead.string().map_err(|error| error.in_key("type"))?);
+                return ahead.string().map_err(|error| error.in_key("type"));
             }
             ahead.skip()?;
         }
-        Err(missing("type").into())
+        Err(missing("type"))
     }
 
-    /// The `cache_control` of a block.
-    pub(super) fn cache_control(&mut self) -> Read<bool> {
+    /// Reads the `cache_control` of a block, and knows no other member.
+    pub(super) fn cacheable(&mut self, key: &str, cached: &mut bool) -> Read<bool> {
+        if key != "cache_control" {
+            return Ok(false);
+        }
         self.breakpoints = self.breakpoints.saturating_add(1);
+        *cached = true;
         self.ephemeral()
     }
 
@@ -221,7 +254,7 @@ pub(super) fn missing(key: &str) -> json::Error {
 
 /// The member `key`, which must be there.
 pub(super) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
-    value.ok_or_else(|| missing(key).into())
+    value.ok_or_else(|| missing(key))
 }
 
 pub(super) fn expected(what: &str, found: Kind) -> json::Error {

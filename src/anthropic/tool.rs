@@ -75,31 +75,33 @@ impl<'a> ToolDefinition<'a> {
 
     fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
-            "type" => self.tool_type = source.word()?,
-            "name" => self.name = Some(source.word()?),
-            "description" => self.description = Some(source.string()?),
-            "input_schema" => self.input_schema = Some(source.raw_object()?),
+            "type" => self.tool_type = source.reader.string()?.decode(),
+            "name" => return source.word(&mut self.name),
+            "description" => return source.string(&mut self.description),
+            "input_schema" => return source.raw_object(&mut self.input_schema),
             "input_examples" => {
                 self.input_examples.clear();
                 source.array(|source| {
-                    self.input_examples.push(source.raw_object()?);
+                    let mut example = None;
+                    source.raw_object(&mut example)?;
+                    self.input_examples.extend(example);
                     Ok(())
                 })?;
             }
-            "strict" => self.strict = source.reader.bool()?,
-            "defer_loading" => self.defer_loading = source.reader.bool()?,
+            "strict" => return source.bool(&mut self.strict),
+            "defer_loading" => return source.bool(&mut self.defer_loading),
             "allowed_callers" => {
                 let callers = self.allowed_callers.insert(Vec::new());
                 source.array(|source| {
-                    callers.push(source.word()?);
+                    callers.push(source.reader.string()?.decode());
                     Ok(())
                 })?;
             }
-            "display_width_px" => self.display_width_px = Some(source.whole_number()?),
-            "display_height_px" => self.display_height_px = Some(source.whole_number()?),
-            "display_number" => self.display_number = Some(source.whole_number()?),
-            "enable_zoom" => self.enable_zoom = source.reader.bool()?,
-            "max_characters" => self.max_characters = Some(source.whole_number()?),
+            "display_width_px" => return source.whole_number(&mut self.display_width_px),
+            "display_height_px" => return source.whole_number(&mut self.display_height_px),
+            "display_number" => return source.whole_number(&mut self.display_number),
+            "enable_zoom" => return source.bool(&mut self.enable_zoom),
+            "max_characters" => return source.whole_number(&mut self.max_characters),
             "configs" => source.object(|source, name| {
                 self.configs.push(MemberConfig::read(source, name)?);
                 Ok(true)
@@ -107,17 +109,14 @@ impl<'a> ToolDefinition<'a> {
             "user_location" => self.user_location = Some(source.raw_of(Kind::Object)?),
             "function" => self.read_function(source)?,
             // What cannot be passed on, and changes nothing in what the model may answer.
-            "cache_control" => {
-                source.raw()?;
-                self.cached = true;
-            }
-            "eager_input_streaming" => drop(source.raw()?),
+            "cache_control" => return source.given(&mut self.cached),
+            "eager_input_streaming" => return source.skip(),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
                     return Ok(false);
                 };
-                source.raw()?;
                 self.limits.push(limit);
+                return source.skip();
             }
         }
         Ok(true)
@@ -126,13 +125,10 @@ impl<'a> ToolDefinition<'a> {
     /// Takes from `function` what is asked about any tool.
     fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         let mut function = source.reader.clone();
-        source.object(|source, key| {
-            match key {
-                "name" => self.name = Some(source.word()?),
-                "parameters" => self.input_schema = Some(source.raw_object()?),
-                _ => drop(source.raw()?),
-            }
-            Ok(true)
+        source.object(|source, key| match key {
+            "name" => source.word(&mut self.name),
+            "parameters" => source.raw_object(&mut self.input_schema),
+            _ => source.skip(),
         })?;
         self.function = Some(function.raw()?);
         Ok(())
@@ -142,13 +138,10 @@ impl<'a> ToolDefinition<'a> {
 impl MemberConfig {
     fn read(source: &mut Source<'_, '_>, name: &str) -> Read<Self> {
         let mut config = Self { name: name.to_owned(), ..Self::default() };
-        source.object(|source, key| {
-            match key {
-                "enabled" => config.enabled = Some(source.reader.bool()?),
-                "defer_loading" => config.defer_loading = source.reader.bool()?,
-                _ => return Ok(false),
-            }
-            Ok(true)
+        source.object(|source, key| match key {
+            "enabled" => source.bool(config.enabled.insert(false)),
+            "defer_loading" => source.bool(&mut config.defer_loading),
+            _ => Ok(false),
         })?;
         Ok(config)
     }
@@ -197,14 +190,11 @@ pub(crate) enum ChoiceMode<'a> {
 impl<'a> ToolChoice<'a> {
     pub(super) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
         let (mut tag, mut name, mut disable_parallel_tool_use) = (None, None, false);
-        source.object(|source, key| {
-            match key {
-                "type" => tag = Some(source.string()?),
-                "name" => name = Some(source.word()?),
-                "disable_parallel_tool_use" => disable_parallel_tool_use = source.reader.bool()?,
-                _ => return Ok(false),
-            }
-            Ok(true)
+        source.object(|source, key| match key {
+            "type" => source.string(&mut tag),
+            "name" => source.word(&mut name),
+            "disable_parallel_tool_use" => source.bool(&mut disable_parallel_tool_use),
+            _ => Ok(false),
         })?;
         let tag = required(tag, "type")?;
         let mode = match tag.decode().as_ref() {
@@ -212,7 +202,7 @@ impl<'a> ToolChoice<'a> {
             "any" => ChoiceMode::Any,
             "none" => ChoiceMode::None,
             "tool" => ChoiceMode::Tool(required(name, "name")?),
-            _ => return Err(bad_tag(tag, "'auto', 'any', 'tool', 'none'").into()),
+            _ => return Err(bad_tag(tag, "'auto', 'any', 'tool', 'none'")),
         };
         Ok(Self { mode, disable_parallel_tool_use })
     }
@@ -255,16 +245,16 @@ impl<'a> ToolChange<'a> {
         source.reader.kind()?;
         let at = source.reader.offset();
         let (mut tag, mut name, mut definition) = (None, None, None);
-        source.object(|source, key| {
-            match key {
-                "type" => tag = Some(source.string()?),
-                // `tool_name` is what the block of the same type inside a tool result says.
-                "name" | "tool_name" => name = Some(source.word()?),
-                "server_name" | "cache_control" => drop(source.raw()?),
-                "definition" if addition => definition = Some(ToolDefinition::read(source)?),
-                _ => return Ok(false),
+        source.object(|source, key| match key {
+            "type" => source.string(&mut tag),
+            // `tool_name` is what the block of the same type inside a tool result says.
+            "name" | "tool_name" => source.word(&mut name),
+            "server_name" | "cache_control" => source.skip(),
+            "definition" if addition => {
+                definition = Some(ToolDefinition::read(source)?);
+                Ok(true)
             }
-            Ok(true)
+            _ => Ok(false),
         })?;
         let tag = required(tag, "type")?;
         let target = match tag.decode().as_ref() {
@@ -281,7 +271,7 @@ impl<'a> ToolChange<'a> {
                     }
                     false => "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'",
                 };
-                return Err(bad_tag(tag, known).into());
+                return Err(bad_tag(tag, known));
             }
         };
         let reference = Reference { at, target };

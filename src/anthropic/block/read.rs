@@ -41,7 +41,7 @@ impl<'a> Source<'a, '_> {
     pub(in crate::anthropic) fn content(&mut self, place: Place) -> Read<Vec<Block<'a>>> {
         match self.reader.kind()? {
             Kind::String => {
-                let text = self.string()?;
+                let text = self.reader.string()?;
                 if place == Place::Message && text.is_empty() {
                     return Ok(Vec::new());
                 }
@@ -55,8 +55,13 @@ impl<'a> Source<'a, '_> {
                 })?;
                 Ok(blocks)
             }
-            found => Err(expected("a string or an array", found).into()),
+            found => Err(expected("a string or an array", found)),
         }
+    }
+
+    fn content_into(&mut self, to: &mut Option<Vec<Block<'a>>>, place: Place) -> Read<bool> {
+        *to = Some(self.content(place)?);
+        Ok(true)
     }
 
     pub(in crate::anthropic) fn block(&mut self, place: Place) -> Read<Block<'a>> {
@@ -64,81 +69,64 @@ impl<'a> Source<'a, '_> {
         let at = self.reader.offset();
         let name = tag.decode();
         match (name.as_ref(), place) {
-            ("text", _) => Ok(Block::Text(self.text()?)),
-            (_, Place::SearchResult) => Err(bad_tag(tag, place.tags()).into()),
-            ("image", _) => Ok(Block::Image(self.image(at)?)),
-            (_, Place::Document) => Err(bad_tag(tag, place.tags()).into()),
-            ("document", _) => Ok(Block::Document(self.document(at)?)),
+            ("text", _) => self.text(),
+            (_, Place::SearchResult) => Err(bad_tag(tag, place.tags())),
+            ("image", _) => self.image(at),
+            (_, Place::Document) => Err(bad_tag(tag, place.tags())),
+            ("document", _) => self.document(at),
             ("search_result", _) => self.search_result(),
             ("tool_reference", _) => self.tool_reference(),
             ("browser_state", _) => self.browser_state(),
             // The other blocks cannot be results of a client's tool.
-            (_, Place::Result) => Err(bad_tag(tag, place.tags()).into()),
+            (_, Place::Result) => Err(bad_tag(tag, place.tags())),
             ("tool_use", _) => self.tool_use(at),
             ("tool_result", _) => self.tool_result(),
             ("thinking", _) => self.thinking(),
             ("redacted_thinking", _) => {
-                let mut data = Str::default();
-                self.object(|source, key| {
-                    match key {
-                        "type" => return source.ignore(Kind::String),
-                        "data" => data = source.string()?,
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
+                let mut data = None;
+                self.tagged(|source, key| match key {
+                    "data" => source.string(&mut data),
+                    _ => Ok(false),
                 })?;
-                Ok(Block::RedactedThinking(data))
+                Ok(Block::RedactedThinking(data.unwrap_or_default()))
             }
             ("server_tool_use" | "mcp_tool_use", _) => self.server_tool_use(),
             ("compaction", _) => self.compaction(),
             ("tool_addition" | "tool_removal", _) => self.tool_change(),
-            ("container_upload", _) => {
-                self.raw()?;
-                Ok(Block::ContainerUpload)
-            }
-            ("fallback" | "mcp_tool_listing", _) => {
-                self.raw()?;
-                Ok(Block::Note)
-            }
+            ("container_upload", _) => self.skip().map(|_| Block::ContainerUpload),
+            ("fallback" | "mcp_tool_listing", _) => self.skip().map(|_| Block::Note),
             (name, _) if name.ends_with("_tool_result") => self.server_tool_result(name),
-            _ => {
-                self.raw()?;
-                Ok(Block::Unknown(tag))
-            }
+            _ => self.skip().map(|_| Block::Unknown(tag)),
         }
     }
 
-    fn text(&mut self) -> Read<Text<'a>> {
-        let (mut text, mut cached, mut cited) = (None, false, false);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "text" => text = Some(source.string()?),
-                "cache_control" => cached = source.cache_control()?,
-                "citations" => {
-                    let array = source.raw_of(Kind::Array)?;
-                    cited = array.bytes().any(|byte| byte == b'{');
-                }
-                _ => return Ok(false),
+    fn text(&mut self) -> Read<Block<'a>> {
+        let (mut text, mut cited) = (None, false);
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "text" => source.string(&mut text),
+            "citations" => {
+                let array = source.raw_of(Kind::Array)?;
+                cited = array.bytes().any(|byte| byte == b'{');
+                Ok(true)
             }
-            Ok(true)
+            _ => source.cacheable(key, &mut cached),
         })?;
-        Ok(Text { text: required(text, "text")?, cached, cited })
+        Ok(Block::Text(Text { text: required(text, "text")?, cached, cited }))
     }
 
-    fn image(&mut self, at: usize) -> Read<Image<'a>> {
-        let (mut image, mut cached) = (None, false);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "source" => image = Some(source.image_source()?),
-                "cache_control" => cached = source.cache_control()?,
-                "transformations" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
+    fn image(&mut self, at: usize) -> Read<Block<'a>> {
+        let mut image = None;
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "source" => {
+                image = Some(source.image_source()?);
+                Ok(true)
             }
-            Ok(true)
+            "transformations" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut cached),
         })?;
-        Ok(Image { at, source: required(image, "source")?, cached })
+        Ok(Block::Image(Image { at, source: required(image, "source")?, cached }))
     }
 
     fn image_source(&mut self) -> Read<ImageSource<'a>> {
@@ -150,53 +138,42 @@ impl<'a> Source<'a, '_> {
             }
             "url" => {
                 let mut url = None;
-                self.object(|source, key| {
-                    match key {
-                        "type" => return source.ignore(Kind::String),
-                        "url" => url = Some(source.string()?),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
+                self.tagged(|source, key| match key {
+                    "url" => source.string(&mut url),
+                    _ => Ok(false),
                 })?;
                 Ok(ImageSource::Url(required(url, "url")?))
             }
-            "file" => {
-                self.raw()?;
-                Ok(ImageSource::File)
-            }
-            _ => Err(bad_tag(tag, "'base64', 'file', 'url'").into()),
+            "file" => self.skip().map(|_| ImageSource::File),
+            _ => Err(bad_tag(tag, "'base64', 'file', 'url'")),
         }
     }
 
     fn base64(&mut self) -> Read<(Str<'a>, Str<'a>)> {
         let (mut media_type, mut data) = (None, None);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "media_type" => media_type = Some(source.string()?),
-                "data" => data = Some(source.string()?),
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "media_type" => source.string(&mut media_type),
+            "data" => source.string(&mut data),
+            _ => Ok(false),
         })?;
         Ok((required(media_type, "media_type")?, required(data, "data")?))
     }
 
-    fn document(&mut self, at: usize) -> Read<Document<'a>> {
-        let (mut document, mut title, mut context, mut cached) = (None, None, None, false);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "source" => document = Some(source.document_source()?),
-                "title" => title = Some(source.string()?),
-                "context" => context = Some(source.string()?),
-                "cache_control" => cached = source.cache_control()?,
-                "citations" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
+    fn document(&mut self, at: usize) -> Read<Block<'a>> {
+        let (mut document, mut title, mut context) = (None, None, None);
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "source" => {
+                document = Some(source.document_source()?);
+                Ok(true)
             }
-            Ok(true)
+            "title" => source.string(&mut title),
+            "context" => source.string(&mut context),
+            "citations" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut cached),
         })?;
-        Ok(Document { at, source: required(document, "source")?, title, context, cached })
+        let source = required(document, "source")?;
+        Ok(Block::Document(Document { at, source, title, context, cached }))
     }
 
     fn document_source(&mut self) -> Read<DocumentSource<'a>> {
@@ -209,41 +186,26 @@ impl<'a> Source<'a, '_> {
             "text" => Ok(DocumentSource::Text(self.base64()?.1)),
             "content" => {
                 let mut content = None;
-                self.object(|source, key| {
-                    match key {
-                        "type" => return source.ignore(Kind::String),
-                        "content" => content = Some(source.content(Place::Document)?),
-                        _ => return Ok(false),
-                    }
-                    Ok(true)
+                self.tagged(|source, key| match key {
+                    "content" => source.content_into(&mut content, Place::Document),
+                    _ => Ok(false),
                 })?;
                 Ok(DocumentSource::Content(required(content, "content")?))
             }
-            "url" => {
-                self.raw()?;
-                Ok(DocumentSource::Url)
-            }
-            "file" => {
-                self.raw()?;
-                Ok(DocumentSource::File)
-            }
-            _ => Err(bad_tag(tag, "'base64', 'content', 'file', 'text', 'url'").into()),
+            "url" => self.skip().map(|_| DocumentSource::Url),
+            "file" => self.skip().map(|_| DocumentSource::File),
+            _ => Err(bad_tag(tag, "'base64', 'content', 'file', 'text', 'url'")),
         }
     }
 
     fn search_result(&mut self) -> Read<Block<'a>> {
         let (mut found_at, mut title, mut content) = (None, None, None);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "source" => found_at = Some(source.string()?),
-                "title" => title = Some(source.string()?),
-                "content" => content = Some(source.content(Place::SearchResult)?),
-                "cache_control" => return source.cache_control(),
-                "citations" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "source" => source.string(&mut found_at),
+            "title" => source.string(&mut title),
+            "content" => source.content_into(&mut content, Place::SearchResult),
+            "citations" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::SearchResult(SearchResult {
             source: required(found_at, "source")?,
@@ -254,27 +216,20 @@ impl<'a> Source<'a, '_> {
 
     fn tool_reference(&mut self) -> Read<Block<'a>> {
         let mut name = None;
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "tool_name" => name = Some(source.string()?),
-                "cache_control" => return source.cache_control(),
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "tool_name" => source.string(&mut name),
+            _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::ToolReference(required(name, "tool_name")?))
     }
 
     fn browser_state(&mut self) -> Read<Block<'a>> {
         let (mut tabs, mut changes) = ("", "");
-        self.object(|source, key| {
+        self.tagged(|source, key| {
             match key {
-                "type" => return source.ignore(Kind::String),
                 "tabs" => tabs = source.raw_of(Kind::Array)?,
                 "state_changes" => changes = source.raw_of(Kind::Array)?,
-                "cache_control" => return source.cache_control(),
-                _ => return Ok(false),
+                _ => return source.cacheable(key, &mut false),
             }
             Ok(true)
         })?;
@@ -283,18 +238,16 @@ impl<'a> Source<'a, '_> {
 
     fn tool_use(&mut self, at: usize) -> Read<Block<'a>> {
         let (mut id, mut name, mut toolset, mut input) = (None, None, None, None);
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "id" => id = Some(source.string()?),
-                "name" => name = Some(source.string()?),
-                "toolset_name" => toolset = Some(source.string()?),
-                "input" => input = Some(source.reader.raw()?),
-                "cache_control" => return source.cache_control(),
-                "caller" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
+        self.tagged(|source, key| match key {
+            "id" => source.string(&mut id),
+            "name" => source.string(&mut name),
+            "toolset_name" => source.string(&mut toolset),
+            "input" => {
+                input = Some(source.reader.raw()?);
+                Ok(true)
             }
-            Ok(true)
+            "caller" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut false),
         })?;
         let (id, name) = (required(id, "id")?, required(name, "name")?);
         if input.is_none() && !self.warnings.strict() {
@@ -306,19 +259,16 @@ impl<'a> Source<'a, '_> {
     }
 
     fn tool_result(&mut self) -> Read<Block<'a>> {
-        let (mut id, mut content, mut is_error) = (None, Vec::new(), false);
+        let (mut id, mut content, mut is_error) = (None, None, false);
         let mut cached = false;
-        self.object(|source, key| {
-            match key {
-                "type" | "toolset_name" => return source.ignore(Kind::String),
-                "tool_use_id" => id = Some(source.string()?),
-                "content" => content = source.content(Place::Result)?,
-                "is_error" => is_error = source.reader.bool()?,
-                "cache_control" => cached = source.cache_control()?,
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "toolset_name" => source.ignore(Kind::String),
+            "tool_use_id" => source.string(&mut id),
+            "content" => source.content_into(&mut content, Place::Result),
+            "is_error" => source.bool(&mut is_error),
+            _ => source.cacheable(key, &mut cached),
         })?;
+        let mut content = content.unwrap_or_default();
         // The prompt ends with the last block either way.
         if let Some(Block::Text(last)) = content.last_mut() {
             last.cached |= cached;
@@ -327,17 +277,14 @@ impl<'a> Source<'a, '_> {
     }
 
     fn thinking(&mut self) -> Read<Block<'a>> {
-        let (mut thinking, mut signature) = (None, Str::default());
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "thinking" => thinking = Some(source.string()?),
-                // Absent where a client keeps only what it shows.
-                "signature" => signature = source.string()?,
-                _ => return Ok(false),
-            }
-            Ok(true)
+        let (mut thinking, mut signature) = (None, None);
+        self.tagged(|source, key| match key {
+            "thinking" => source.string(&mut thinking),
+            "signature" => source.string(&mut signature),
+            _ => Ok(false),
         })?;
+        // Absent where a client keeps only what it shows.
+        let signature = signature.unwrap_or_default();
         // Some clients keep only what came in deltas: the signature of a block that is not shown.
         if thinking.is_none() && !signature.is_empty() && !self.warnings.strict() {
             thinking = Some(Str::default());
@@ -347,32 +294,24 @@ impl<'a> Source<'a, '_> {
 
     fn server_tool_use(&mut self) -> Read<Block<'a>> {
         let (mut name, mut input) = (None, "{}");
-        self.object(|source, key| {
-            match key {
-                "type" | "id" | "server_name" => return source.ignore(Kind::String),
-                "name" => name = Some(source.string()?),
-                "input" => input = source.raw()?,
-                "cache_control" => return source.cache_control(),
-                "caller" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "id" | "server_name" => source.ignore(Kind::String),
+            "name" => source.string(&mut name),
+            "input" => source.raw(&mut input),
+            "caller" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::ServerToolUse { name: required(name, "name")?, input })
     }
 
     fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
         let (mut content, mut is_error) = ("", false);
-        self.object(|source, key| {
-            match key {
-                "type" | "tool_use_id" => return source.ignore(Kind::String),
-                "content" => content = source.raw()?,
-                "is_error" => is_error = source.reader.bool()?,
-                "cache_control" => return source.cache_control(),
-                "caller" => return source.ignore(Kind::Object),
-                _ => return Ok(false),
-            }
-            Ok(true)
+        self.tagged(|source, key| match key {
+            "tool_use_id" => source.ignore(Kind::String),
+            "content" => source.raw(&mut content),
+            "is_error" => source.bool(&mut is_error),
+            "caller" => source.ignore(Kind::Object),
+            _ => source.cacheable(key, &mut false),
         })?;
         let tool_search = tag == "tool_search_tool_result";
         Ok(Block::ServerToolResult { content, tool_search, is_error })
@@ -380,21 +319,20 @@ impl<'a> Source<'a, '_> {
 
     fn compaction(&mut self) -> Read<Block<'a>> {
         let (mut content, mut changes) = (None, Vec::new());
-        self.object(|source, key| {
-            match key {
-                "type" | "encrypted_content" | "signature" => return source.ignore(Kind::String),
-                "content" => content = Some(source.string()?),
-                "tool_changes" => source.array(|source| {
+        self.tagged(|source, key| match key {
+            "encrypted_content" | "signature" => source.ignore(Kind::String),
+            "content" => source.string(&mut content),
+            "tool_changes" => {
+                source.array(|source| {
                     source.tag()?;
                     if let Block::ToolChange(change) = source.tool_change()? {
                         changes.push(*change);
                     }
                     Ok(())
-                })?,
-                "cache_control" => return source.cache_control(),
-                _ => return Ok(false),
+                })?;
+                Ok(true)
             }
-            Ok(true)
+            _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::Compaction { content, changes })
     }
@@ -403,17 +341,15 @@ impl<'a> Source<'a, '_> {
         let tag = self.tag()?;
         let addition = tag == "tool_addition";
         if !addition && tag != "tool_removal" {
-            return Err(bad_tag(tag, "'tool_addition', 'tool_removal'").into());
+            return Err(bad_tag(tag, "'tool_addition', 'tool_removal'"));
         }
         let mut change = None;
-        self.object(|source, key| {
-            match key {
-                "type" => return source.ignore(Kind::String),
-                "tool" => change = Some(ToolChange::read(source, addition)?),
-                "cache_control" => return source.cache_control(),
-                _ => return Ok(false),
+        self.tagged(|source, key| match key {
+            "tool" => {
+                change = Some(ToolChange::read(source, addition)?);
+                Ok(true)
             }
-            Ok(true)
+            _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::ToolChange(Box::new(required(change, "tool")?)))
     }
