@@ -32,9 +32,9 @@ const CALLS_COMPARED_MAX: usize = 16;
 
 /// The results with one id.
 #[derive(Default)]
-struct Found<'a> {
-    /// In the order of the conversation.
-    results: Vec<Given<'a>>,
+struct Found {
+    /// Their places among all results.
+    results: Vec<usize>,
     /// All before this one are used.
     used: usize,
     /// The turns that call with this id, rising.
@@ -43,11 +43,9 @@ struct Found<'a> {
     repeated: Vec<usize>,
 }
 
-/// A result, and where the client gave it.
+/// A result, and the turn in which the client gave it.
 struct Given<'a> {
     turn: usize,
-    /// Among the results of its turn.
-    place: usize,
     /// Until it is used.
     result: Option<ToolResult<'a>>,
 }
@@ -58,17 +56,15 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
     if is_right(&turns) {
         return turns;
     }
-    let mut found: Names<'a, Found<'a>> = Names::default();
-    // Those of each turn, as they were written.
-    let mut orphans: Vec<Vec<Option<Item<'a>>>> = turns.iter().map(|_| Vec::new()).collect();
-    for ((at, turn), orphans) in turns.iter_mut().enumerate().zip(&mut orphans) {
+    let mut found: Names<'a, Found> = Names::default();
+    // All results, in the order of the conversation.
+    let mut given = Vec::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
         match turn {
             Turn::User(user) => {
-                for (place, result) in std::mem::take(&mut user.results).into_iter().enumerate() {
-                    orphans.push(None);
-                    found.update(result.id.decode(), |known| {
-                        known.results.push(Given { turn: at, place, result: Some(result) });
-                    });
+                for result in std::mem::take(&mut user.results) {
+                    found.update(result.id.decode(), |known| known.results.push(given.len()));
+                    given.push(Given { turn: at, result: Some(result) });
                 }
             }
             Turn::Assistant(blocks) => {
@@ -89,7 +85,8 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
             let answering = answer_to(&turns, at).map(|(next, _)| next);
             for call in calls(blocks) {
                 let found = found.get_mut(&call.id.decode());
-                let result = found.and_then(|found| found.take(at, answering, warnings));
+                let result =
+                    found.and_then(|found| found.take(at, answering, &mut given, warnings));
                 results.push(result.unwrap_or_else(|| {
                     warnings.add("tool_result_missing");
                     missing(call.id)
@@ -98,14 +95,14 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
         }
         answers.push(results);
     }
-    for Given { turn, place, result } in found.take_values().flat_map(|found| found.results) {
-        let slot = orphans.get_mut(turn).and_then(|orphans| orphans.get_mut(place));
-        if let (Some(result), Some(slot)) = (result, slot) {
+    // What no call wants stays where it was.
+    for Given { turn, result } in given {
+        if let (Some(result), Some(Turn::User(user))) = (result, turns.get_mut(turn)) {
             warnings.add("tool_result_orphan");
-            *slot = Some(Item::Orphan(result));
+            user.results.push(result);
         }
     }
-    assemble(turns, answers, orphans)
+    assemble(turns, answers)
 }
 
 /// Whether nothing is to be repaired, which is so nearly always and can be told without looking
@@ -162,22 +159,25 @@ fn missing(id: Str<'_>) -> ToolResult<'_> {
     ToolResult { id, content: vec![Block::Text(text)], is_error: true }
 }
 
-impl<'a> Found<'a> {
+impl Found {
     /// The result of the call in the turn `at`.
-    fn take(
+    fn take<'a>(
         &mut self,
         at: usize,
         answering: Option<usize>,
+        given: &mut [Given<'a>],
         warnings: &mut Warnings,
     ) -> Option<ToolResult<'a>> {
         // Results after a later call with the same id belong to that call.
         let next_call = self.callers.partition_point(|caller| *caller <= at);
         let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
-        let after = self.results.partition_point(|given| given.turn <= at);
+        let later = given.partition_point(|given| given.turn <= at);
+        let after = self.results.partition_point(|place| *place < later);
         // Of two calls with one id the first was kept: the first result is its own.
         let first_counts = self.repeated.contains(&at);
         let mut taken = None;
-        for given in self.results.iter_mut().skip(after) {
+        for place in self.results.iter().skip(after) {
+            let given = given.get_mut(*place)?;
             if Some(given.turn) == answering {
                 let Some(result) = given.result.take() else { continue };
                 if taken.is_some() {
@@ -200,35 +200,37 @@ impl<'a> Found<'a> {
         if taken.is_some() {
             return taken;
         }
-        while self.results.get(self.used).is_some_and(|given| given.result.is_none()) {
+        while let Some(place) = self.results.get(self.used) {
+            let given = given.get_mut(*place)?;
+            if given.turn >= at && given.result.is_some() {
+                return None;
+            }
+            if given.result.is_some() {
+                warnings.add("tool_result_moved");
+                return given.result.take();
+            }
             self.used = self.used.saturating_add(1);
         }
-        let given = self.results.get_mut(self.used)?;
-        if given.turn >= at {
-            return None;
-        }
-        warnings.add("tool_result_moved");
-        given.result.take()
+        None
     }
 }
 
-/// Puts the answers into the turns after the calls, and the orphans where they were.
-fn assemble<'a>(
-    turns: Vec<Turn<'a>>,
-    answers: Vec<Vec<ToolResult<'a>>>,
-    orphans: Vec<Vec<Option<Item<'a>>>>,
-) -> Vec<Turn<'a>> {
+/// Puts the answers into the turns after the calls. The results that are there still are orphans.
+fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<Turn<'a>> {
     let mut whole = Vec::with_capacity(turns.len());
     // Results that wait for their turn, and system messages that must not stand before them.
     let mut waiting = Vec::new();
     let mut held = Vec::new();
     // Whether the user spoke last.
     let mut answered = false;
-    for ((turn, results), orphans) in turns.into_iter().zip(answers).zip(orphans) {
+    for (turn, answers) in turns.into_iter().zip(answers) {
         match turn {
             Turn::User(mut user) => {
                 let results = std::mem::take(&mut waiting);
-                let mut items: Vec<_> = orphans.into_iter().flatten().collect();
+                let mut items = Vec::new();
+                for orphan in user.results {
+                    items.push(Item::Orphan(orphan));
+                }
                 items.append(&mut user.items);
                 // All that stood here was moved. Servers want the user to begin, the model would go on with
                 // its own words at the end, and in the middle two of its answers would become one.
@@ -246,7 +248,7 @@ fn assemble<'a>(
             Turn::Assistant(_) => {
                 flush(&mut whole, &mut waiting, &mut held);
                 whole.push(turn);
-                waiting = results;
+                waiting = answers;
                 answered = false;
             }
         }
@@ -298,13 +300,15 @@ fn order_results<'a>(asked: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
     }
     // One place for each call, and one for results of other calls.
     let mut places: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
-    for result in results.drain(..) {
+    for result in std::mem::take(results) {
         let place = position.get(&result.id.decode()).copied();
         if let Some(place) = places.get_mut(place.unwrap_or(count)) {
             place.push(result);
         }
     }
-    results.extend(places.into_iter().flatten());
+    for mut place in places {
+        results.append(&mut place);
+    }
 }
 
 /// Refuses a history whose calls and results do not fit.
