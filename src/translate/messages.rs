@@ -90,9 +90,10 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
                 json.end_object();
             }
         }
-        let mut turns = turns.into_iter().peekable();
+        let mut turns = turns.into_iter();
         while let Some(turn) = turns.next() {
-            self.is_last = turns.peek().is_none();
+            let later = turns.as_mut_slice();
+            self.is_last = later.is_empty();
             match turn {
                 Turn::System(texts) => {
                     json.begin_object().key("role").text(role).key("content");
@@ -100,7 +101,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
                     json.end_object();
                 }
                 Turn::Assistant(blocks) => {
-                    let next = match turns.peek_mut() {
+                    let next = match later.first_mut() {
                         Some(Turn::User(user)) => Some(user),
                         _ => None,
                     };
