@@ -3,7 +3,7 @@
 
 use crate::anthropic::{Block, Message, Request, Role, Text};
 use crate::asked::{Asked, Withheld};
-use crate::config::{Config, Pairing};
+use crate::config::{Config, Pairing, Upstream};
 use crate::conversation::{Turn, calls, pairs};
 use crate::error::Error;
 use crate::json::{self, Writer};
@@ -15,7 +15,7 @@ use crate::words;
 
 use super::check;
 use super::effort::{self, Effective};
-use super::guards::{self, Guarded};
+use super::guards::{self, Guarded, Told};
 use super::headers::Header;
 use super::history::{self, History};
 use super::messages::{MessageWriter, SystemPrompt};
@@ -82,81 +82,146 @@ fn translate_read(
     let mut request = request;
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
-    let (upstream, outgoing_model) = check::request(&request, &model, config, headers, warnings)?;
-    let narrowed;
-    let profile = match aim {
-        Aim::AnswerWithout(refused) => {
-            narrowed = without(refused, &upstream.profile, warnings)?;
-            &narrowed
+    let (upstream, model) = check::request(&request, &model, config, headers, warnings)?;
+    let narrowed = match aim {
+        Aim::AnswerWithout(refused) => Some(without(refused, &upstream.profile, warnings)?),
+        _ => None,
+    };
+    let profile = narrowed.as_ref().unwrap_or(&upstream.profile);
+    let target = Target { config, upstream, profile, model };
+    target.translate(request, body, headers, aim, warnings)
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+struct Target<'t> {
+    config: &'t Config,
+    upstream: &'t Upstream,
+    /// The upstream's own, or without what it refused.
+    profile: &'t Profile,
+    /// As the upstream knows it.
+    model: &'t str,
+}
+
+/// What is decided of a request before its body is written.
+struct Decided<'a> {
+    history: History<'a>,
+    tools: ToolSet<'a>,
+    effective: Effective,
+    notes: Vec<Told>,
+    /// The answer, which needs no upstream.
+    end: Option<String>,
+    asked: Box<Asked>,
+}
+
+impl Target<'_> {
+    fn translate<'a>(
+        self,
+        mut request: Request<'a>,
+        body: &'a str,
+        headers: &[Header],
+        aim: Aim<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        let Decided { mut history, tools, effective, notes, end, mut asked } =
+            self.decide(&mut request, body, warnings)?;
+        if let Some(text) = end {
+            return Ok(Translated::Answer { asked, text, stop_reason: "end_turn" });
         }
-        _ => &upstream.profile,
-    };
-    let input_tokens = count::estimate(&request);
-    let mut shape = count::shape(&request);
-    let has_images = profile.image_parts != ImageParts::None && history::has_images(&request);
+        let profile = self.profile;
+        let mut turns = std::mem::take(&mut history.turns);
+        guards::annotate(&mut turns, &notes);
+        if let Aim::AnswerWithout(Refused::Calls(refusal)) = aim {
+            turns = guards::without_refused(turns, &tools, profile, refusal);
+        }
 
-    let guards = config.guards(upstream);
-    let marks = thinking::Marks::new(config, upstream, outgoing_model);
-    let strict = config.settings.strict;
-    let mut history =
-        read_history(&mut request, strict, guards.pairing, profile, &marks, warnings)?;
-    let prefilled = is_prefilled(&history.turns);
-    let prefill = prefill(&history.turns, profile, warnings)?;
+        let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
+        let mut json = Writer::new(&mut out);
+        json.begin_object().key("model").text(self.model);
+        let system = system_prompt(&mut request, &mut history, profile);
+        let parts = Parts { profile, body };
+        MessageWriter::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
+        tools.write(&mut json);
+        fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
+        json.end_object();
 
-    let said = Said {
-        body,
-        definitions: std::mem::take(&mut request.tools),
-        changes: std::mem::take(&mut history.changes),
-        activated: std::mem::take(&mut history.activated),
-        choice: request.tool_choice.take(),
-        history_has_calls: !history.ids.is_empty(),
-    };
-    let mut tools = ToolSet::new(said, profile, warnings)?;
-    let guarded = Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-    let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
-    let effective = Effective::new(&request, turn, profile, warnings)?;
-    tool_id::count_forms(&history.ids, &mut shape);
-    let mut asked = Box::new(Asked {
-        model: model.clone().into_owned(),
-        model_mapped: outgoing_model != model,
-        upstream_mark: marks.upstream,
-        model_mark: marks.model,
-        withheld: if tools.forbids_calls() { Withheld::Forbidden } else { guarded.withheld },
-        ids_used: std::mem::take(&mut history.ids),
-        input_tokens,
-        edge_key: upstream.key.is_own(),
-        prefill,
-        has_images,
-        has_reasoning: history.has_reasoning || thinking::is_required(profile),
-        shape,
-        ..asked(&request, &tools, profile, config)
-    });
-    if let Some(text) = guarded.end {
-        return Ok(Translated::Answer { asked, text, stop_reason: "end_turn" });
-    }
-    let mut turns = std::mem::take(&mut history.turns);
-    guards::annotate(&mut turns, &guarded.notes);
-    if let Aim::AnswerWithout(Refused::Calls(refusal)) = aim {
-        turns = guards::without_refused(turns, &tools, profile, refusal);
+        if request.max_tokens == Some(0) {
+            // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
+            asked.input_tokens = 0;
+            let text = String::new();
+            return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
+        }
+        Ok(Translated::Send { upstream: self.upstream.name.clone(), body: out, asked })
     }
 
-    let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
-    let mut json = Writer::new(&mut out);
-    json.begin_object().key("model").text(outgoing_model);
-    let system = system_prompt(&mut request, &mut history, profile);
-    let parts = Parts { profile, body };
-    MessageWriter::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
-    tools.write(&mut json);
-    fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
-    json.end_object();
+    fn decide<'a>(
+        self,
+        request: &mut Request<'a>,
+        body: &'a str,
+        warnings: &mut Warnings,
+    ) -> Result<Decided<'a>, Error> {
+        let Self { config, upstream, profile, model } = self;
+        let input_tokens = count::estimate(request);
+        let mut shape = count::shape(request);
+        let has_images = profile.image_parts != ImageParts::None && history::has_images(request);
 
-    if request.max_tokens == Some(0) {
-        // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
-        asked.input_tokens = 0;
-        let text = String::new();
-        return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
+        let guards = config.guards(upstream);
+        let marks = thinking::Marks::new(config, upstream, model);
+        let strict = config.settings.strict;
+        let mut history = read_history(request, strict, guards.pairing, profile, &marks, warnings)?;
+        let prefilled = is_prefilled(&history.turns);
+        let prefill = prefill(&history.turns, profile, warnings)?;
+
+        let said = Said {
+            body,
+            definitions: std::mem::take(&mut request.tools),
+            changes: std::mem::take(&mut history.changes),
+            activated: std::mem::take(&mut history.activated),
+            choice: request.tool_choice.take(),
+            history_has_calls: !history.ids.is_empty(),
+        };
+        let mut tools = ToolSet::new(said, profile, warnings)?;
+        let Guarded { notes, withheld, end, .. } =
+            Guarded::new(&history.turns, &mut tools, guards, warnings)?;
+        let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
+        let effective = Effective::new(request, turn, profile, warnings)?;
+        tool_id::count_forms(&history.ids, &mut shape);
+        let asked = Box::new(Asked {
+            model: request.model.decode().into_owned(),
+            model_mapped: request.model != model,
+            max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
+            stream: request.stream,
+            tools: tools.asked(keeps_schemas(config, profile)),
+            stop_sequences: request
+                .stop_sequences
+                .iter()
+                .map(|it| it.decode().into_owned())
+                .collect(),
+            thinking: effort::shown(request.thinking, config.settings.reasoning),
+            reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
+            upstream_mark: marks.upstream,
+            model_mark: marks.model,
+            one_tool_call: tools.one_tool_call(),
+            withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
+            ids_used: std::mem::take(&mut history.ids),
+            input_tokens,
+            edge_key: upstream.key.is_own(),
+            prefill,
+            has_images,
+            has_reasoning: history.has_reasoning || thinking::is_required(profile),
+            shape,
+            profile: Profile {
+                // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+                text_tool_calls: match profile.text_tool_calls {
+                    TextToolCalls::Harmony => TextToolCalls::Harmony,
+                    _ if tools.forbids_calls() => TextToolCalls::Off,
+                    syntax => syntax,
+                },
+                ..profile.clone()
+            },
+        });
+        Ok(Decided { history, tools, effective, notes, end, asked })
     }
-    Ok(Translated::Send { upstream: upstream.name.clone(), body: out, asked })
 }
 
 /// The profile of an upstream that does not take what it refused.
@@ -218,29 +283,6 @@ fn read_history<'a>(
         return Err(Error::invalid("messages: text content blocks must be non-empty"));
     }
     Ok(history)
-}
-
-/// What the answer must know of the request's fields, its tools and the upstream's profile.
-fn asked(request: &Request<'_>, tools: &ToolSet<'_>, profile: &Profile, config: &Config) -> Asked {
-    Asked {
-        max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
-        stream: request.stream,
-        tools: tools.asked(keeps_schemas(config, profile)),
-        stop_sequences: request.stop_sequences.iter().map(|it| it.decode().into_owned()).collect(),
-        thinking: effort::shown(request.thinking, config.settings.reasoning),
-        reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
-        one_tool_call: tools.one_tool_call(),
-        profile: Profile {
-            // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
-            text_tool_calls: match profile.text_tool_calls {
-                TextToolCalls::Harmony => TextToolCalls::Harmony,
-                _ if tools.forbids_calls() => TextToolCalls::Off,
-                syntax => syntax,
-            },
-            ..profile.clone()
-        },
-        ..Asked::default()
-    }
 }
 
 /// Estimates the input tokens of a body. See [`super::count_tokens`].
