@@ -161,6 +161,78 @@ enum Start {
     New(usize),
 }
 
+/// What was counted since all counts were 0.
+#[derive(Default)]
+struct Counts<'t, 'a> {
+    /// The tools that failed.
+    failing: Names<'static, (Tool<'a>, Failures)>,
+    /// The calls that did not, by what they and their results are known by.
+    done: Names<'static, Option<(&'t ToolUse<'a>, Count)>>,
+}
+
+impl<'t, 'a> Counts<'t, 'a> {
+    /// Counts a call that failed in a turn, and tells how its tool stands.
+    fn failed(
+        &mut self,
+        pair: &Pair<'t, 'a>,
+        turn: usize,
+        is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
+    ) -> Stuck<'a> {
+        let tool = name(pair.call);
+        let key = match &tool {
+            (name, None) => name.clone().into_owned(),
+            (name, Some(toolset)) => format!("{name}\0{toolset}"),
+        };
+        let said = format!("{:016x}", of_result(pair.result));
+        let (mut count, mut news) = (0, 0);
+        self.failing.update(key, |(name, failures)| {
+            let is_later = failures.all.count > 0 && failures.all.turn != turn;
+            if failures.known.add(said) && is_later && is_complete(pair.call) {
+                failures.news.add(turn);
+            }
+            failures.all.add(turn);
+            (count, news) = (failures.all.count, failures.news.count);
+            *name = tool.clone();
+        });
+        failing(tool, count, news)
+    }
+
+    /// Counts a call that did not fail, and tells how often it was made.
+    fn succeeded(&mut self, call: &'t ToolUse<'a>, key: &str, turn: usize) -> u32 {
+        let mut times = 0;
+        self.done.update(key.to_owned(), |known| {
+            let (_, count) = known.get_or_insert((call, Count::default()));
+            count.add(turn);
+            times = count.count;
+        });
+        times
+    }
+
+    /// The tools that come to a limit.
+    fn stuck(mut self, most: u32) -> Vec<Stuck<'a>> {
+        let mut stuck = Vec::new();
+        for (tool, Failures { all, news, .. }) in self.failing.take_values() {
+            stuck.push(failing(tool, all.count, news.count));
+        }
+        for (call, Count { count, .. }) in self.done.take_values().flatten() {
+            if count >= most {
+                stuck.push(repeating(call, count));
+            }
+        }
+        stuck.retain(|stuck| stuck.reaches(most));
+        stuck
+    }
+}
+
+fn failing((name, toolset): Tool<'_>, count: u32, news: u32) -> Stuck<'_> {
+    Stuck { name, toolset, why: Why::Failing, count, news, waits: false }
+}
+
+fn repeating<'a>(call: &ToolUse<'a>, count: u32) -> Stuck<'a> {
+    let (name, toolset) = name(call);
+    Stuck { name, toolset, why: Why::Repeating, count, news: 0, waits: waits(call) }
+}
+
 /// Counts from a turn on.
 fn count<'a>(
     turns: &[Turn<'a>],
@@ -168,9 +240,8 @@ fn count<'a>(
     failures_max: u32,
     is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool,
 ) -> Verdict<'a> {
-    let mut verdict = Verdict::default();
-    let mut failing: Names<'_, (Tool<'a>, Failures)> = Names::default();
-    let mut done: Names<'_, Option<(&ToolUse<'a>, Count)>> = Names::default();
+    let mut notes = Vec::new();
+    let mut counts = Counts::default();
     let mut known = NameSet::default();
     let mut pairs = Vec::new();
     let (Start::News(from) | Start::New(from)) = start;
@@ -190,65 +261,23 @@ fn count<'a>(
             }
         }
         if is_new {
-            failing.clear();
-            done.clear();
-            verdict.notes.clear();
+            counts = Counts::default();
+            notes.clear();
         }
         for pair in &pairs {
-            let (mut count, mut news) = (0, 0);
-            let (tool, why) = match &pair.succeeded_as {
-                None => {
-                    let tool = name(pair.call);
-                    let key = match &tool {
-                        (name, None) => name.clone().into_owned(),
-                        (name, Some(toolset)) => format!("{name}\0{toolset}"),
-                    };
-                    let said = format!("{:016x}", of_result(pair.result));
-                    failing.update(key, |(name, failures)| {
-                        let is_later = failures.all.count > 0 && failures.all.turn != turn;
-                        if failures.known.add(said) && is_later && is_complete(pair.call) {
-                            failures.news.add(turn);
-                        }
-                        failures.all.add(turn);
-                        (count, news) = (failures.all.count, failures.news.count);
-                        *name = tool.clone();
-                    });
-                    (tool, Why::Failing)
-                }
-                Some(key) => {
-                    let start = (pair.call, Count::default());
-                    done.update(key.clone(), |known| {
-                        let known = &mut known.get_or_insert(start).1;
-                        known.add(turn);
-                        count = known.count;
-                    });
-                    if count < failures_max {
-                        continue;
-                    }
-                    (name(pair.call), Why::Repeating)
-                }
+            let stuck = match &pair.succeeded_as {
+                None => counts.failed(pair, turn, is_complete),
+                Some(key) => match counts.succeeded(pair.call, key, turn) {
+                    count if count < failures_max => continue,
+                    count => repeating(pair.call, count),
+                },
             };
-            if count >= failures_max {
-                let (name, toolset) = tool;
-                let waits = why == Why::Repeating && waits(pair.call);
-                let stuck = Stuck { name, toolset, why, count, news, waits };
-                if stuck.reaches(failures_max) {
-                    verdict.notes.push(Note { turn: answering, result: pair.at, stuck });
-                }
+            if stuck.reaches(failures_max) {
+                notes.push(Note { turn: answering, result: pair.at, stuck });
             }
         }
     }
-    let failing = failing.take_values().map(|((name, toolset), Failures { all, news, .. })| {
-        Stuck { name, toolset, why: Why::Failing, count: all.count, news: news.count, waits: false }
-    });
-    let done = done.take_values().flatten().filter(|(_, count)| count.count >= failures_max);
-    let done = done.map(|(call, count)| {
-        let (name, toolset) = name(call);
-        let (count, waits) = (count.count, waits(call));
-        Stuck { name, toolset, why: Why::Repeating, count, news: 0, waits }
-    });
-    verdict.stuck = failing.chain(done).filter(|stuck| stuck.reaches(failures_max)).collect();
-    verdict
+    Verdict { notes, stuck: counts.stuck(failures_max) }
 }
 
 /// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
