@@ -427,44 +427,6 @@ impl Said {
             1008 | 2056 => Some(502),
             _ => None,
         };
-        let status_of = |code: &str| match code {
-            "invalid_request_error"
-            | "invalid_request"
-            | "badrequesterror"
-            | "bad_request"
-            | "invalid_argument"
-            | "context_length_exceeded"
-            | "exceed_context_size_error"
-            | "content_filter"
-            | "tool_use_failed"
-            | "validation_error" => Some(400),
-            "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated" => {
-                Some(401)
-            }
-            // The last is Cerebras's.
-            "billing_error" | "payment_required" | "payment_required_error" => Some(402),
-            "permission_error" | "permission_denied" | "forbidden" => Some(403),
-            "not_found_error" | "model_not_found" | "notfounderror" | "not_found" => Some(404),
-            "request_too_large" => Some(413),
-            "rate_limit_error"
-            | "rate_limit_exceeded"
-            | "resource_exhausted"
-            | "too_many_requests"
-            | "ratelimiterror"
-            // Zhipu's, of which the last say that a model is too busy
-            | "1302" | "1303" | "1304" | "1305" | "1308" => Some(429),
-            // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
-            _ if code.starts_with("throttling") => Some(429),
-            "overloaded_error"
-            | "overloaded"
-            | "engine_overloaded_error"
-            | "provider_overloaded"
-            | "service_unavailable"
-            | "unavailable"
-            | "insufficient_system_resource" => Some(503),
-            "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout" => Some(504),
-            _ => None,
-        };
         let of_account = || self.is_unpaid().then_some(402);
         of_minimax
             .or_else(of_account)
@@ -476,6 +438,42 @@ impl Said {
     pub(super) fn is_permanent(&self) -> bool {
         matches!(self.base_resp, 1008 | 2056)
     }
+}
+
+/// The codes that stand for a status, in lower case.
+const STATUSES: [(u16, &str); 9] = [
+    (
+        400,
+        "invalid_request_error invalid_request badrequesterror bad_request invalid_argument \
+         context_length_exceeded exceed_context_size_error content_filter tool_use_failed validation_error",
+    ),
+    (401, "authentication_error invalid_api_key unauthorized unauthenticated"),
+    // The last is Cerebras's.
+    (402, "billing_error payment_required payment_required_error"),
+    (403, "permission_error permission_denied forbidden"),
+    (404, "not_found_error model_not_found notfounderror not_found"),
+    (413, "request_too_large"),
+    // The numbers are Zhipu's, of which the last say that a model is too busy.
+    (
+        429,
+        "rate_limit_error rate_limit_exceeded resource_exhausted too_many_requests ratelimiterror \
+         1302 1303 1304 1305 1308",
+    ),
+    (
+        503,
+        "overloaded_error overloaded engine_overloaded_error provider_overloaded service_unavailable \
+         unavailable insufficient_system_resource",
+    ),
+    (504, "timeout_error timeout deadline_exceeded gateway_timeout"),
+];
+
+fn status_of(code: &str) -> Option<u16> {
+    // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
+    if code.starts_with("throttling") {
+        return Some(429);
+    }
+    let is_of = |codes: &str| codes.split_ascii_whitespace().any(|known| known == code);
+    STATUSES.iter().find(|(_, codes)| is_of(codes)).map(|(status, _)| *status)
 }
 
 /// Whether it is more than a word, a path or a number.
