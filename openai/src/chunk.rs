@@ -49,11 +49,32 @@ pub struct Choice<'a> {
     usage: Option<Usage>,
 }
 
+/// Who says what a delta has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The model.
+    Assistant,
+    /// A tool that the server ran itself (Mistral's connectors): the content is its result.
+    Tool,
+    /// Somebody else.
+    Other,
+}
+
+impl Role {
+    fn of(word: &str) -> Self {
+        match word {
+            "assistant" => Self::Assistant,
+            "tool" => Self::Tool,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A `delta` or a `message`.
 #[derive(Clone, Debug, Default)]
 pub struct Delta<'a> {
     /// `role`, where it is not empty: it holds for the deltas that follow, too.
-    pub role: Option<Str<'a>>,
+    pub role: Option<Role>,
     /// `reasoning_content`
     pub reasoning_content: Option<Str<'a>>,
     /// `reasoning`
@@ -351,7 +372,7 @@ impl<'a> Delta<'a> {
                     delta.content = Few::default();
                     delta.content_dropped |= read_content(reader, &mut delta.content)?;
                 }
-                "role" => delta.role = filled(reader)?,
+                "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
                 "text" => plain = text(reader)?,
                 "refusal" if reader.kind()? == Kind::Number => drop(reader.skip()?),
                 "refusal" => delta.refusal = text_or(reader, &mut refused)?,
@@ -394,7 +415,7 @@ impl<'a> Delta<'a> {
             Detail::read_all(reader, true, &mut delta.reasoning_details)?;
         }
         delta.content_dropped |= refused.is_some();
-        if delta.is_result() == Some(true) && !delta.content.is_empty() {
+        if delta.role == Some(Role::Tool) && !delta.content.is_empty() {
             delta.content = Few::default();
             delta.content_dropped = true;
         }
@@ -415,7 +436,7 @@ impl<'a> Delta<'a> {
             let mut message = None;
             Self::read(&mut message, reader)?;
             let mut message = message.unwrap_or_default();
-            if message.role.is_some_and(|role| role.raw() != "assistant") {
+            if message.role.is_some_and(|role| role != Role::Assistant) {
                 message = Self { content_dropped: true, ..Self::default() };
             }
             if let Some(before) = last {
@@ -438,13 +459,6 @@ impl<'a> Delta<'a> {
         self.content.iter().for_each(|part| parts.push(*part));
         self.content = parts;
         Ok(says)
-    }
-
-    /// Whether its content is the result of a tool that the server ran itself (Mistral's connectors), which the model
-    /// did not say; `None` where there is no role.
-    #[must_use]
-    pub fn is_result(&self) -> Option<bool> {
-        self.role.map(|role| role.raw() == "tool")
     }
 
     fn answers(&self) -> bool {

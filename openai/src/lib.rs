@@ -18,7 +18,7 @@ mod pattern;
 mod usage;
 
 pub use call::{Arguments, Place, Signature, ToolCall};
-pub use chunk::{Choice, Chunk, Delta};
+pub use chunk::{Choice, Chunk, Delta, Role};
 pub use content::Part;
 pub use detail::Detail;
 pub use few::Few;

@@ -35,7 +35,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::names::NameSet;
-use crate::openai::{Chunk, Delta, Part, Pattern};
+use crate::openai::{Chunk, Delta, Part, Pattern, Role};
 use crate::report::AnswerReport;
 use crate::tool_schema::Budget;
 use crate::translate::error;
@@ -371,7 +371,9 @@ impl Machine {
         if self.text.is_cut() {
             return Ok(());
         }
-        self.in_result = delta.is_result().unwrap_or(self.in_result);
+        if let Some(role) = delta.role {
+            self.in_result = role == Role::Tool;
+        }
         let is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
             self.warnings.add("content_dropped");
