@@ -84,7 +84,7 @@ enum State {
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
     /// The upstream's answer is an error that a second request may mend; nothing of it was sent, and its end is
     /// awaited.
-    Failed { asked: Box<Asked>, error: Error },
+    Failed { asked: Box<Asked>, error: Box<Error> },
     /// The upstream's tokenizer answers; its body is collected.
     Counting { count: Count, status: u16, body: Vec<u8> },
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.

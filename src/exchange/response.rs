@@ -96,7 +96,10 @@ impl Exchange {
         let before = out.len();
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
         let piece = piece.get(..self.room()).unwrap_or(piece);
-        let result = self.take_piece(piece, out);
+        let mut result = self.take_piece(piece, out);
+        if let Err(error) = result {
+            result = self.keep_refusal(error, now);
+        }
         let heard = match &self.state {
             State::Events { answer } => {
                 Some((answer.report().progress, answer.spoken(), answer.ending()))
@@ -118,7 +121,6 @@ impl Exchange {
         if self.room() == 0 {
             return self.handle_response_end(End::Complete, now, out);
         }
-        let result = result.or_else(|error| self.keep_refusal(error, now));
         let head = self.settle(result, before, now, out);
         if matches!(&self.state, State::Events { answer } if answer.is_done()) {
             // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
@@ -239,7 +241,7 @@ impl Exchange {
             }
             State::Failed { asked, error } => {
                 cause = None;
-                Err(self.pairing_error(&asked, &error).unwrap_or(error))
+                Err(self.pairing_error(&asked, &error).unwrap_or(*error))
             }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);

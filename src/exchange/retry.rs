@@ -62,7 +62,7 @@ impl Exchange {
                 let Refusal::Error(refusal) = refusal else { return None };
                 (&**asked, refusal)
             }
-            State::Failed { asked, error } => (&**asked, error.clone()),
+            State::Failed { asked, error } => (&**asked, Error::clone(error)),
             State::Whole { answer, body } => (answer.asked(), answer.error_in(body)?),
             _ => return None,
         };
@@ -95,7 +95,7 @@ impl Exchange {
             return Err(error);
         }
         let asked = Box::new(answer.asked().clone());
-        self.state = State::Failed { asked, error };
+        self.state = State::Failed { asked, error: Box::new(error) };
         self.watchdog.ending(Ending::Sure, now);
         Ok(())
     }
