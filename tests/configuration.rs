@@ -167,7 +167,7 @@ fn the_check_of_the_schema_can_fail() {
     check(&schema, &serde_json::json!({"guards": {"pairings": "off"}}), "");
 }
 
-/// What an upstream of this kind was seen to answer: the recorded dialect, or that of what it runs.
+/// What an upstream of this kind was seen to answer: the reported dialect, or that of what it runs.
 fn dialect(example: &str) -> &str {
     match example {
         "kimi" => "moonshot",
