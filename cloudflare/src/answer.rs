@@ -150,26 +150,34 @@ impl Answering {
                     self.upstream.cut();
                     exchange.handle_failure(Failure::Overloaded, now, &mut self.out)
                 } else {
-                    exchange.handle_response_body(&piece, now, &mut self.out)
+                    let head = exchange.handle_response_body(&piece, now, &mut self.out);
+                    if exchange.wants_retry() {
+                        return self.poll_end();
+                    }
+                    head
                 }
             }
             Poll::Ready(Some(Err(error))) => {
                 live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
                 exchange.handle_response_end(End::Aborted, now(), &mut self.out)
             }
-            Poll::Ready(None) => {
-                let now = now();
-                let asked = self.again.take();
-                if let Some(request) = asked.and_then(|body| exchange.handle_retry(&body, now)) {
-                    return Poll::Ready(Some(Step::Again(request)));
-                }
-                exchange.handle_response_end(End::Complete, now, &mut self.out)
-            }
+            Poll::Ready(None) => return self.poll_end(),
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));
                 exchange.handle_timeout(now(), &mut self.out)
             }
         };
+        Poll::Ready(head.map(Step::Head))
+    }
+
+    /// The upstream has said all. It may be asked once more.
+    fn poll_end(&mut self) -> Poll<Option<Step>> {
+        let (exchange, now) = (&mut self.live.exchange, now());
+        let asked = self.again.take();
+        if let Some(request) = asked.and_then(|body| exchange.handle_retry(&body, now)) {
+            return Poll::Ready(Some(Step::Again(request)));
+        }
+        let head = exchange.handle_response_end(End::Complete, now, &mut self.out);
         Poll::Ready(head.map(Step::Head))
     }
 

@@ -123,9 +123,12 @@ async fn exchange(
         name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
     });
     live.exchange.handle_response_head(response.status(), &headers, now());
-    let again = again.filter(|_| live.exchange.may_retry());
-    if again.is_none() {
-        held.release();
+    // The translated request is sent; what may be needed again is held on.
+    held.release();
+    let max = live.exchange.config().settings.buffered_bytes_max;
+    let again = again.filter(|body| live.exchange.may_retry() && held.grow(body.len(), max, now()));
+    if again.is_some() {
+        live.exchange.expect_retry();
     }
     let upstream = UpstreamBody::new(response.body(), abort);
     Answering::new(live, upstream, held, again).respond().await

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{End, Exchange, Failure, Head, UpstreamRequest};
+use creole::{End, Exchange, Failure, Head, Millis, UpstreamRequest};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -135,6 +135,10 @@ impl Answering {
                     let take =
                         |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
                     let head = live.timed(take);
+                    if live.exchange.wants_retry() {
+                        self.end_upstream();
+                        return self.poll_end(now);
+                    }
                     if live.exchange.is_ended() {
                         self.end_upstream();
                     }
@@ -147,16 +151,7 @@ impl Answering {
                     return Poll::Ready(head.map(Step::Head));
                 }
                 Poll::Ready(None) => {
-                    self.upstream = None;
-                    let asked = self.again.take();
-                    let retry = asked.and_then(|body| live.exchange.handle_retry(&body, now));
-                    if let Some(request) = retry {
-                        return Poll::Ready(Some(Step::Again(request)));
-                    }
-                    let end = |exchange: &mut Exchange| {
-                        exchange.handle_response_end(End::Complete, now, out)
-                    };
-                    return Poll::Ready(live.timed(end).map(Step::Head));
+                    return self.poll_end(now);
                 }
                 Poll::Pending => {}
             }
@@ -168,6 +163,18 @@ impl Answering {
         }
         ready!(self.timer.as_mut().poll(context));
         Poll::Ready(live.exchange.handle_timeout(now, out).map(Step::Head))
+    }
+
+    /// The upstream has said all. It may be asked once more.
+    fn poll_end(&mut self, now: Millis) -> Poll<Option<Step>> {
+        let Self { live, out, .. } = self;
+        self.upstream = None;
+        let asked = self.again.take();
+        if let Some(request) = asked.and_then(|body| live.exchange.handle_retry(&body, now)) {
+            return Poll::Ready(Some(Step::Again(request)));
+        }
+        let end = |exchange: &mut Exchange| exchange.handle_response_end(End::Complete, now, out);
+        Poll::Ready(live.timed(end).map(Step::Head))
     }
 
     /// Its end is read in a task of its own: the client does not wait for it.

@@ -171,9 +171,11 @@ impl Gateway {
         let status = head.status.as_u16();
         let now = live.clock.now();
         live.exchange.handle_response_head(status, &headers::list(&head.headers), now);
-        let again = again.filter(|_| live.exchange.may_retry());
-        if again.is_none() {
-            held.release();
+        // The translated request is sent; what may be needed again is held on.
+        held.release();
+        let again = again.filter(|body| live.exchange.may_retry() && held.grow(body.len()));
+        if again.is_some() {
+            live.exchange.expect_retry();
         }
         Answering::new(live, upstream, held, again).respond().await
     }

@@ -58,3 +58,32 @@ async fn an_upstream_that_refuses_twice_is_not_asked_a_third_time() {
     assert_eq!(got.header("x-should-retry"), "true");
     assert_eq!(upstream.asked.lock().unwrap().len(), 2);
 }
+
+#[tokio::test]
+async fn a_stream_that_begins_with_a_refusal_is_asked_for_again_at_once() {
+    let upstream = Upstream::start(|asked, mut out| {
+        let refused = asked.body.contains("tool_call_id");
+        tokio::spawn(async move {
+            if !refused {
+                return out.send_data(Bytes::from(COMPLETION)).await;
+            }
+            let event = format!("data: {{\"error\":{REFUSAL}}}\n\n");
+            out.send_data(Bytes::from(event)).await?;
+            // The upstream leaves the connection open.
+            tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            Ok(())
+        });
+        (200, if refused { "text/event-stream" } else { "application/json" })
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let body = BODY.replacen('{', r#"{"stream":true,"#, 1);
+    let sent = request("POST", &gateway.url("/v1/messages"), body);
+    let client = client(false);
+    let answer = send(&client, sent);
+    let got = tokio::time::timeout(std::time::Duration::from_secs(5), answer).await.unwrap();
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(got.header("x-creole-warnings"), "pairing_refused");
+    let asked = upstream.asked.lock().unwrap();
+    assert!(asked.len() == 2 && asked[1].body.contains("[Tool call look {} gave: a.txt]"));
+}

@@ -55,6 +55,8 @@ pub struct Exchange {
     watchdog: Watchdog,
     /// What the client has seen of the head.
     head: HeadState,
+    /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
+    can_retry: bool,
     /// The upstream was asked a second time.
     retried: bool,
 }
@@ -82,8 +84,7 @@ enum State {
     Waiting { asked: Box<Asked>, count: Option<Count> },
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
-    /// The upstream's answer is an error that a second request may mend; nothing of it was sent, and its end is
-    /// awaited.
+    /// The upstream's answer is an error that a second request may mend, and nothing of it was sent.
     Failed { asked: Box<Asked>, error: Box<Error> },
     /// The upstream's tokenizer answers; its body is collected.
     Counting { count: Count, status: u16, body: Vec<u8> },
@@ -153,6 +154,7 @@ impl Exchange {
             client: Client::default(),
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
+            can_retry: false,
             retried: false,
         }
     }

@@ -98,7 +98,7 @@ impl Exchange {
         let piece = piece.get(..self.room()).unwrap_or(piece);
         let mut result = self.take_piece(piece, out);
         if let Err(error) = result {
-            result = self.keep_refusal(error, now);
+            result = self.begin_with_error(error);
         }
         let heard = match &self.state {
             State::Events { answer } => {

@@ -9,7 +9,6 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::Pairing;
 use crate::error::{Error, Fault, Kind};
-use crate::stream::watchdog::Ending;
 use crate::translate::error::{self, Refusal};
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
@@ -26,12 +25,13 @@ impl Exchange {
     /// drop it in time.
     #[must_use]
     pub fn may_retry(&self) -> bool {
-        let asked = match &self.state {
+        let (asked, wants_usage) = match &self.state {
             State::Waiting { asked, .. }
             | State::Refused { asked, .. }
-            | State::Failed { asked, .. } => asked,
+            | State::Failed { asked, .. } => (&**asked, wants_usage(asked)),
+            // Who does not know `stream_options` says so with its status, and every stream has it.
             state => match state.answer() {
-                Some(answer) => answer.asked(),
+                Some(answer) => (answer.asked(), false),
                 None => return false,
             },
         };
@@ -40,14 +40,24 @@ impl Exchange {
             && self.speaks_chat()
             && self.client.path == Path::Messages
             && matches!(self.head, HeadState::Held(_))
-            && (self.can_rebuild(asked)
-                || asked.has_images
-                || asked.has_reasoning
-                || wants_usage(asked))
+            && (self.can_rebuild(asked) || asked.has_images || asked.has_reasoning || wants_usage)
     }
 
-    /// For hosts that can ask the upstream again: the response is complete, and
-    /// [`Exchange::handle_response_end`] was not called. If the upstream refused how calls and
+    /// The host keeps the client's body for [`Exchange::handle_retry`], and calls it as soon as the exchange
+    /// [wants](Exchange::wants_retry) it.
+    pub fn expect_retry(&mut self) {
+        self.can_retry = true;
+    }
+
+    /// Whether [`Exchange::handle_retry`] is to be called now, because what comes of the response no longer matters:
+    /// it began with an error.
+    #[must_use]
+    pub fn wants_retry(&self) -> bool {
+        matches!(self.state, State::Failed { .. })
+    }
+
+    /// For hosts that can ask the upstream again: the response is complete (or the exchange
+    /// [wants](Exchange::wants_retry) this), and [`Exchange::handle_response_end`] was not called. If the upstream refused how calls and
     /// results are paired, images, reasoning or `stream_options`, this gives the request to send instead, once, without
     /// what offends it; then a new head follows. Otherwise go on with [`Exchange::handle_response_end`].
     ///
@@ -87,17 +97,27 @@ impl Exchange {
         self.send(upstream, body, asked, None, now).ok()
     }
 
-    /// Keeps an error with which an answer began, so that the upstream can be asked again: routers give their
-    /// status before they have asked the server behind them.
-    pub(super) fn keep_refusal(&mut self, error: Error, now: Millis) -> Result<(), Error> {
-        let State::Events { answer } = &self.state else { return Err(error) };
-        if !self.may_retry() || self.refused(answer.asked(), &error).is_none() {
+    /// An error with which an answer began. It is kept if the upstream can be asked again: routers give their status
+    /// before they have asked the server behind them.
+    pub(super) fn begin_with_error(&mut self, error: Error) -> Result<(), Error> {
+        if !matches!(self.state, State::Events { .. }) {
             return Err(error);
         }
-        let asked = Box::new(answer.asked().clone());
-        self.state = State::Failed { asked, error: Box::new(error) };
-        self.watchdog.ending(Ending::Sure, now);
-        Ok(())
+        let State::Events { answer } = std::mem::replace(&mut self.state, State::Ended) else {
+            return Err(error);
+        };
+        let asked = answer.asked();
+        let error = if answer.has_started() || !matches!(self.head, HeadState::Held(_)) {
+            error
+        } else if self.can_retry && !self.retried && self.refused(asked, &error).is_some() {
+            let asked = Box::new(asked.clone());
+            self.state = State::Failed { asked, error: Box::new(error) };
+            return Ok(());
+        } else {
+            self.pairing_error(asked, &error).unwrap_or(error)
+        };
+        self.state = State::Events { answer };
+        Err(error)
     }
 
     /// What an error refuses of what was sent, and as what that is counted.
@@ -144,7 +164,7 @@ fn wants_usage(asked: &Asked) -> bool {
     asked.stream && asked.profile.stream_usage
 }
 
-/// An error in an answer, with status 200, that says no status of its own.
+/// An error in an answer with status 200, if it says no status of its own. A server's own 502 is taken for the same.
 const NO_STATUS: u16 = 502;
 
 /// What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.

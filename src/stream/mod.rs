@@ -217,8 +217,12 @@ impl Answer {
         let body = text_of(body);
         let body = words::bare(&body);
         let chunk = Chunk::read(body, DEPTH_LIMIT).ok()?;
-        let is_error = chunk.choices.is_empty() && (chunk.error || chunk.failed || chunk.complains);
-        is_error.then(|| error::from_object(body, self.asked()))
+        let complains = chunk.error || chunk.failed || chunk.complains;
+        let answers = !chunk.choices.is_empty()
+            || chunk.kind.is_some_and(|kind| kind == "message")
+            || json::member(body, "content").is_some_and(|it| it.starts_with('['))
+            || unwrapped(body, &chunk).is_some();
+        (complains && !answers).then(|| error::from_object(body, self.asked()))
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {

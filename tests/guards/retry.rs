@@ -226,7 +226,9 @@ fn a_refusal_inside_an_answer_is_tried_again_like_any_other() {
         assert_eq!(head.map(|head| head.status), Some(529));
     }
     // Any other error, and an answer that speaks of one.
+    let complains = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"fine"}],"stop_reason":"end_turn","detail":"image input is not supported"}"#;
     for body in [
+        complains.to_owned(),
         r#"{"error":{"message":"no"}}"#.to_owned(),
         says("image input is not supported").to_string(),
     ] {
@@ -243,12 +245,19 @@ fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Op
     let request = request.to_string();
     exchange.handle_request(request.as_bytes(), NOW).unwrap();
     exchange.handle_response_head(200, &[], NOW);
+    if retries {
+        assert!(exchange.may_retry());
+        exchange.expect_retry();
+    }
     let mut out = Vec::new();
     let body = if stream { format!(": hold\n\ndata: {body}\n\n") } else { body.to_owned() };
     for piece in body.as_bytes().chunks(1) {
-        assert_eq!(exchange.handle_response_body(piece, NOW, &mut out), None);
+        let head = exchange.handle_response_body(piece, NOW, &mut out);
+        if head.is_some() {
+            return (None, head);
+        }
     }
-    assert!(exchange.may_retry());
+    assert_eq!(exchange.wants_retry(), stream && retries && out.is_empty());
     let again = if retries { exchange.handle_retry(request.as_bytes(), NOW) } else { None };
     match again {
         Some(again) => {
@@ -260,6 +269,31 @@ fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Op
             (Some(serde_json::from_slice(&again.body).unwrap()), None)
         }
         None => (None, exchange.handle_response_end(End::Complete, NOW, &mut out)),
+    }
+}
+
+#[test]
+fn an_answer_that_has_begun_is_not_asked_for_again_however_it_is_cut() {
+    let hello = json!({"choices": [{"index": 0, "delta": {"content": "Hello"}}]});
+    let error = r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#;
+    let body = format!("data: {hello}\n\ndata: {error}\n\n");
+    let mut request = request(&screenshot(), &[tool("look", &[])]);
+    request["stream"] = json!(true);
+    for cut in [1, 40, body.len()] {
+        let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.handle_request(request.to_string().as_bytes(), NOW).unwrap();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.expect_retry();
+        let (mut out, mut status) = (Vec::new(), None);
+        for piece in body.as_bytes().chunks(cut) {
+            let head = exchange.handle_response_body(piece, NOW, &mut out);
+            status = head.map(|head| head.status).or(status);
+        }
+        assert!(!exchange.wants_retry() && exchange.is_ended());
+        let text = String::from_utf8(out).unwrap();
+        assert_eq!(status, Some(200), "{text}");
+        assert!(text.contains("Hello") && text.contains("event: error"), "{text}");
     }
 }
 

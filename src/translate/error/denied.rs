@@ -16,22 +16,23 @@ const UNPAID: [&str; 9] = [
     // SiliconFlow
     "balance is insufficient",
     // OpenRouter, of a key for which somebody set a limit
-    "key limit exceeded",
+    "key limit exceeded (",
     // Fireworks
-    "monthly spending limit",
+    "reaching the monthly spending limit",
     // xAI, of a new team
-    "have any credits",
+    "have any credits yet",
 ];
 
 /// What filters say that have no code.
-const FILTERED: [&str; 6] = [
+const FILTERED: [&str; 7] = [
     "Content Exists Risk",
     "input was flagged",
     "Content violates usage guidelines",
     "input new_sensitive",
     "output new_sensitive",
     // Cloudflare's AI Gateway
-    "blocked due to security configurations",
+    "Prompt blocked due to security configurations",
+    "Response blocked due to security configurations",
 ];
 
 /// What is longer quotes something.

@@ -90,10 +90,6 @@ impl Said {
         if said.message.is_empty() || is_sentence(&reason) {
             said.append(reason);
         }
-        if said.message.is_empty() {
-            // Under whatever name it stands, it is better than none.
-            said.rest.trim_end_matches("; ").clone_into(&mut said.message);
-        }
         let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
         // `Throttling: too many requests`

@@ -150,20 +150,6 @@ fn databricks_tells_what_the_server_behind_it_said() {
 }
 
 #[test]
-fn a_reason_under_any_name_is_better_than_none() {
-    for body in [
-        r#"{"detail":{"foo":"the reason"}}"#,
-        r#"{"error":{"message":{"foo":"the reason"}}}"#,
-        r#"{"message":"{\"foo\":[\"the reason\"]}"}"#,
-    ] {
-        assert_eq!(message(body), "the reason", "{body}");
-    }
-    // What the request said, or what the model wrote, is no reason.
-    let quoted = r#"{"error":{"failed_generation":"the words","request_body":"more words"}}"#;
-    assert_eq!(message(quoted), "HTTP 500 from upstream");
-}
-
-#[test]
 fn a_router_tells_what_the_server_behind_it_said() {
     for (raw, expected) in [
         (r#""plain text""#, "Provider returned error: plain text"),

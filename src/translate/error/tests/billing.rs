@@ -98,6 +98,8 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         r#"{"error":{"message":"load balancer: not enough capacity","code":"insufficient_system_resource"}}"#,
         r#"{"error":{"message":"Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 requests"}}"#,
         r#"{"error":{"message":"Insufficient capacity behind the load balancer: try again later"}}"#,
+        r#"{"error":{"message":"API key limit exceeded: 60 requests per minute, retry in 12 seconds","code":429}}"#,
+        r#"{"error":{"message":"Rate limit reached. Increase your monthly spending limit to get higher limits."}}"#,
         r#"{"error":{"message":"Invalid arguments: {'c': 'assert insufficient balance'}"}}"#,
     ] {
         assert_eq!(refused(429, body).status, 429, "{body}");

@@ -274,13 +274,25 @@ async fn an_error_of_the_upstream_is_told_in_the_clients_words() {
 
 #[tokio::test]
 async fn an_upstream_that_refuses_the_calls_is_asked_again_without_them() {
+    refuses_the_calls_once(400, "application/json", "").await;
+}
+
+#[tokio::test]
+async fn so_is_one_that_has_given_its_status_before() {
+    refuses_the_calls_once(200, "application/json", "").await;
+    refuses_the_calls_once(200, "text/event-stream", "data: ").await;
+}
+
+async fn refuses_the_calls_once(status: u16, content_type: &'static str, before: &'static str) {
     let asked = std::sync::atomic::AtomicUsize::new(0);
     let upstream = Upstream::start(move |_, mut out| {
         let first = asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0;
         let refusal = r#"{"error":{"message":"An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: call_1"}}"#;
-        let (status, body) = if first { (400, refusal) } else { (200, COMPLETION) };
+        let refused = (status, content_type, format!("{before}{refusal}\n\n"));
+        let answered = (200, "application/json", COMPLETION.to_owned());
+        let (status, content_type, body) = if first { refused } else { answered };
         tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
-        (status, "application/json")
+        (status, content_type)
     })
     .await;
     let worker = Worker::start(&upstream.url(), "{}");
