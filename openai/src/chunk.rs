@@ -2,7 +2,7 @@
 
 use crate::call::read_extra;
 use crate::content::{read_content, read_thinking};
-use crate::{Detail, Few, Part, ToolCall, Usage, filled, number, text};
+use crate::{Detail, Few, Part, Role, ToolCall, Usage, filled, number, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
@@ -47,27 +47,6 @@ pub struct Choice<'a> {
     /// The raw `error` of a router such as OpenRouter, from wherever it puts it.
     pub error: Option<&'a str>,
     usage: Option<Usage>,
-}
-
-/// Who says what a delta has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The model.
-    Assistant,
-    /// A tool that the server ran itself (Mistral's connectors): the content is its result.
-    Tool,
-    /// Somebody else.
-    Other,
-}
-
-impl Role {
-    fn of(word: &str) -> Self {
-        match word {
-            "assistant" => Self::Assistant,
-            "tool" => Self::Tool,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// A `delta` or a `message`.

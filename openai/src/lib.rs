@@ -15,14 +15,16 @@ mod content;
 mod detail;
 mod few;
 mod pattern;
+mod role;
 mod usage;
 
 pub use call::{Arguments, Place, Signature, ToolCall};
-pub use chunk::{Choice, Chunk, Delta, Role};
+pub use chunk::{Choice, Chunk, Delta};
 pub use content::Part;
 pub use detail::Detail;
 pub use few::Few;
 pub use pattern::Pattern;
+pub use role::Role;
 pub use usage::Usage;
 
 use creole_json::{self as json, Error, Kind, Reader, Str};
