@@ -219,8 +219,7 @@ impl Answer {
         let chunk = Chunk::read(body, DEPTH_LIMIT).ok()?;
         let complains = chunk.error || chunk.failed || chunk.complains;
         let answers = !chunk.choices.is_empty()
-            || chunk.kind.is_some_and(|kind| kind == "message")
-            || json::member(body, "content").is_some_and(|it| it.starts_with('['))
+            || is_message(&chunk, body)
             || unwrapped(body, &chunk).is_some();
         (complains && !answers).then(|| error::from_object(body, self.asked()))
     }
@@ -233,22 +232,13 @@ impl Answer {
         let body = words::bare(&body);
         let result = match Chunk::read(body, self.machine.rules.depth_max) {
             Err(_) => return self.handle_several(body, out),
-            Ok(chunk)
-                if chunk.choices.is_empty() && chunk.kind.is_some_and(|kind| kind == "message") =>
-            {
-                messages::write_whole(&mut self.machine, body, out)
-            }
-            // The streams of the same servers name their events elsewhere.
-            Ok(chunk)
-                if chunk.choices.is_empty()
-                    && chunk.kind.is_none()
-                    && !chunk.error
-                    && !chunk.failed
-                    && json::member(body, "content").is_some_and(|it| it.starts_with('[')) =>
-            {
-                let message = messages::with_type(body, "message");
-                messages::write_whole(&mut self.machine, &message, out)
-            }
+            Ok(chunk) if is_message(&chunk, body) => match chunk.kind {
+                Some(_) => messages::write_whole(&mut self.machine, body, out),
+                None => {
+                    let message = messages::with_type(body, "message");
+                    messages::write_whole(&mut self.machine, &message, out)
+                }
+            },
             Ok(chunk) => match unwrapped(body, &chunk) {
                 Some((inside, chunk)) => self.machine.handle_whole(&chunk, inside, out),
                 None => self.machine.handle_whole(&chunk, body, out),
@@ -360,6 +350,20 @@ impl Answer {
         }
         result
     }
+}
+
+/// Whether a whole body is a message of the Messages API. Some servers leave its type out; their streams name their
+/// events elsewhere.
+fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
+    chunk.choices.is_empty()
+        && match chunk.kind {
+            Some(kind) => kind == "message",
+            None => {
+                !chunk.error
+                    && !chunk.failed
+                    && json::member(body, "content").is_some_and(|it| it.starts_with('['))
+            }
+        }
 }
 
 /// The answer in an object that some gateways put around it, to which the limit of depth has been applied.
