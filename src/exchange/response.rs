@@ -227,7 +227,8 @@ impl Exchange {
                 cause = Some(Cause::UpstreamRefused);
                 match translate::error::from_upstream(status, &body, &asked) {
                     translate::error::Refusal::Error(error) => {
-                        Err(self.pairing_error(&asked, &error).unwrap_or(error))
+                        let can_rebuild = self.can_rebuild(&asked);
+                        Err(self.told(error, can_rebuild))
                     }
                     translate::error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
@@ -241,7 +242,8 @@ impl Exchange {
             }
             State::Failed { asked, error } => {
                 cause = None;
-                Err(self.pairing_error(&asked, &error).unwrap_or(*error))
+                let can_rebuild = self.can_rebuild(&asked);
+                Err(self.told(*error, can_rebuild))
             }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);
@@ -262,8 +264,8 @@ impl Exchange {
                 } else {
                     answer.handle_end(out)
                 };
-                let result = result
-                    .map_err(|error| self.pairing_error(answer.asked(), &error).unwrap_or(error));
+                let can_rebuild = self.can_rebuild(answer.asked());
+                let result = result.map_err(|error| self.told(error, can_rebuild));
                 self.state = State::Events { answer };
                 result
             }

@@ -57,9 +57,10 @@ impl Exchange {
     }
 
     /// For hosts that can ask the upstream again: the response is complete (or the exchange
-    /// [wants](Exchange::wants_retry) this), and [`Exchange::handle_response_end`] was not called. If the upstream refused how calls and
-    /// results are paired, images, reasoning or `stream_options`, this gives the request to send instead, once, without
-    /// what offends it; then a new head follows. Otherwise go on with [`Exchange::handle_response_end`].
+    /// [wants](Exchange::wants_retry) this), and [`Exchange::handle_response_end`] was not called. If the upstream
+    /// refused how calls and results are paired, images, reasoning or `stream_options`, this gives the request to send
+    /// instead, once, without what offends it; then a new head follows. Otherwise go on with
+    /// [`Exchange::handle_response_end`].
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
@@ -100,24 +101,20 @@ impl Exchange {
     /// An error with which an answer began. It is kept if the upstream can be asked again: routers give their status
     /// before they have asked the server behind them.
     pub(super) fn begin_with_error(&mut self, error: Error) -> Result<(), Error> {
-        if !matches!(self.state, State::Events { .. }) {
-            return Err(error);
-        }
-        let State::Events { answer } = std::mem::replace(&mut self.state, State::Ended) else {
+        let (State::Events { answer }, HeadState::Held(_)) = (&self.state, &self.head) else {
             return Err(error);
         };
+        if answer.has_started() {
+            return Err(error);
+        }
         let asked = answer.asked();
-        let error = if answer.has_started() || !matches!(self.head, HeadState::Held(_)) {
-            error
-        } else if self.can_retry && !self.retried && self.refused(asked, &error).is_some() {
+        if self.can_retry && !self.retried && self.refused(asked, &error).is_some() {
             let asked = Box::new(asked.clone());
             self.state = State::Failed { asked, error: Box::new(error) };
             return Ok(());
-        } else {
-            self.pairing_error(asked, &error).unwrap_or(error)
-        };
-        self.state = State::Events { answer };
-        Err(error)
+        }
+        let can_rebuild = self.can_rebuild(asked);
+        Err(self.told(error, can_rebuild))
     }
 
     /// What an error refuses of what was sent, and as what that is counted.
@@ -135,22 +132,22 @@ impl Exchange {
         }
     }
 
-    /// What the client is told of an error of pairing that cannot be tried again here: the request
-    /// is not at fault, and the next replica, or the same server a moment later, may take it.
-    pub(super) fn pairing_error(&mut self, asked: &Asked, error: &Error) -> Option<Error> {
-        if !(is_pairing(error) && self.can_rebuild(asked)) {
-            return None;
+    /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
+    /// request is not at fault: the next replica, or the same server a moment later, may take it.
+    pub(super) fn told(&mut self, error: Error, can_rebuild: bool) -> Error {
+        if !(can_rebuild && is_pairing(&error)) {
+            return error;
         }
         if !self.retried {
             self.report.warnings.add(REFUSED);
         }
         self.report.warnings.acted("pairing");
         let message = format!("Upstream refuses the conversation's tool calls: {}", error.message);
-        Some(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
+        Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true)
     }
 
     /// Whether there are calls, which can be told in words: all of them have their one result.
-    fn can_rebuild(&self, asked: &Asked) -> bool {
+    pub(super) fn can_rebuild(&self, asked: &Asked) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let repairs = self
             .upstream()
