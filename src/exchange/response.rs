@@ -264,8 +264,10 @@ impl Exchange {
                 } else {
                     answer.handle_end(out)
                 };
-                let can_rebuild = self.can_rebuild(answer.asked());
-                let result = result.map_err(|error| self.told(error, can_rebuild));
+                let result = result.map_err(|error| {
+                    let can_rebuild = self.can_rebuild(answer.asked());
+                    self.told(error, can_rebuild)
+                });
                 self.state = State::Events { answer };
                 result
             }
