@@ -451,15 +451,21 @@ impl<'a> Delta<'a> {
     /// Whether it says nothing, as the deltas that only name a role.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.reasoning_content.is_none()
-            && self.reasoning.is_none()
-            && self.reasoning_text.is_none()
-            && self.thinking.is_none()
-            && self.reasoning_details.is_empty()
+        !self.has_reasoning()
             && self.content.is_empty()
             && self.refusal.is_none()
             && self.tool_calls.iter().all(ToolCall::is_empty)
             && self.function_call.is_none()
+    }
+
+    /// Whether it has a field for reasoning.
+    #[must_use]
+    pub fn has_reasoning(&self) -> bool {
+        self.reasoning_content.is_some()
+            || self.reasoning.is_some()
+            || self.reasoning_text.is_some()
+            || self.thinking.is_some()
+            || !self.reasoning_details.is_empty()
     }
 }
 

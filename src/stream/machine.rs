@@ -378,7 +378,9 @@ impl Machine {
         if delta.content_dropped || is_left_out {
             self.warnings.add("content_dropped");
         }
-        self.take_reasoning(delta, out);
+        if delta.has_reasoning() {
+            self.take_reasoning(delta, out);
+        }
         for part in delta.content.iter().filter(|_| !is_left_out) {
             if self.text.is_cut() {
                 return Ok(());
