@@ -1,18 +1,4 @@
-//! One request and its response: the only type that a host drives.
-//!
-//! ```text
-//!  host                               Exchange
-//!   │  handle_request_head ──────────▶  ours? translate, pass through, or answer at once
-//!   │  handle_request ───────────────▶  the body for the upstream, or an answer at once
-//!   │  handle_response_head ─────────▶
-//!   │  handle_response_body … ───────▶  bytes for the client, as they are ready
-//!   │  handle_response_end ──────────▶  the last bytes
-//!   │  handle_timeout ───────────────▶  a ping, or the end of a stalled upstream
-//! ```
-//!
-//! The head of the response is held back until the first byte of the body is known, so that an
-//! error in an upstream's first event still becomes an HTTP error. Whichever call makes the first
-//! byte ready also gives the [`Head`], once.
+//! One request and its response: the only type that a host drives. The crate's page has the order of the calls.
 //!
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
@@ -43,7 +29,7 @@ use crate::translate::headers::{self, Header};
 use crate::warning::Warnings;
 use crate::words;
 
-/// One request and its response. See the module's documentation.
+/// One request and its response. The [crate's page](crate) has the order of the calls.
 #[derive(Debug)]
 pub struct Exchange {
     config: Arc<Config>,
