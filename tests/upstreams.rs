@@ -53,7 +53,9 @@ fn document(fixtures: &[Fixture]) -> String {
          Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
          the Messages API gets all the same, and the fixture under `tests/fixtures/` that proves it, at\n\
          every split of the bytes (`tests/fixtures.rs`). `generic` is for what many servers do, or what\n\
-         stands for a class.\n\n\
+         stands for a class. The fixtures were written after bug reports, documentation and sources; they\n\
+         are not recordings. Where a row begins with *sent* or *refused*, it is about a request: it goes to\n\
+         the upstream in the form that the fixture expects for this preset and these settings.\n\n\
          This page is made from the fixtures. `CREOLE_WRITE_DOCS=1 cargo test --test upstreams` writes it\n\
          anew, and `cargo test` fails while it is stale.\n\n\
          {} fixtures: {}.\n",
@@ -67,7 +69,7 @@ fn document(fixtures: &[Fixture]) -> String {
     for (upstream, fixtures) in upstreams {
         write!(
             text,
-            "\n## {upstream}\n\n| what it does | what follows | fixture |\n| --- | --- | --- |\n"
+            "\n## {upstream}\n\n| what it does, or needs | what follows | fixture |\n| --- | --- | --- |\n"
         )
         .unwrap();
         for fixture in fixtures {
@@ -100,7 +102,9 @@ fn place(note: &str) -> Option<&str> {
 /// Where else it was seen than the heading says.
 fn with_places(why: &str, fixture: &Fixture) -> String {
     let seen = fixture.meta["seen_at"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let names = seen.filter_map(place).filter(|name| !fixture.name.starts_with(name));
+    let first = |name: &str| name.split([' ', '-', '/']).next().unwrap_or_default().to_lowercase();
+    let heading = first(&fixture.name);
+    let names = seen.filter_map(place).filter(|name| first(name) != heading);
     let names: BTreeSet<&str> = names.collect();
     if names.is_empty() {
         return why.to_owned();
@@ -113,20 +117,19 @@ fn with_places(why: &str, fixture: &Fixture) -> String {
 fn outcome(fixture: &Fixture) -> String {
     let expected = &fixture.expected;
     if let Some(variants) = expected["variants"].as_array() {
-        let profile = |variant: &Value| {
-            let name = variant["profile"].as_str().unwrap_or("default");
-            let keys = variant["profile_overrides"].as_object();
-            let mut keys: BTreeSet<&str> =
-                keys.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
-            keys.insert(name);
-            let names: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-            match variant["error"]["type"].as_str() {
-                Some(kind) => format!("refused as `{kind}` with {}", names.join(" and ")),
-                None => format!("sent as {} takes it", names.join(" with ")),
-            }
+        let mut results: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for variant in variants {
+            let result = match variant["error"]["type"].as_str() {
+                Some(kind) => format!("refused as `{kind}`"),
+                None => "sent".to_owned(),
+            };
+            results.entry(result).or_default().insert(configuration(variant));
+        }
+        let with = |(result, configurations): (String, BTreeSet<String>)| {
+            let all: Vec<String> = configurations.into_iter().collect();
+            format!("{result} with {}", all.join(", "))
         };
-        let all: BTreeSet<String> = variants.iter().map(profile).collect();
-        return all.into_iter().collect::<Vec<_>>().join("; ");
+        return results.into_iter().rev().map(with).collect::<Vec<_>>().join("; ");
     }
     let mut parts = Vec::new();
     for (way, expected) in
@@ -138,6 +141,17 @@ fn outcome(fixture: &Fixture) -> String {
         }
     }
     if parts.is_empty() { "passed on as it is".to_owned() } else { parts.join("; ") }
+}
+
+/// The preset of a variant, and what else is set in it.
+fn configuration(variant: &Value) -> String {
+    let mut text = format!("`{}`", variant["profile"].as_str().unwrap_or("default"));
+    for of in ["profile_overrides", "settings"] {
+        for (key, value) in variant[of].as_object().into_iter().flatten() {
+            write!(text, " and `{key}: {}`", value.to_string().replace('"', "")).unwrap();
+        }
+    }
+    text
 }
 
 fn answer(expected: &Value) -> String {
