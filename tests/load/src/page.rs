@@ -111,9 +111,13 @@ pub(crate) fn page(results: &Results) -> Result<String> {
     Ok(text)
 }
 
-/// Two figures that count.
+/// About two figures that count; of what is small, one.
 fn figures(ratio: f64) -> String {
-    if ratio < 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.0}") }
+    match ratio {
+        ..0.095 => format!("{ratio:.2}"),
+        ..9.95 => format!("{ratio:.1}"),
+        _ => format!("{ratio:.0}"),
+    }
 }
 
 /// What issues ask for, and what was measured.
@@ -307,6 +311,12 @@ mod tests {
             "| LiteLLM to Envoy with Creole, short request | at least 20x | 2.0x | **missed** |";
         assert!(text.contains(bar), "{text}");
         assert!(!text.contains("drain and emit |"), "nothing is said of what was not measured");
+    }
+
+    #[test]
+    fn a_small_ratio_is_not_nothing() {
+        let written = [0.02, 0.08, 0.2, 1.0, 9.94, 40.4].map(figures);
+        assert_eq!(written, ["0.02", "0.08", "0.2", "1.0", "9.9", "40"]);
     }
 
     #[test]
