@@ -167,6 +167,28 @@ fn the_check_of_the_schema_can_fail() {
     check(&schema, &serde_json::json!({"guards": {"pairings": "off"}}), "");
 }
 
+#[test]
+fn the_table_of_examples_names_their_presets_and_counts_their_overrides() {
+    const NUMBERS: [&str; 6] = ["", ", one", ", two", ", three", ", four", ", five"];
+    let page = fs::read_to_string(path("docs/configuration.md")).unwrap();
+    for (name, text) in examples() {
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let upstreams = document["upstreams"].as_object().unwrap().values();
+        let presets = upstreams.map(|upstream| {
+            let count = upstream["profile_overrides"].as_object().map_or(0, |keys| keys.len());
+            let word = match count {
+                0 => "",
+                1 => " override",
+                _ => " overrides",
+            };
+            format!("`{}`{}{word}", upstream["profile"].as_str().unwrap(), NUMBERS[count])
+        });
+        let cell = presets.collect::<Vec<_>>().join("; ");
+        let row = format!("| `examples/{name}.json` | {cell} |");
+        assert!(page.contains(&row), "{row}");
+    }
+}
+
 /// What an upstream of this kind was seen to answer: the reported dialect, or that of what it runs.
 fn dialect(example: &str) -> &str {
     match example {
