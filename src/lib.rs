@@ -9,8 +9,8 @@
 //!   │  handle_request ───────────────▶  the body for the upstream, or an answer at once
 //!   │  handle_response_head ─────────▶
 //!   │  handle_response_body … ───────▶  bytes for the client, as they are ready
-//!   │  handle_retry ─────────────────▶  only if the host can ask again: another request
 //!   │  handle_response_end ──────────▶  the last bytes
+//!   │  handle_retry ─────────────────▶  another request, if the host can send one and it helps
 //!   │  handle_timeout ───────────────▶  a ping, or the end of a stalled upstream
 //! ```
 //!

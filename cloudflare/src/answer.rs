@@ -150,35 +150,33 @@ impl Answering {
                     self.upstream.cut();
                     exchange.handle_failure(Failure::Overloaded, now, &mut self.out)
                 } else {
-                    let head = exchange.handle_response_body(&piece, now, &mut self.out);
-                    if exchange.wants_retry() {
-                        return self.poll_end();
-                    }
-                    head
+                    exchange.handle_response_body(&piece, now, &mut self.out)
                 }
             }
             Poll::Ready(Some(Err(error))) => {
                 live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
                 exchange.handle_response_end(End::Aborted, now(), &mut self.out)
             }
-            Poll::Ready(None) => return self.poll_end(),
+            Poll::Ready(None) => exchange.handle_response_end(End::Complete, now(), &mut self.out),
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));
                 exchange.handle_timeout(now(), &mut self.out)
             }
         };
+        if exchange.wants_retry() {
+            return Poll::Ready(self.ask_again());
+        }
         Poll::Ready(head.map(Step::Head))
     }
 
-    /// The upstream has said all. It may be asked once more.
-    fn poll_end(&mut self) -> Poll<Option<Step>> {
+    /// The upstream refused what a second request may leave out.
+    fn ask_again(&mut self) -> Option<Step> {
         let (exchange, now) = (&mut self.live.exchange, now());
-        let asked = self.again.take();
-        if let Some(request) = asked.and_then(|body| exchange.handle_retry(&body, now)) {
-            return Poll::Ready(Some(Step::Again(request)));
+        let body = self.again.take();
+        if let Some(request) = body.and_then(|body| exchange.handle_retry(&body, now)) {
+            return Some(Step::Again(request));
         }
-        let head = exchange.handle_response_end(End::Complete, now, &mut self.out);
-        Poll::Ready(head.map(Step::Head))
+        exchange.handle_response_end(End::Complete, now, &mut self.out).map(Step::Head)
     }
 
     /// The next bytes for the client, or `None` when it has everything.

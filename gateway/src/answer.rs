@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{End, Exchange, Failure, Head, Millis, UpstreamRequest};
+use creole::{End, Exchange, Failure, Head, UpstreamRequest};
 use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -117,6 +117,14 @@ impl Answering {
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Step>> {
+        let head = ready!(self.poll_head(context));
+        if self.live.exchange.wants_retry() {
+            return Poll::Ready(self.ask_again());
+        }
+        Poll::Ready(head.map(Step::Head))
+    }
+
+    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Option<Head>> {
         let now = self.live.clock.now();
         let Self { live, out, .. } = self;
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
@@ -129,29 +137,27 @@ impl Answering {
                     if collects && !self.held.grow(piece.len()) {
                         self.upstream = None;
                         let failure = Failure::Overloaded;
-                        let head = live.exchange.handle_failure(failure, now, out);
-                        return Poll::Ready(head.map(Step::Head));
+                        return Poll::Ready(live.exchange.handle_failure(failure, now, out));
                     }
                     let take =
                         |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
                     let head = live.timed(take);
-                    if live.exchange.wants_retry() {
-                        self.end_upstream();
-                        return self.poll_end(now);
-                    }
-                    if live.exchange.is_ended() {
+                    if live.exchange.wants_retry() || live.exchange.is_ended() {
                         self.end_upstream();
                     }
-                    return Poll::Ready(head.map(Step::Head));
+                    return Poll::Ready(head);
                 }
                 Poll::Ready(Some(Err(error))) => {
                     tracing::debug!("upstream's body broke off: {error}");
                     self.upstream = None;
-                    let head = live.exchange.handle_response_end(End::Aborted, now, out);
-                    return Poll::Ready(head.map(Step::Head));
+                    return Poll::Ready(live.exchange.handle_response_end(End::Aborted, now, out));
                 }
                 Poll::Ready(None) => {
-                    return self.poll_end(now);
+                    self.upstream = None;
+                    let end = |exchange: &mut Exchange| {
+                        exchange.handle_response_end(End::Complete, now, out)
+                    };
+                    return Poll::Ready(live.timed(end));
                 }
                 Poll::Pending => {}
             }
@@ -162,19 +168,18 @@ impl Answering {
             self.timer.as_mut().reset(at);
         }
         ready!(self.timer.as_mut().poll(context));
-        Poll::Ready(live.exchange.handle_timeout(now, out).map(Step::Head))
+        Poll::Ready(live.exchange.handle_timeout(now, out))
     }
 
-    /// The upstream has said all. It may be asked once more.
-    fn poll_end(&mut self, now: Millis) -> Poll<Option<Step>> {
+    /// The upstream refused what a second request may leave out.
+    fn ask_again(&mut self) -> Option<Step> {
         let Self { live, out, .. } = self;
-        self.upstream = None;
-        let asked = self.again.take();
-        if let Some(request) = asked.and_then(|body| live.exchange.handle_retry(&body, now)) {
-            return Poll::Ready(Some(Step::Again(request)));
+        let now = live.clock.now();
+        let body = self.again.take();
+        if let Some(request) = body.and_then(|body| live.exchange.handle_retry(&body, now)) {
+            return Some(Step::Again(request));
         }
-        let end = |exchange: &mut Exchange| exchange.handle_response_end(End::Complete, now, out);
-        Poll::Ready(live.timed(end).map(Step::Head))
+        live.exchange.handle_response_end(End::Complete, now, out).map(Step::Head)
     }
 
     /// Its end is read in a task of its own: the client does not wait for it.

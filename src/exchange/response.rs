@@ -97,8 +97,14 @@ impl Exchange {
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
         let piece = piece.get(..self.room()).unwrap_or(piece);
         let mut result = self.take_piece(piece, out);
-        if let Err(error) = result {
-            result = self.begin_with_error(error);
+        if result.is_err() {
+            result = match std::mem::replace(&mut self.state, State::Ended) {
+                State::Events { answer } => self.conclude(answer, result),
+                state => {
+                    self.state = state;
+                    result
+                }
+            };
         }
         let heard = match &self.state {
             State::Events { answer } => {
@@ -226,10 +232,7 @@ impl Exchange {
             State::Refused { mut asked, status, body } => {
                 cause = Some(Cause::UpstreamRefused);
                 match translate::error::from_upstream(status, &body, &asked) {
-                    translate::error::Refusal::Error(error) => {
-                        let can_rebuild = self.can_rebuild(&asked);
-                        Err(self.told(error, can_rebuild))
-                    }
+                    translate::error::Refusal::Error(error) => self.take_refusal(&asked, error),
                     translate::error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
                         asked.input_tokens = 0;
@@ -241,9 +244,9 @@ impl Exchange {
                 }
             }
             State::Failed { asked, error } => {
-                cause = None;
-                let can_rebuild = self.can_rebuild(&asked);
-                Err(self.told(*error, can_rebuild))
+                let refused = self.report.upstream_status.is_some_and(|status| status >= 400);
+                cause = refused.then_some(Cause::UpstreamRefused);
+                Err(self.told(&asked, *error))
             }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);
@@ -254,8 +257,7 @@ impl Exchange {
                     End::Complete if first_of_body(&seen).is_none() => Err(Error::answer_empty()),
                     _ => answer.handle_end(out),
                 };
-                self.state = State::Events { answer };
-                result
+                self.conclude(answer, result)
             }
             State::Whole { mut answer, body } => {
                 cause = (end == End::Aborted).then_some(Cause::UpstreamBrokeOff);
@@ -264,12 +266,7 @@ impl Exchange {
                 } else {
                     answer.handle_end(out)
                 };
-                let result = result.map_err(|error| {
-                    let can_rebuild = self.can_rebuild(answer.asked());
-                    self.told(error, can_rebuild)
-                });
-                self.state = State::Events { answer };
-                result
+                self.conclude(answer, result)
             }
             State::Events { mut answer } => {
                 cause = Some(Cause::UpstreamBrokeOff);
@@ -277,10 +274,12 @@ impl Exchange {
                     answer.break_off();
                 }
                 let result = answer.handle_end(out);
-                self.state = State::Events { answer };
-                result
+                self.conclude(answer, result)
             }
         };
+        if self.wants_retry() {
+            return None;
+        }
         if let (Err(_), Some(cause)) = (&result, cause) {
             self.report.failed_by.get_or_insert(cause);
         }
@@ -288,6 +287,19 @@ impl Exchange {
         // If there was an error, that is how it ended.
         self.finish(Outcome::Answered, 200, now);
         head
+    }
+
+    /// Goes on with an answer of which a part was taken, or with what its error asks for if nothing came before that:
+    /// routers give their status before they have asked the server behind them.
+    fn conclude(&mut self, answer: Box<Answer>, result: Result<(), Error>) -> Result<(), Error> {
+        let result = match result {
+            Err(error) if !answer.has_started() => self.take_refusal(answer.asked(), error),
+            result => result,
+        };
+        if !self.wants_retry() {
+            self.state = State::Events { answer };
+        }
+        result
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::Pairing;
 use crate::error::{Error, Fault, Kind};
-use crate::translate::error::{self, Refusal};
+use crate::translate::error;
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
 use crate::words;
@@ -35,12 +35,17 @@ impl Exchange {
                 None => return false,
             },
         };
+        self.can_ask_again()
+            && (self.can_rebuild(asked) || asked.has_images || asked.has_reasoning || wants_usage)
+    }
+
+    /// Whether nothing was asked again, and the client has nothing yet.
+    fn can_ask_again(&self) -> bool {
         // A conversation for an upstream that speaks Messages is sent as it is.
         !self.retried
             && self.speaks_chat()
             && self.client.path == Path::Messages
             && matches!(self.head, HeadState::Held(_))
-            && (self.can_rebuild(asked) || asked.has_images || asked.has_reasoning || wants_usage)
     }
 
     /// The host keeps the client's body for [`Exchange::handle_retry`], and calls it as soon as the exchange
@@ -49,38 +54,24 @@ impl Exchange {
         self.can_retry = true;
     }
 
-    /// Whether [`Exchange::handle_retry`] is to be called now, because what comes of the response no longer matters:
-    /// it began with an error.
+    /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused how calls and results are paired,
+    /// images, reasoning or `stream_options`, and what still comes of its response no longer matters. Never without
+    /// [`Exchange::expect_retry`].
     #[must_use]
     pub fn wants_retry(&self) -> bool {
         matches!(self.state, State::Failed { .. })
     }
 
-    /// For hosts that can ask the upstream again: the response is complete (or the exchange
-    /// [wants](Exchange::wants_retry) this), and [`Exchange::handle_response_end`] was not called. If the upstream
-    /// refused how calls and results are paired, images, reasoning or `stream_options`, this gives the request to send
-    /// instead, once, without what offends it; then a new head follows. Otherwise go on with
-    /// [`Exchange::handle_response_end`].
+    /// The request to send instead of the one that was refused, once, without what offends the upstream; then a new
+    /// head follows. `None` if there is no other: go on with [`Exchange::handle_response_end`].
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        if !self.may_retry() {
-            return None;
-        }
-        let (asked, refusal) = match &self.state {
-            State::Refused { asked, status, body } => {
-                let refusal = error::from_upstream(*status, body, asked);
-                let Refusal::Error(refusal) = refusal else { return None };
-                (&**asked, refusal)
-            }
-            State::Failed { asked, error } => (&**asked, Error::clone(error)),
-            State::Whole { answer, body } => (answer.asked(), answer.error_in(body)?),
-            _ => return None,
-        };
+        let State::Failed { asked, error } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let (config, headers) = (&self.config, &self.client.headers);
-        let (refused, code) = self.refused(asked, &refusal)?;
+        let (refused, code) = self.refused(asked, error)?;
         let translated = translate::request_without(refused, body, config, headers, &mut warnings);
         if let Refused::Calls(_) = refused {
             warnings.acted("pairing");
@@ -98,23 +89,14 @@ impl Exchange {
         self.send(upstream, body, asked, None, now).ok()
     }
 
-    /// An error with which an answer began. It is kept if the upstream can be asked again: routers give their status
-    /// before they have asked the server behind them.
-    pub(super) fn begin_with_error(&mut self, error: Error) -> Result<(), Error> {
-        let (State::Events { answer }, HeadState::Held(_)) = (&self.state, &self.head) else {
-            return Err(error);
-        };
-        if answer.has_started() {
-            return Err(error);
-        }
-        let asked = answer.asked();
-        if self.can_retry && !self.retried && self.refused(asked, &error).is_some() {
+    /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
+    pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
+        if self.can_retry && self.can_ask_again() && self.refused(asked, &error).is_some() {
             let asked = Box::new(asked.clone());
             self.state = State::Failed { asked, error: Box::new(error) };
             return Ok(());
         }
-        let can_rebuild = self.can_rebuild(asked);
-        Err(self.told(error, can_rebuild))
+        Err(self.told(asked, error))
     }
 
     /// What an error refuses of what was sent, and as what that is counted.
@@ -134,8 +116,8 @@ impl Exchange {
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
     /// request is not at fault: the next replica, or the same server a moment later, may take it.
-    pub(super) fn told(&mut self, error: Error, can_rebuild: bool) -> Error {
-        if !(can_rebuild && is_pairing(&error)) {
+    pub(super) fn told(&mut self, asked: &Asked, error: Error) -> Error {
+        if !(self.can_rebuild(asked) && is_pairing(&error)) {
             return error;
         }
         if !self.retried {
@@ -147,7 +129,7 @@ impl Exchange {
     }
 
     /// Whether there are calls, which can be told in words: all of them have their one result.
-    pub(super) fn can_rebuild(&self, asked: &Asked) -> bool {
+    fn can_rebuild(&self, asked: &Asked) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let repairs = self
             .upstream()

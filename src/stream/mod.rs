@@ -62,7 +62,6 @@ use crate::json::{self, DEPTH_LIMIT, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
 use crate::translate::count::tokens_of;
-use crate::translate::error;
 use crate::warning::Warnings;
 use crate::words;
 use counts::Counts;
@@ -210,18 +209,6 @@ impl Answer {
             self.machine.sent.take_back();
         }
         result
-    }
-
-    /// The error that a whole body is, if it is nothing else. It is not yet the answer.
-    pub(crate) fn error_in(&self, body: &[u8]) -> Option<Error> {
-        let body = text_of(body);
-        let body = words::bare(&body);
-        let chunk = Chunk::read(body, DEPTH_LIMIT).ok()?;
-        let complains = chunk.error || chunk.failed || chunk.complains;
-        let answers = !chunk.choices.is_empty()
-            || is_message(&chunk, body)
-            || unwrapped(body, &chunk).is_some();
-        (complains && !answers).then(|| error::from_object(body, self.asked()))
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {

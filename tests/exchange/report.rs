@@ -46,7 +46,9 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
     let mut out = Vec::new();
     let refusal = br#"{"error":{"message":"stream_options: Extra inputs are not permitted"}}"#;
     exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW + 5);
+    exchange.expect_retry();
     exchange.handle_response_body(refusal, NOW + 6, &mut out);
+    assert_eq!(exchange.handle_response_end(End::Complete, NOW + 7, &mut out), None);
     let second = exchange.handle_retry(&body, NOW + 10).unwrap();
     exchange.handle_response_head(200, &headers(&[("x-request-id", "second")]), NOW + 20);
     let usage = json!({"prompt_tokens": 40, "completion_tokens": 7,

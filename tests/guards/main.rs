@@ -90,13 +90,20 @@ fn ask(config: &Arc<Config>, body: &Value, upstream: Upstream<'_>, retries: bool
             turn.sent = serde_json::from_slice(&request.body).unwrap();
             let (status, answer) = upstream(&turn.sent);
             exchange.handle_response_head(status, &[], NOW);
+            if retries {
+                exchange.expect_retry();
+            }
             let piece = answer.to_string();
             assert_eq!(exchange.handle_response_body(piece.as_bytes(), NOW, &mut out), None);
-            if retries && let Some(again) = exchange.handle_retry(body.as_bytes(), NOW) {
-                request = again;
-                continue;
+            let mut head = exchange.handle_response_end(End::Complete, NOW, &mut out);
+            if exchange.wants_retry() {
+                if let Some(again) = exchange.handle_retry(body.as_bytes(), NOW) {
+                    request = again;
+                    continue;
+                }
+                head = exchange.handle_response_end(End::Complete, NOW, &mut out);
             }
-            turn.head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
+            turn.head = head.unwrap();
             break;
         },
     }

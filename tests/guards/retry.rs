@@ -122,7 +122,9 @@ fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
     exchange.handle_request(body.as_bytes(), NOW).unwrap();
     exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW);
     let mut out = Vec::new();
+    exchange.expect_retry();
     exchange.handle_response_body(MISTRAL.as_bytes(), NOW, &mut out);
+    assert_eq!(exchange.handle_response_end(End::Complete, NOW, &mut out), None);
     exchange.handle_retry(body.as_bytes(), NOW).unwrap();
     let head = exchange.handle_response_end(End::Aborted, NOW, &mut out).unwrap();
     let report = exchange.report();
@@ -139,9 +141,11 @@ fn a_second_request_may_take_as_long_as_the_first() {
     exchange.handle_request(body.as_bytes(), NOW).unwrap();
     let first = exchange.poll_timeout().unwrap() - NOW;
     exchange.handle_response_head(400, &[], NOW + 1000);
+    exchange.expect_retry();
     exchange.handle_response_body(MISTRAL.as_bytes(), NOW + 1000, &mut Vec::new());
     // A refusal is not waited for long.
     assert!(exchange.poll_timeout().unwrap() < NOW + 1000 + first);
+    exchange.handle_response_end(End::Complete, NOW + 2000, &mut Vec::new());
     exchange.handle_retry(body.as_bytes(), NOW + 2000).unwrap();
     assert_eq!(exchange.poll_timeout(), Some(NOW + 2000 + first));
 }
@@ -236,8 +240,41 @@ fn a_refusal_inside_an_answer_is_tried_again_like_any_other() {
     }
 }
 
+#[test]
+fn a_refusal_inside_an_answer_is_tried_again_however_it_comes() {
+    let error = r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#;
+    let of_choice = format!(
+        r#"{{"id":"g","choices":[{{"index":0,"message":{{"role":"assistant","content":""}},"finish_reason":"error",{}]}}"#,
+        &error[1..]
+    );
+    for (body, stream) in [
+        (format!("[{error}]"), false),
+        (of_choice, false),
+        (error.to_owned(), true),
+        // The blank line, or the line's end too, is missing.
+        (format!("data: {error}\n"), true),
+        (format!("data: {error}"), true),
+    ] {
+        for end in [End::Complete, End::Aborted] {
+            let (sent, head) = refused_by(&body, stream, true, end);
+            assert!(sent.is_some() && head.is_none(), "{body} {end:?}: {head:?}");
+            let (_, head) = refused_by(&body, stream, false, end);
+            assert_eq!(head.map(|head| head.status), Some(404), "{body} {end:?}");
+        }
+    }
+}
+
 /// The second request, or the client's head, where this comes with status 200.
 fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Option<Head>) {
+    if stream {
+        refused_by(&format!(": hold\n\ndata: {body}\n\n"), stream, retries, End::Complete)
+    } else {
+        refused_by(body, stream, retries, End::Complete)
+    }
+}
+
+/// The same for this body of the upstream, byte by byte, and its end.
+fn refused_by(body: &str, stream: bool, retries: bool, end: End) -> (Option<Value>, Option<Head>) {
     let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
     exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
     let mut request = request(&screenshot(), &[tool("look", &[])]);
@@ -250,26 +287,26 @@ fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Op
         exchange.expect_retry();
     }
     let mut out = Vec::new();
-    let body = if stream { format!(": hold\n\ndata: {body}\n\n") } else { body.to_owned() };
     for piece in body.as_bytes().chunks(1) {
         let head = exchange.handle_response_body(piece, NOW, &mut out);
         if head.is_some() {
             return (None, head);
         }
     }
-    assert_eq!(exchange.wants_retry(), stream && retries && out.is_empty());
-    let again = if retries { exchange.handle_retry(request.as_bytes(), NOW) } else { None };
-    match again {
-        Some(again) => {
-            exchange.handle_response_head(200, &[], NOW);
-            exchange.handle_response_body(says("fine").to_string().as_bytes(), NOW, &mut out);
-            assert!(!exchange.may_retry());
-            let head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
-            assert_eq!(head.status, 200);
-            (Some(serde_json::from_slice(&again.body).unwrap()), None)
+    if !exchange.wants_retry() {
+        let head = exchange.handle_response_end(end, NOW, &mut out);
+        if head.is_some() {
+            return (None, head);
         }
-        None => (None, exchange.handle_response_end(End::Complete, NOW, &mut out)),
     }
+    assert!(exchange.wants_retry() && retries && out.is_empty());
+    let again = exchange.handle_retry(request.as_bytes(), NOW).unwrap();
+    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_response_body(says("fine").to_string().as_bytes(), NOW, &mut out);
+    assert!(!exchange.may_retry());
+    let head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
+    assert_eq!(head.status, 200);
+    (Some(serde_json::from_slice(&again.body).unwrap()), None)
 }
 
 #[test]
@@ -392,7 +429,9 @@ fn a_server_that_knows_no_stream_options_is_asked_once_more_without_them() {
         exchange.handle_request(body.as_bytes(), NOW).unwrap();
         exchange.handle_response_head(status, &[], NOW);
         let refusal = json!({"error": {"message": message}}).to_string();
+        exchange.expect_retry();
         exchange.handle_response_body(refusal.as_bytes(), NOW, &mut Vec::new());
+        exchange.handle_response_end(End::Complete, NOW, &mut Vec::new());
         let again = exchange.handle_retry(body.as_bytes(), NOW)?;
         let warnings = exchange.report().warnings.header();
         Some((serde_json::from_slice::<Value>(&again.body).unwrap(), warnings))
