@@ -5,7 +5,7 @@
 //! | text | it has more than white space | a later block exists, or at the end |
 //! | thinking | it has text; without text, when it is complete and carries something | the same |
 //! | thinking that the client did not ask for | it is complete | at the end: it [carries](Machine::carry_inputs) the inputs of calls |
-//! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object, or at the end |
+//! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object (`{}` only if the later block is no call without more than that), or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
 //! An incomplete call is never closed before an error: clients would run it.
@@ -17,7 +17,7 @@ use super::machine::{Block, Machine};
 use super::sent::Phase;
 use super::sink::ToolUse;
 use super::stop_reason::{self, Facts};
-use super::tool_input::Input;
+use super::tool_input::{Input, ToolInput};
 use crate::asked::Withheld;
 use crate::config::InvalidToolCall;
 use crate::error::Error;
@@ -207,9 +207,10 @@ impl Machine {
     }
 
     fn pump_tool(&mut self, index: usize, after: After, out: &mut Vec<u8>) -> bool {
+        let goes_on = after == After::Block && !self.is_only_announced(index);
         let Some(call) = self.calls.get_mut(index) else { return true };
         let at_end = after == After::End;
-        let over = at_end || after == After::Block && call.input.is_object();
+        let over = at_end || goes_on && call.input.is_object();
         if call.name.is_empty() {
             // Without a name there is nothing that a client could run.
             if at_end {
@@ -246,6 +247,18 @@ impl Machine {
             self.finish_tool(index, out);
         }
         over
+    }
+
+    /// Whether the `{}` of the call at the head may still be a placeholder: the call behind it has no more than that
+    /// either. Who sends placeholders announces all calls before the first input.
+    fn is_only_announced(&self, index: usize) -> bool {
+        let input = |index: usize| self.calls.get(index).map(|call| &call.input);
+        let next = match self.queue.get(1) {
+            Some(Block::Tool(next)) => input(*next),
+            _ => None,
+        };
+        input(index).is_some_and(ToolInput::can_be_replaced)
+            && next.is_some_and(|next| !next.says_something())
     }
 
     fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
