@@ -74,6 +74,18 @@ fn fragments_find_their_call() {
 }
 
 #[test]
+fn calls_with_one_id_and_an_index_each_are_told_apart_by_the_index() {
+    let c = case();
+    let two = "tool_use a w {\"c\":1}, tool_use u2_a w {\"c\":2}; tool_use";
+    let heads = [call(0, "call_a", "w", ""), call(1, "call_a", "w", "")];
+    for (id, name) in [("", ""), ("call_a", ""), ("call_a", "w")] {
+        let inputs = [call(0, id, name, "{\"c\":1}"), call(1, id, name, "{\"c\":2}")];
+        c.gives(&done(&[&heads[..], &inputs[..]].concat()), two);
+    }
+    c.gives(&done(&heads), "tool_use a w {}, tool_use u2_a w {}; tool_use");
+}
+
+#[test]
 fn an_index_may_come_late_or_change() {
     let c = case();
     let one = "tool_use a w {\"c\":1}; tool_use";

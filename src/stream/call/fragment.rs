@@ -70,6 +70,7 @@ impl<'a> Fragment<'a> {
                     call.key.is_none()
                         || (self.goes_on(call) || self.compare(call) == Some(Compared::Same))
                             && !call.contradicts(name, tools)
+                            && !self.is_second_head(call)
                 }
                 (Some(_), None) => true,
                 (None, name) => self.id.is_none() && name.is_none() && self.goes_on(call),
@@ -143,6 +144,16 @@ impl<'a> Fragment<'a> {
         other_name
             || other_id && !(call.habit.other_ids && self.only_repeats(call))
             || no_ids && (self.compare(call) == Some(Compared::Other) || self.is_named_anew(call))
+    }
+
+    /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their id.
+    fn is_second_head(&self, call: &Call) -> bool {
+        let says_nothing = match self.entry.arguments {
+            Arguments::None => true,
+            Arguments::Text(text) => text.is_blank(),
+            Arguments::Json(_) => false,
+        };
+        says_nothing && !call.input.has_text() && !call.habit.other_indices
     }
 
     /// Whether it is `call` once more: some servers send both forms, one after the other.
