@@ -408,7 +408,7 @@ words! {
         Kimi = "kimi",
         /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>…`
         Glm = "glm",
-        /// `{"type": "function", "name": …, "parameters": …}`
+        /// `{"type": "function", "name": …, "parameters": …}`, or a list of such objects
         Llama = "llama",
         /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's `<function_calls>`; since M3
         /// `]<]minimax[>[<tool_call>…`
@@ -419,6 +419,9 @@ words! {
         Deepseek = "deepseek",
         /// `<|tool_call>call:NAME{KEY:<|"|>…<|"|>}<tool_call|>`
         Gemma = "gemma",
+        /// `[NAME(KEY="…", KEY=5)]`, or in LFM2's `<|tool_call_start|>`, Llama's `<|python_start|>`, OLMo's
+        /// `<function_calls>`
+        Pythonic = "pythonic",
     }
     /// See [`Profile::empty_content`].
     EmptyContent {

@@ -292,7 +292,7 @@ fn looking_for_calls_in_text_costs_as_much_a_byte_in_a_long_chunk() {
 
 #[test]
 fn reading_calls_in_text_costs_as_much_a_byte_in_a_long_text() {
-    use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral, QwenXml};
+    use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral, Pythonic, QwenXml};
     for (syntax, start, again) in [
         (QwenXml, "<function=w>\n<parameter=a>\n", "<parameter=b\n"),
         (QwenXml, "<function=w>\n<parameter=a>\n", "1\n<parameter=b>\n"),
@@ -311,6 +311,10 @@ fn reading_calls_in_text_costs_as_much_a_byte_in_a_long_text() {
         (Gemma, "<|tool_call>call:w{a:[", "1,"),
         (Gemma, "<|tool_call>call:w{a:", "<|\"|>"),
         (Kimi, "```\n", "``` ```\n"),
+        (Pythonic, "[w(a=[", "'b', "),
+        (Pythonic, "[w(a='", "\\x"),
+        (Pythonic, "[w(), ", "w(), "),
+        (Pythonic, "<function_calls>", "w() "),
     ] {
         let text = |bytes: usize| {
             let text = start.to_owned() + &again.repeat(bytes / again.len());

@@ -4,7 +4,7 @@
 //! A text that runs a tool must be beyond doubt. So it is a call only if
 //!
 //! - the markup stands where a model puts it: at the start of a line (syntaxes of ordinary
-//!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON);
+//!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a bare list);
 //! - it is outside of code fences and code spans: models write about it, too;
 //! - from there to the end of the answer there is only markup and white space, and each call is complete; only
 //!   the section around the calls may lack its start or its end;
@@ -66,6 +66,9 @@ enum State {
     Off,
 }
 
+/// How calls of Python begin: the bare list only where the answer does.
+const PYTHONIC: &[&str] = &["[", "<function_calls>", "<|tool_call_start|>", "<|python_start|>"];
+
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
@@ -99,7 +102,9 @@ impl Markup {
                 "<|open|>response<|sep|>",
             ],
             TextToolCalls::Gemma => &["<|tool_call>"],
-            TextToolCalls::Llama => &["{", "<|python_tag|>"],
+            TextToolCalls::Llama => &["{", "[", "<|python_tag|>"],
+            TextToolCalls::Pythonic if self.first => PYTHONIC,
+            TextToolCalls::Pythonic => PYTHONIC.get(1..).unwrap_or_default(),
             TextToolCalls::Minimax => &[
                 "]<]minimax[>[",
                 "<minimax:tool_call>",
@@ -129,18 +134,19 @@ impl Markup {
 
     /// Those of them that are control tokens, which follow text directly.
     fn tokens(&self) -> &'static [&'static str] {
-        use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral};
+        use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral, Pythonic};
         match self.syntax {
             Mistral | Kimi | Harmony | Deepseek | Glm | Gemma => self.markers(),
             Minimax => self.markers().get(..1).unwrap_or_default(),
+            Pythonic => PYTHONIC.get(2..).unwrap_or_default(),
             _ => &[],
         }
     }
 
     /// Whether the markers are ordinary characters, which a model writes in examples too.
     fn is_written_in_letters(&self) -> bool {
-        use TextToolCalls::{Glm, Hermes, Minimax, QwenXml};
-        matches!(self.syntax, Hermes | Glm | QwenXml | Minimax)
+        use TextToolCalls::{Glm, Hermes, Minimax, Pythonic, QwenXml};
+        matches!(self.syntax, Hermes | Glm | QwenXml | Minimax | Pythonic)
     }
 
     /// Takes text; gives what is certainly text.

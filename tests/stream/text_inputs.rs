@@ -441,3 +441,70 @@ fn calls_of_gemma_are_read() {
     }
     c.leaves(&call("{}").replace(":w", ":rm"));
 }
+
+#[test]
+fn calls_of_python_are_read() {
+    let c = with(TextToolCalls::Pythonic);
+    let w = |input: &str| format!("tool_use minted w {input}");
+    for (arguments, read) in [
+        ("", "{}"),
+        ("city=\"Paris\", n = 5", r#"{"city":"Paris","n":5}"#),
+        ("a='it\\'s \"x\"', b=-1.5e3,", r#"{"a":"it's \"x\"","b":-1.5e3}"#),
+        (
+            "a=True, b=False, c=None, d=true, e=null",
+            r#"{"a":true,"b":false,"c":null,"d":true,"e":null}"#,
+        ),
+        (
+            "a=[1, (2, 'x'), []], b={'k': {\"l\": 'm'}}",
+            r#"{"a":[1,[2,"x"],[]],"b":{"k":{"l":"m"}}}"#,
+        ),
+        ("a='\\n\\x41\\u00e9\\ud83c\\udf89\\q\\\\'", r#"{"a":"\nA\u00e9🎉\\q\\"}"#),
+        ("a=\"\"\"one\n\"two\" \"\"\"", r#"{"a":"one\n\"two\" "}"#),
+        ("a='][)('", r#"{"a":"][)("}"#),
+    ] {
+        let read: Value = serde_json::from_str(read).unwrap();
+        let expected = w(&read.to_string());
+        for (start, end) in [
+            ("[", "]"),
+            ("\n[ ", " ]<|eot|>"),
+            ("<|tool_call_start|>[", "]<|tool_call_end|><|im_end|>"),
+            ("<|python_start|>[", "]<|python_end|><|eom|>"),
+            ("<function_calls>\n", "\n</function_calls>"),
+        ] {
+            let call = format!("{start}w({arguments}){end}");
+            c.reads(&call, &format!("{expected}; tool_use"));
+        }
+    }
+    let two = format!("{}, {}; tool_use", w(r#"{"n":1}"#), w(r#"{"n":2}"#));
+    c.reads("[w(n=1), w(n=2)]", &two);
+    c.reads("<function_calls>w(n=1)\nw(n=2)</function_calls>", &two);
+    let token = "<|tool_call_start|>[w(n=1)]<|tool_call_end|>";
+    c.reads(&format!("So: {token}"), &format!("text \"So: \", {}; tool_use", w(r#"{"n":1}"#)));
+    // LFM2 says behind a call what it is for.
+    c.reads(
+        &format!("{token}I look."),
+        &format!("text \"I look.\", {}; tool_use", w(r#"{"n":1}"#)),
+    );
+    for text in [
+        "[1] says so.",
+        "[w](http://w)",
+        "[w(5)]",
+        "[w(n=1, n=2)]",
+        "[w(n=x)]",
+        "[w(n=1 + 1)]",
+        "[w(n='a' 'b')]",
+        "[w(n='a]",
+        "[w(n=1)] is what I would call.",
+        "[w(n=1)",
+        "[w(n={1: 2})]",
+        "[w(=1)]",
+        "[w(n='\\xg1')]",
+        "[rm(n=1)]",
+        "[]",
+        "So: [w(n=1)]",
+        "<function_calls>w(n=1)",
+        "```\n<|tool_call_start|>[w(n=1)]\n```",
+    ] {
+        c.leaves(text);
+    }
+}

@@ -8,6 +8,7 @@ mod gemma;
 mod harmony;
 mod kimi_k3;
 mod minimax_m3;
+mod pythonic;
 mod tagged;
 
 use std::borrow::Cow;
@@ -54,6 +55,7 @@ pub(super) fn read(
         TextToolCalls::Harmony => harmony::harmony(&mut cursor, tools, &mut calls),
         TextToolCalls::Deepseek => deepseek(&mut cursor, tools, &mut calls),
         TextToolCalls::Gemma => gemma::gemma(&mut cursor, tools, &mut calls),
+        TextToolCalls::Pythonic => pythonic::pythonic(&mut cursor, tools, &mut calls),
     }?;
     cursor.skip_blank();
     let says = !calls.is_empty() || syntax == TextToolCalls::Harmony;
@@ -171,17 +173,18 @@ fn mistral(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) ->
     Some(())
 }
 
-/// `{"type": "function", "name": …, "parameters": …}`.
+/// `{"type": "function", "name": …, "parameters": …}`, several behind semicolons or in a list.
 fn llama(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
     let is_bare = !cursor.eat("<|python_tag|>");
+    let is_list = cursor.eat("[");
     loop {
         calls.push(json_call(&cursor.object()?, tools, !is_bare)?);
-        cursor.eat(";");
+        cursor.eat(if is_list { "," } else { ";" });
         if !cursor.rest.starts_with('{') {
             break;
         }
     }
-    Some(())
+    (!is_list || cursor.eat("]")).then_some(())
 }
 
 /// `<｜DSML｜invoke name="NAME">…`, or to V3.1 `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, where older

@@ -109,6 +109,12 @@ fn each_syntax_is_read() {
         "w{\"a\":1} t{}",
     );
     is(
+        Llama,
+        "[{\"name\": \"w\", \"parameters\": {\"a\":1}},\n {\"name\":\"t\",\"parameters\":{}}]<|eot_id|>",
+        "w{\"a\":1} t{}",
+    );
+    is(Llama, "[{\"name\": \"w\", \"parameters\": {\"a\":1}}", "none");
+    is(
         Minimax,
         "<minimax:tool_call>\n<invoke name=\"w\">\n<parameter name=\"city\">Paris</parameter>\n<parameter name=\"list\">[1, 2]</parameter>\n</invoke>\n</minimax:tool_call>",
         "w{\"city\":\"Paris\",\"list\":[1,2]}",

@@ -1,0 +1,157 @@
+//! Calls of Python, with literals for their arguments: Llama 4, LFM2, OLMo 3.
+
+use crate::json::{self, Kind, Reader, Writer};
+use crate::names::NameSet;
+
+use super::cursor::{Cursor, DEPTH_MAX};
+use super::{Piece, Tools, call};
+
+const AROUND: [(&str, &str); 2] =
+    [("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
+
+/// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of `<function_calls>`.
+pub(super) fn pythonic(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    calls: &mut Vec<Piece>,
+) -> Option<()> {
+    if cursor.eat("<function_calls>") {
+        while !cursor.eat("</function_calls>") {
+            calls.push(one(cursor, tools)?);
+        }
+        return Some(());
+    }
+    loop {
+        let section = AROUND.iter().position(|(start, _)| cursor.eat(start));
+        if section.is_none() && !calls.is_empty() {
+            break;
+        }
+        cursor.expect("[")?;
+        loop {
+            calls.push(one(cursor, tools)?);
+            if !cursor.eat(",") {
+                break;
+            }
+        }
+        cursor.expect("]")?;
+        if section.is_none() {
+            return Some(());
+        }
+        cursor.close(&AROUND, section)?;
+    }
+    // LFM2 goes on to say what it does. Clients have all text before the calls.
+    if !cursor.rest.is_empty() {
+        calls.insert(0, Piece::Text(std::mem::take(&mut cursor.rest).to_owned()));
+    }
+    Some(())
+}
+
+/// `NAME(KEY=VALUE, …)`.
+fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+    let tool = tools(cursor.take(cursor.rest.find('(')?).trim())?;
+    cursor.expect("(")?;
+    let mut input = Vec::new();
+    Writer::new(&mut input).begin_object();
+    let mut keys = NameSet::default();
+    while !cursor.eat(")") {
+        let key = cursor.take(cursor.rest.find('=')?).trim();
+        let is_name = !key.is_empty() && key.chars().all(|it| it.is_alphanumeric() || it == '_');
+        // Without its name, nobody knows which argument a value is.
+        (cursor.eat("=") && is_name && keys.add(key)).then_some(())?;
+        Writer::new(&mut input).key_text(key);
+        cursor.literal(&mut input, DEPTH_MAX)?;
+        (cursor.eat(",") || cursor.rest.starts_with(')')).then_some(())?;
+    }
+    Writer::new(&mut input).end_object();
+    Some(call(None, tool, String::from_utf8(input).ok()?))
+}
+
+impl Cursor<'_> {
+    /// Writes the literal that stands here, as JSON.
+    fn literal(&mut self, out: &mut Vec<u8>, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        self.skip_blank();
+        if let Some(text) = self.python_text() {
+            Writer::new(out).raw(&text);
+        } else if self.eat("{") {
+            Writer::new(out).begin_object();
+            while !self.eat("}") {
+                let key = self.python_text()?;
+                self.expect(":")?;
+                Writer::new(out).key_text(&json::string(&key)?.decode());
+                self.literal(out, depth)?;
+                (self.eat(",") || self.rest.starts_with('}')).then_some(())?;
+            }
+            Writer::new(out).end_object();
+        } else if self.rest.starts_with(['[', '(']) {
+            let end = if self.take(1) == "[" { "]" } else { ")" };
+            Writer::new(out).begin_array();
+            while !self.eat(end) {
+                self.literal(out, depth)?;
+                (self.eat(",") || self.rest.starts_with(end)).then_some(())?;
+            }
+            Writer::new(out).end_array();
+        } else {
+            const WORDS: [(&str, &str); 3] =
+                [("True", "true"), ("False", "false"), ("None", "null")];
+            let known = WORDS.iter().find(|(python, _)| self.eat(python));
+            let word = match known {
+                Some((_, word)) => word,
+                None => {
+                    let mut reader = Reader::new(self.rest, 1);
+                    let length = match reader.kind().ok()? {
+                        Kind::Number | Kind::Bool | Kind::Null => reader.skip().ok()?.len(),
+                        _ => return None,
+                    };
+                    self.take(length)
+                }
+            };
+            Writer::new(out).raw(word);
+        }
+        self.skip_blank();
+        Some(())
+    }
+
+    /// A text of Python as one of JSON, with its quotes.
+    fn python_text(&mut self) -> Option<String> {
+        let quote =
+            ["\"\"\"", "'''", "\"", "'"].into_iter().find(|it| self.rest.starts_with(it))?;
+        let text = self.rest.get(quote.len()..)?;
+        let mut out = b"\"".to_vec();
+        let mut chars = text.chars();
+        while !chars.as_str().starts_with(quote) {
+            let rest = chars.as_str();
+            match chars.next()? {
+                '\\' => match chars.next()? {
+                    '\n' => {}
+                    letter @ ('\'' | '"') => {
+                        json::escape(&mut out, letter.encode_utf8(&mut [0; 4]))
+                    }
+                    'n' | 't' | 'r' | 'b' | 'f' | '\\' => {
+                        out.extend_from_slice(rest.get(..2)?.as_bytes());
+                    }
+                    code @ ('u' | 'x') => {
+                        let digits = if code == 'u' { 4 } else { 2 };
+                        let digits = chars.as_str().get(..digits)?;
+                        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+                        is_hex.then_some(())?;
+                        out.extend_from_slice(if code == 'u' { b"\\u" } else { b"\\u00" });
+                        out.extend_from_slice(digits.as_bytes());
+                        chars = chars.as_str().get(digits.len()..)?.chars();
+                    }
+                    // Python leaves what it does not know as it is.
+                    _ => {
+                        let escape = rest.get(..rest.len().checked_sub(chars.as_str().len())?)?;
+                        json::escape(&mut out, escape);
+                    }
+                },
+                // Only three quotes go over the line's end, but models write what they mean.
+                letter => json::escape(&mut out, letter.encode_utf8(&mut [0; 4])),
+            }
+        }
+        out.push(b'"');
+        self.rest = chars.as_str().get(quote.len()..)?;
+        self.skip_blank();
+        String::from_utf8(out).ok()
+    }
+}
