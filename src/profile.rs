@@ -63,7 +63,7 @@ keys! {
         /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a history that
         /// lacks it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
-        /// What happens to thinking blocks of another endpoint, or of an upstream with another `url`.
+        /// What happens to thinking blocks of another endpoint, or of an upstream with another `url` or `base_path`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
         /// reads the function's name out of `functions.NAME:N`.

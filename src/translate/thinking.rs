@@ -9,6 +9,7 @@ use crate::json::{self, Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::signature::{self, Field, Signature};
+use crate::translate::tool_id;
 use crate::warning::Warnings;
 
 /// The reasoning of one turn of the assistant.
@@ -34,8 +35,8 @@ const MARK_DIGITS: usize = 8;
 /// By what a thinking block says who thought.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// Digits of a hash of the upstream's `url`, or of its name; nothing where there is only one. Two entries for
-    /// one server share their reasoning.
+    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one. Two
+    /// entries for one server share their reasoning.
     pub(super) upstream: String,
     /// The same and the model, for blocks that a model signed: a server of several gives them to any of them, and
     /// others refuse them.
@@ -44,7 +45,11 @@ pub(super) struct Marks {
 
 impl Marks {
     pub(super) fn new(config: &Config, upstream: &Upstream, model: &str) -> Self {
-        let place = if upstream.url.is_empty() { &upstream.name } else { &upstream.url };
+        // Behind one host, each path of a gateway can be another vendor.
+        let place = match upstream.url.is_empty() {
+            true => upstream.name.clone(),
+            false => [&*upstream.url, &upstream.base_path].concat(),
+        };
         let digits = || hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect();
         let upstream = if config.upstreams.len() < 2 { String::new() } else { digits() };
         let model = [signature::MODEL, &upstream, ":", model].concat();
@@ -131,9 +136,17 @@ impl<'a> Reasoning<'a> {
         self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
     }
 
-    /// The signature of the call with this id.
-    pub(super) fn signature_of(&self, id: &str) -> Option<&str> {
-        self.call_signatures.get(id).map(String::as_str)
+    /// The signature of the call with this id of the client. It was issued under the upstream's own id, which may not
+    /// be the one that is sent (`outgoing`): the profile can ask for others.
+    pub(super) fn signature_of(&self, client_id: &str, outgoing: &str) -> Option<&str> {
+        if self.call_signatures.is_empty() {
+            return None;
+        }
+        let signature = |id: &str| self.call_signatures.get(id);
+        signature(outgoing)
+            .or_else(|| signature(client_id))
+            .or_else(|| signature(&tool_id::decode(client_id)?))
+            .map(String::as_str)
     }
 
     /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.

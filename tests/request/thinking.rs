@@ -301,8 +301,12 @@ fn reasoning_goes_to_no_other_upstream() {
                 "a": {"url": "http://127.0.0.1:1", "profile": "deepseek"},
                 "b": {"url": "http://127.0.0.1:2", "profile": "default"},
                 "a2": {"url": "http://127.0.0.1:1", "profile": "vllm"},
+                "c": {"url": "http://127.0.0.1:1", "base_path": "/other-vendor/v1"},
             },
-            "models": {"to-a": {"upstream": "a"}, "to-b": {"upstream": "b"}, "to-a2": {"upstream": "a2"}},
+            "models": {
+                "to-a": {"upstream": "a"}, "to-b": {"upstream": "b"}, "to-a2": {"upstream": "a2"},
+                "to-c": {"upstream": "c"}
+            },
         })
         .to_string(),
         |_| None,
@@ -320,6 +324,7 @@ fn reasoning_goes_to_no_other_upstream() {
         (mark.len(), sent("to-a2", "").1 == mark, sent("to-b", "").1 == mark),
         (8, true, false)
     );
+    assert_ne!(sent("to-c", "").1, mark, "another path of the same gateway");
     let unmarked = signature(Field::ReasoningContent, "hm");
     let marked = Signature { upstream: mark, ..unmarked.clone() }.encode().0;
     let answer = json!({"role": "assistant", "content": "a"});
@@ -404,6 +409,28 @@ fn a_calls_signature_goes_back_to_the_place_where_it_came() {
         let call = &message["tool_calls"][0];
         assert_eq!(call.pointer(place), Some(&json!("S")), "{call}");
         assert_eq!(call.to_string().matches("thought_signature").count(), 1, "{call}");
+    }
+}
+
+#[test]
+fn a_calls_signature_goes_back_with_an_id_that_the_profile_asks_for() {
+    let long = "b".repeat(50);
+    for profile in
+        [json!({"max_id_length": 40}), json!({"id_style": "mistral9"}), json!({"id_style": "kimi"})]
+    {
+        let mut own = signature(Field::ReasoningContent, "a");
+        own.call_signatures = vec![(format!("call_{long}"), "S".to_owned())];
+        let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
+        let id = format!("toolu_{long}");
+        let history = json!([
+            user("q"),
+            assistant(json!([thinking, call(&id)])),
+            user(json!([result(&id, "ok")])),
+        ]);
+        let body = sent_to("default", profile, json!({"messages": history}));
+        let call = &body["messages"][1]["tool_calls"][0];
+        assert_ne!(call["id"], format!("call_{long}"));
+        assert_eq!(call["extra_content"], json!({"google": {"thought_signature": "S"}}), "{call}");
     }
 }
 
