@@ -7,6 +7,7 @@ mod cursor;
 mod gemma;
 mod harmony;
 mod kimi_k3;
+mod literal;
 mod minimax_m3;
 mod pythonic;
 mod tagged;

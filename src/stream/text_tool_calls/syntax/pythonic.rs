@@ -1,9 +1,10 @@
 //! Calls of Python, with literals for their arguments: Llama 4, LFM2, OLMo 3.
 
-use crate::json::{self, Kind, Reader, Writer};
+use crate::json::{self, Writer};
 use crate::names::NameSet;
 
-use super::cursor::{Cursor, DEPTH_MAX};
+use super::cursor::Cursor;
+use super::literal::Literals;
 use super::{Piece, Tools, call};
 
 const AROUND: [(&str, &str); 2] =
@@ -55,63 +56,32 @@ fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let mut keys = NameSet::default();
     while !cursor.eat(")") {
         let key = cursor.take(cursor.rest.find('=')?).trim();
-        let is_name = !key.is_empty() && key.chars().all(|it| it.is_alphanumeric() || it == '_');
+        let is_name = !key.is_empty() && key.bytes().all(is_letter);
         // Without its name, nobody knows which argument a value is.
         (cursor.eat("=") && is_name && keys.add(key)).then_some(())?;
         Writer::new(&mut input).key_text(key);
-        cursor.literal(&mut input, DEPTH_MAX)?;
+        LITERALS.write(cursor, &mut input)?;
         (cursor.eat(",") || cursor.rest.starts_with(')')).then_some(())?;
     }
     Writer::new(&mut input).end_object();
     Some(call(None, tool, String::from_utf8(input).ok()?))
 }
 
-impl Cursor<'_> {
-    /// Writes the literal that stands here, as JSON.
-    fn literal(&mut self, out: &mut Vec<u8>, depth: u32) -> Option<()> {
-        let depth = depth.checked_sub(1)?;
-        self.skip_blank();
-        if let Some(text) = self.python_text() {
-            Writer::new(out).raw(&text);
-        } else if self.eat("{") {
-            Writer::new(out).begin_object();
-            while !self.eat("}") {
-                let key = self.python_text()?;
-                self.expect(":")?;
-                Writer::new(out).key_text(&json::string(&key)?.decode());
-                self.literal(out, depth)?;
-                (self.eat(",") || self.rest.starts_with('}')).then_some(())?;
-            }
-            Writer::new(out).end_object();
-        } else if self.rest.starts_with(['[', '(']) {
-            let end = if self.take(1) == "[" { "]" } else { ")" };
-            Writer::new(out).begin_array();
-            while !self.eat(end) {
-                self.literal(out, depth)?;
-                (self.eat(",") || self.rest.starts_with(end)).then_some(())?;
-            }
-            Writer::new(out).end_array();
-        } else {
-            const WORDS: [(&str, &str); 3] =
-                [("True", "true"), ("False", "false"), ("None", "null")];
-            let known = WORDS.iter().find(|(python, _)| self.eat(python));
-            let word = match known {
-                Some((_, word)) => word,
-                None => {
-                    let mut reader = Reader::new(self.rest, 1);
-                    let length = match reader.kind().ok()? {
-                        Kind::Number | Kind::Bool | Kind::Null => reader.skip().ok()?.len(),
-                        _ => return None,
-                    };
-                    self.take(length)
-                }
-            };
-            Writer::new(out).raw(word);
-        }
-        self.skip_blank();
-        Some(())
-    }
+/// Whether it may stand in a name.
+fn is_letter(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
 
+const LITERALS: Literals = Literals {
+    text: |cursor| cursor.python_text(),
+    key: |cursor| {
+        let key = cursor.python_text()?;
+        cursor.expect(":")?;
+        Some(json::string(&key)?.decode().into_owned())
+    },
+};
+
+impl Cursor<'_> {
     /// A text of Python as one of JSON, with its quotes.
     fn python_text(&mut self) -> Option<String> {
         let quote =
