@@ -188,15 +188,15 @@ impl Machine {
         if !followed {
             return false;
         }
-        let (calls, ids) = (&mut self.calls, &self.ids);
+        let signed = std::mem::take(&mut thinking.calls);
+        let signed =
+            signed.into_iter().map(|(call, value)| (self.client_id(call), value)).collect();
+        let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
         let mark = match thinking.is_signed() {
             true => &self.asked.model_mark,
             false => &self.asked.upstream_mark,
         };
-        let signature = thinking.signature(mark, |index| match calls.get_mut(index) {
-            Some(call) => upstream_id(call, index, ids).to_owned(),
-            None => String::new(),
-        });
+        let signature = thinking.signature(mark, signed);
         self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
         let (signature, fits) = signature.encode();
         if !fits {

@@ -123,28 +123,24 @@ impl Thinking {
         });
     }
 
-    /// The signature of the complete block. `call_id` gives the upstream's id of a call, `upstream` is
-    /// the upstream's mark.
+    /// The signature of the complete block. `upstream` is the upstream's mark, `call_signatures` are those of `calls`,
+    /// under the client's ids.
     pub(super) fn signature(
         &mut self,
         upstream: &str,
-        mut call_id: impl FnMut(usize) -> String,
+        call_signatures: Vec<(String, String)>,
     ) -> Signature {
         let full_text = (!self.shown && !self.pending.is_empty()).then(|| {
             let mut text = String::with_capacity(self.pending.len());
             json::unescape(&mut text, &self.pending);
             text
         });
-        let calls = std::mem::take(&mut self.calls);
         Signature {
             field: self.field,
             hash: self.hash.finish(),
             full_text,
             opaque: self.opaque(),
-            call_signatures: calls
-                .into_iter()
-                .map(|(call, value)| (call_id(call), value))
-                .collect(),
+            call_signatures,
             upstream: upstream.to_owned(),
             call_inputs: std::mem::take(&mut self.call_inputs),
         }
@@ -221,7 +217,7 @@ mod tests {
                 block.push_detail(detail);
             }
         }
-        block.signature("", |_| String::new()).opaque.unwrap_or_default()
+        block.signature("", Vec::new()).opaque.unwrap_or_default()
     }
 
     #[test]

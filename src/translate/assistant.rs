@@ -178,7 +178,7 @@ impl<'a> MessageWriter<'_, 'a> {
         if self.parts.profile.tool_result_name {
             self.called.insert(id.to_owned(), outgoing.clone().into_owned());
         }
-        let signature = reasoning.signature_of(&client_id, id);
+        let signature = reasoning.signature_of(&client_id);
         let unsigned = || (is_first && of_gemini).then_some((Place::Google, UNSIGNED));
         let signature = signature.map(signature::place_of).or_else(unsigned);
         json.begin_object().key("id").text(id).key("type").text("function");

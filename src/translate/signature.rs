@@ -9,7 +9,7 @@
 //! record:     tag, 1 byte │ length, 4 bytes │ data             (numbers are big-endian)
 //!             1  the full reasoning, where the shown text is empty or shortened
 //!             2  JSON of opaque items of the upstream
-//!             3  signature of a tool call: the call's id, 00, the value; where the value did not come
+//!             3  signature of a tool call: the client's id of the call, 00, the value; where the value did not come
 //!                in `extra_content.google`, the name of its place and 00 are before it
 //!             4  the mark of the upstream that thought, where there are several, or of its model
 //!             5  input of a tool call: the client's id of the call, 00, the object

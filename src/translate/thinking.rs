@@ -9,7 +9,6 @@ use crate::json::{self, Reader, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::signature::{self, Field, Signature};
-use crate::translate::tool_id;
 use crate::warning::Warnings;
 
 /// The reasoning of one turn of the assistant.
@@ -35,8 +34,8 @@ const MARK_DIGITS: usize = 8;
 /// By what a thinking block says who thought.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one. Two
-    /// entries for one server share their reasoning.
+    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one. Entries
+    /// that agree in both share their reasoning.
     pub(super) upstream: String,
     /// The same and the model, for blocks that a model signed: a server of several gives them to any of them, and
     /// others refuse them.
@@ -136,17 +135,9 @@ impl<'a> Reasoning<'a> {
         self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
     }
 
-    /// The signature of the call with this id of the client. It was issued under the upstream's own id, which may not
-    /// be the one that is sent (`outgoing`): the profile can ask for others.
-    pub(super) fn signature_of(&self, client_id: &str, outgoing: &str) -> Option<&str> {
-        if self.call_signatures.is_empty() {
-            return None;
-        }
-        let signature = |id: &str| self.call_signatures.get(id);
-        signature(outgoing)
-            .or_else(|| signature(client_id))
-            .or_else(|| signature(&tool_id::decode(client_id)?))
-            .map(String::as_str)
+    /// The signature of the call with this id of the client: an upstream can use one id of its own for two calls.
+    pub(super) fn signature_of(&self, client_id: &str) -> Option<&str> {
+        self.call_signatures.get(client_id).map(String::as_str)
     }
 
     /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.

@@ -386,7 +386,7 @@ fn what_the_client_was_not_shown_is_in_the_signature() {
     assert_eq!(returned(&hidden, "", "default", json!({}))["reasoning_content"], "all of it \"");
     let mut details = signature(Field::ReasoningDetails, "a");
     details.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
-    details.call_signatures = vec![("call_1".to_owned(), "sig".to_owned())];
+    details.call_signatures = vec![("toolu_1".to_owned(), "sig".to_owned())];
     let message = returned(&details, "a", "default", json!({}));
     assert_eq!(message["reasoning_details"], json!([{"type": "reasoning.encrypted", "data": "E"}]));
     assert_eq!(
@@ -404,7 +404,7 @@ fn a_calls_signature_goes_back_to_the_place_where_it_came() {
         ("call\0S", "/thought_signature"),
     ] {
         let mut own = signature(Field::ReasoningContent, "a");
-        own.call_signatures = vec![("call_1".to_owned(), carried.to_owned())];
+        own.call_signatures = vec![("toolu_1".to_owned(), carried.to_owned())];
         let message = returned(&own, "a", "default", json!({}));
         let call = &message["tool_calls"][0];
         assert_eq!(call.pointer(place), Some(&json!("S")), "{call}");
@@ -419,9 +419,9 @@ fn a_calls_signature_goes_back_with_an_id_that_the_profile_asks_for() {
         [json!({"max_id_length": 40}), json!({"id_style": "mistral9"}), json!({"id_style": "kimi"})]
     {
         let mut own = signature(Field::ReasoningContent, "a");
-        own.call_signatures = vec![(format!("call_{long}"), "S".to_owned())];
-        let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
         let id = format!("toolu_{long}");
+        own.call_signatures = vec![(id.clone(), "S".to_owned())];
+        let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
         let history = json!([
             user("q"),
             assistant(json!([thinking, call(&id)])),
@@ -431,6 +431,31 @@ fn a_calls_signature_goes_back_with_an_id_that_the_profile_asks_for() {
         let call = &body["messages"][1]["tool_calls"][0];
         assert_ne!(call["id"], format!("call_{long}"));
         assert_eq!(call["extra_content"], json!({"google": {"thought_signature": "S"}}), "{call}");
+    }
+}
+
+#[test]
+fn calls_with_one_upstream_id_get_each_its_own_signature() {
+    for (signed, expected) in [
+        (&["toolu_a"][..], [Some("toolu_a"), None]),
+        (&["toolu_u2_a"], [None, Some("toolu_u2_a")]),
+        (&["toolu_a", "toolu_u2_a"], [Some("toolu_a"), Some("toolu_u2_a")]),
+    ] {
+        let mut own = signature(Field::ReasoningContent, "a");
+        let value = |id: &&str| ((*id).to_owned(), (*id).to_owned());
+        own.call_signatures = signed.iter().map(value).collect();
+        let thinking = json!({"type": "thinking", "thinking": "a", "signature": own.encode().0});
+        let history = json!([
+            user("q"),
+            assistant(json!([thinking, call("toolu_a"), call("toolu_u2_a")])),
+            user(json!([result("toolu_a", "ok"), result("toolu_u2_a", "ok")])),
+        ]);
+        let body = sent_to("default", json!({}), json!({"messages": history}));
+        let calls = body["messages"][1]["tool_calls"].as_array().unwrap();
+        let sent = [0, 1].map(|at| {
+            calls[at].pointer("/extra_content/google/thought_signature").and_then(Value::as_str)
+        });
+        assert_eq!(sent, expected, "{calls:?}");
     }
 }
 
@@ -449,7 +474,7 @@ fn a_call_that_gemini_did_not_sign_says_so() {
     // Gemini signs the first of several.
     assert_eq!(calls[1].get("extra_content"), None);
     let mut own = signature(Field::ReasoningContent, "a");
-    own.call_signatures = vec![("call_1".to_owned(), "S".to_owned())];
+    own.call_signatures = vec![("toolu_1".to_owned(), "S".to_owned())];
     let message = returned(&own, "a", "default", gemini);
     assert_eq!(message["tool_calls"][0]["extra_content"], extra("S"));
 }
@@ -470,7 +495,7 @@ fn reasoning_that_the_client_changed_is_dropped() {
     // Without its text goes what the upstream signed or encrypted.
     for mut signed in [signature(Field::Marked, "a\n"), signature(Field::Reasoning, "a\n")] {
         signed.opaque = Some(r#"[{"type":"reasoning.encrypted","data":"E"}]"#.to_owned());
-        signed.call_signatures = vec![("call_1".to_owned(), "sig".to_owned())];
+        signed.call_signatures = vec![("toolu_1".to_owned(), "sig".to_owned())];
         let message = returned(&signed, "a", "default", json!({}));
         let google = json!({"google": {"thought_signature": "sig"}});
         assert_eq!(message["tool_calls"][0]["extra_content"], google);

@@ -195,8 +195,29 @@ fn a_calls_signature_is_carried_with_its_place() {
         let entry = chunk["tool_calls"][0].pointer_mut(pointer).unwrap().as_object_mut().unwrap();
         entry.extend(value.as_object().unwrap().clone());
         let outcome = case().gives(&done(&[chunk]), "thinking \"\", tool_use a w {}; tool_use");
-        assert_eq!(signature(&outcome).call_signatures, [("call_a".into(), carried.into())]);
+        assert_eq!(signature(&outcome).call_signatures, [("toolu_a".into(), carried.into())]);
     }
+}
+
+#[test]
+fn signatures_of_calls_with_one_upstream_id_are_told_apart() {
+    let call = |index: u8, signature: Option<&str>| {
+        let input = format!("{{\"a\":{index}}}");
+        let mut call = call(index.into(), "call_a", "w", &input);
+        if let Some(signature) = signature {
+            call["tool_calls"][0]["extra_content"] =
+                json!({"google": {"thought_signature": signature}});
+        }
+        call
+    };
+    let calls = |first, second| done(&[call(0, first), call(1, second)]);
+    let (first, second) = ("tool_use a w {\"a\":0}", "tool_use u2_a w {\"a\":1}");
+    let shown = format!("thinking \"\", {first}, {second}; tool_use");
+    let outcome = case().gives(&calls(Some("A"), None), &shown);
+    assert_eq!(signature(&outcome).call_signatures, [("toolu_a".into(), "A".into())]);
+    let shown = format!("{first}, thinking \"\", {second}; tool_use");
+    let outcome = case().gives(&calls(None, Some("B")), &shown);
+    assert_eq!(signature(&outcome).call_signatures, [("toolu_u2_a".into(), "B".into())]);
 }
 
 #[test]
@@ -215,10 +236,11 @@ fn what_only_the_upstream_understands_is_carried_in_a_signature() {
         let c = case().with(|asked, _| asked.thinking = thinking);
         let outcome =
             c.gives(&done(&[signed("fc-1")]), "thinking \"\", tool_use r_fc-1 w {}; tool_use");
-        assert_eq!(signature(&outcome).call_signatures, [("fc-1".into(), "SIG".into())]);
+        assert_eq!(signature(&outcome).call_signatures, [("toolu_r_fc-1".into(), "SIG".into())]);
         let outcome =
             c.gives(&done(&[signed("")]), "thinking \"\", tool_use minted w {}; tool_use");
-        assert_eq!(signature(&outcome).call_signatures[0].0, Ids::new(7).call(0));
+        let minted = Ids::new(7).call(0).replacen("call_", "toolu_", 1);
+        assert_eq!(signature(&outcome).call_signatures[0].0, minted);
     }
     let outcome = case().gives(
         &done(&[json!({"reasoning": "Hm"}), signed("fc-1")]),
