@@ -253,7 +253,12 @@ impl Machine {
     /// either. Who sends placeholders announces all calls before the first input.
     fn is_only_announced(&self, index: usize) -> bool {
         let input = |index: usize| self.calls.get(index).map(|call| &call.input);
-        let next = match self.queue.get(1) {
+        // A call's signature comes as thinking without a text.
+        let says = |block: &&Block| match block {
+            Block::Thinking(thinking) => thinking.has_text(),
+            Block::Text { .. } | Block::Tool(_) => true,
+        };
+        let next = match self.queue.iter().skip(1).find(says) {
             Some(Block::Tool(next)) => input(*next),
             _ => None,
         };

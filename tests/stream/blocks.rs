@@ -221,6 +221,22 @@ fn signatures_of_calls_with_one_upstream_id_are_told_apart() {
 }
 
 #[test]
+fn signed_calls_that_are_announced_together_wait_for_their_inputs() {
+    let signed = |index: u8, id: &str| {
+        let mut call = call(index.into(), id, "w", "{}");
+        call["tool_calls"][0]["extra_content"] = json!({"google": {"thought_signature": id}});
+        call
+    };
+    let inputs = [call(0, "", "", "{\"a\":1}"), call(1, "", "", "{\"b\":2}")];
+    let chunks: Vec<_> =
+        [signed(0, "call_a"), signed(1, "call_b")].into_iter().chain(inputs).collect();
+    case().gives(
+        &done(&chunks),
+        "thinking \"\", tool_use a w {\"a\":1}, thinking \"\", tool_use b w {\"b\":2}; tool_use",
+    );
+}
+
+#[test]
 fn what_only_the_upstream_understands_is_carried_in_a_signature() {
     let detail = json!({"type": "reasoning.encrypted", "data": "ENC", "id": "rs_1"});
     let sse = done(&[json!({"reasoning_details": [detail]}), call(0, "call_a", "w", "{}")]);
