@@ -471,6 +471,10 @@ fn calls_with_one_id_and_an_index_each_are_kept_apart_by_their_names() {
     let same = [call(0, "c", "functions.t", ""), call(0, "c", "w", "{}")];
     assert_eq!(show(&case().stream(&done(&same))).matches("r_c ").count(), 2);
     // A name in pieces goes on.
+    let pieces =
+        [call(0, "c", "get_", ""), call(1, "c", "weather", ""), call(1, "", "", "{\"a\":1}")];
+    with_tools(&["get_weather"])
+        .gives(&done(&pieces), "tool_use r_c get_weather {\"a\":1}; tool_use");
     let pieces = [call(0, "c", "get_", ""), call(1, "c", "weather", "{}")];
     let shown = show(&with_tools(&["get_weather"]).stream(&done(&pieces)));
     assert_eq!(shown.matches("r_c ").count(), 1, "{shown}");

@@ -153,7 +153,10 @@ impl<'a> Fragment<'a> {
             Arguments::Text(text) => text.is_blank(),
             Arguments::Json(_) => false,
         };
-        says_nothing && !call.input.has_text() && !call.habit.other_indices
+        says_nothing
+            && self.name.as_deref() == Some(call.name.as_str())
+            && !call.input.has_text()
+            && !call.habit.other_indices
     }
 
     /// Whether it is `call` once more: some servers send both forms, one after the other.
