@@ -461,6 +461,8 @@ fn calls_of_python_are_read() {
         ("a='\\n\\x41\\u00e9\\ud83c\\udf89\\q\\\\'", r#"{"a":"\nA\u00e9🎉\\q\\"}"#),
         ("a=\"\"\"one\n\"two\" \"\"\"", r#"{"a":"one\n\"two\" "}"#),
         ("a='][)('", r#"{"a":"][)("}"#),
+        ("a=(5), b=('x'), c=((1,)), d=()", r#"{"a":5,"b":"x","c":[1],"d":[]}"#),
+        ("a=[(1), (2)], b={'k': ([3])}", r#"{"a":[1,2],"b":{"k":[3]}}"#),
     ] {
         let read: Value = serde_json::from_str(read).unwrap();
         let expected = w(&read.to_string());

@@ -40,11 +40,20 @@ impl Literals {
         } else if cursor.rest.starts_with(['[', '(']) {
             let end = if cursor.take(1) == "[" { "]" } else { ")" };
             Writer::new(out).begin_array();
+            let bracket = out.len().saturating_sub(1);
+            // A parenthesis around one value, without a comma, is no tuple.
+            let mut is_group = end == ")" && !cursor.rest.starts_with(end);
             while !cursor.eat(end) {
                 self.write_within(cursor, out, depth)?;
-                (cursor.eat(",") || cursor.rest.starts_with(end)).then_some(())?;
+                let goes_on = cursor.eat(",");
+                is_group &= !goes_on;
+                (goes_on || cursor.rest.starts_with(end)).then_some(())?;
             }
-            Writer::new(out).end_array();
+            if is_group {
+                out.remove(bracket);
+            } else {
+                Writer::new(out).end_array();
+            }
         } else {
             // Numbers and the like. Other words could be a text without its quotes, of which nobody knows the end.
             let word = match WORDS.iter().find(|(python, _)| cursor.eat(python)) {
