@@ -179,7 +179,7 @@ fn warnings(text: &str) -> BTreeSet<&str> {
 }
 
 fn without_warnings(text: &str) -> String {
-    text.lines().filter(|line| !line.starts_with(WARNINGS)).collect()
+    text.split_inclusive('\n').filter(|line| !line.starts_with(WARNINGS)).collect()
 }
 
 /// What the fixture says, which the core's own tests check in every detail: here it shows that the
