@@ -175,14 +175,21 @@ fn print(serving: &Serving) {
     let Serving { listen, upstream, logs, metrics, notes, demo, key } = serving;
     let model = if *demo { "demo" } else { "MODEL" };
     // The demo model answers to every name; others refuse the small model that Claude Code asks for.
-    let small = if *demo { "" } else { "ANTHROPIC_DEFAULT_HAIKU_MODEL=MODEL " };
+    let small = if *demo {
+        ""
+    } else {
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL=MODEL ANTHROPIC_DEFAULT_SONNET_MODEL=MODEL "
+    };
     let scheme = if upstream.tls { "https" } else { "http" };
     let Url { host, port, path, .. } = upstream;
     let behind = if *demo { "the demo model, " } else { "" };
     println!(
         "\nCreole answers at http://{listen} in front of {behind}{scheme}://{host}:{port}{path}\n"
     );
-    println!("Try it:\n");
+    match demo {
+        true => println!("Try it:\n"),
+        false => println!("Try it, with the name that your server has in place of MODEL:\n"),
+    }
     println!("  curl -N http://{listen}/v1/messages \\");
     println!("    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \\");
     println!("    -H \"x-api-key: {key}\" -d '{{");
@@ -264,6 +271,8 @@ fn configure(
         own.insert("base_path".to_owned(), upstream.path.as_str().into());
     }
     if let Some(profile) = profile {
+        // They were said of the profile that is replaced.
+        own.remove("profile_overrides");
         own.insert("profile".to_owned(), profile.into());
     }
     Ok(())
@@ -305,6 +314,25 @@ mod tests {
         assert_eq!(made["upstreams"]["big"]["url"], "http://vllm:8000");
         assert_eq!(made["upstreams"]["big"]["base_path"], "/api");
         assert_eq!(secrets(&made), ["KEY"]);
+    }
+
+    #[test]
+    fn another_profile_comes_without_the_overrides_of_the_first() {
+        let overrides = json!({"sampling": false});
+        let text = json!({"upstreams": {"big": {"url": "http://vllm:8000", "profile": "openai",
+            "profile_overrides": overrides}}});
+        let url = upstream_url(None, &document(&text)).unwrap().unwrap();
+        for (option, profile, expected) in
+            [(None, "openai", Some(&overrides)), (Some("vllm"), "vllm", None)]
+        {
+            let mut made = document(&text);
+            configure(&mut made, &url, option).unwrap();
+            let own = made["upstreams"]["big"].as_object().unwrap();
+            assert_eq!(
+                (own["profile"].as_str(), own.get("profile_overrides")),
+                (Some(profile), expected)
+            );
+        }
     }
 
     #[test]
