@@ -333,7 +333,7 @@ fn run(stage: &Stage, built: &mut Built) -> Outcome {
         Work::Sizes => sizes(&mut outcome),
         Work::Clients(host, names) => {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            clients::run_on(host, &names, false).map(|(passed, failed)| {
+            clients::run_on(host, &names).map(|(passed, failed)| {
                 (outcome.passed, outcome.failed) = (passed, failed);
             })
         }

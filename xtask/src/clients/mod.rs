@@ -106,8 +106,17 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
         return table::write().map(|()| true);
     }
     let mut good = true;
+    if options.install {
+        for client in chosen(&options.names)? {
+            install::install(&client)?;
+            let folder = client.installed();
+            let shown = folder.strip_prefix(workspace::root()).unwrap_or(&folder);
+            println!("{}: {}", client.name, shown.display());
+        }
+        return Ok(true);
+    }
     for &host in &options.host {
-        let (passed, failed) = run_on(host, &options.names, options.install)?;
+        let (passed, failed) = run_on(host, &options.names)?;
         println!("{passed} passed, {failed} failed");
         good &= failed == 0;
     }
@@ -115,7 +124,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
 }
 
 /// Runs clients on one host; gives how many checks passed and failed.
-pub(crate) fn run_on(host: Host, names: &[String], only_install: bool) -> Result<(u64, u64)> {
+pub(crate) fn run_on(host: Host, names: &[String]) -> Result<(u64, u64)> {
     let chosen = chosen(names)?;
     for client in &chosen {
         install::install(client)?;
@@ -123,7 +132,7 @@ pub(crate) fn run_on(host: Host, names: &[String], only_install: bool) -> Result
     let (mut passed, mut failed) = (0_u64, 0_u64);
     let mut rows = Vec::new();
     let mut up: Option<Up> = None;
-    for client in chosen.iter().filter(|_| !only_install) {
+    for client in &chosen {
         if !up.as_ref().is_some_and(|up| up.serves(client)) {
             // The old one goes first: two would share the machine.
             drop(up.take());
