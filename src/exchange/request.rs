@@ -46,6 +46,9 @@ impl Exchange {
             }
             Err(error) => {
                 let mut reply = self.refuse(&error);
+                if error.status == 405 {
+                    reply.head.add("allow", "POST".to_owned());
+                }
                 if method == "HEAD" {
                     reply.body.clear();
                 }

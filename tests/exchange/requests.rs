@@ -32,6 +32,19 @@ fn a_base_url_that_ends_in_v1_is_understood() {
 }
 
 #[test]
+fn another_method_is_told_which_one_there_is() {
+    for (method, has_body) in [("GET", true), ("PUT", true), ("HEAD", false)] {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        let RequestHead::Reply(reply) = exchange.handle_request_head(method, "/v1/messages", &[])
+        else {
+            panic!("{method} was taken");
+        };
+        assert_eq!((reply.head.status, header(&reply.head, "allow")), (405, Some("POST")));
+        assert_eq!(!reply.body.is_empty(), has_body, "{method}");
+    }
+}
+
+#[test]
 fn what_is_not_ours_passes_through_both_ways() {
     for (method, path) in [
         ("POST", "/v1/chat/completions"),
