@@ -66,6 +66,9 @@ fn document(fixtures: &[Fixture]) -> String {
             .collect::<Vec<_>>()
             .join(", ")
     );
+    let links: Vec<_> =
+        upstreams.keys().map(|name| format!("[{name}](#{})", anchor(name))).collect();
+    write!(text, "\n{}\n", links.join(" · ")).unwrap();
     for (upstream, fixtures) in upstreams {
         write!(
             text,
@@ -86,6 +89,11 @@ fn document(fixtures: &[Fixture]) -> String {
         }
     }
     text
+}
+
+/// As GitHub names the heading.
+fn anchor(heading: &str) -> String {
+    heading.replace('.', "").replace(' ', "-")
 }
 
 /// The name in a note on where something was seen (`name (what is known of it)`). What is uncertain, or names
