@@ -87,3 +87,26 @@ async fn a_stream_that_begins_with_a_refusal_is_asked_for_again_at_once() {
     let asked = upstream.asked.lock().unwrap();
     assert!(asked.len() == 2 && asked[1].body.contains("[Tool call look {} gave: a.txt]"));
 }
+
+#[tokio::test]
+async fn a_refusal_whose_connection_breaks_is_sent_again_too() {
+    let upstream = Upstream::start(|asked, mut out| {
+        let refused = asked.body.contains("tool_call_id");
+        tokio::spawn(async move {
+            let sent = out.send_data(Bytes::from(if refused { REFUSAL } else { COMPLETION })).await;
+            if refused {
+                // The server sends what it has before it can break off.
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                out.abort("cut".into());
+            }
+            sent
+        });
+        (if refused { 400 } else { 200 }, "application/json")
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), BODY)).await;
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(got.header("x-creole-warnings"), "pairing_refused");
+    assert_eq!(upstream.asked.lock().unwrap().len(), 2);
+}
