@@ -7,7 +7,8 @@
 //!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a bare list);
 //! - it is outside of code fences and code spans: models write about it, too;
 //! - from there to the end of the answer there is only markup and white space, and each call is complete; only
-//!   the section around the calls may lack its start or its end;
+//!   the section around the calls may lack its start or its end, and LFM2 may say behind calls that begin the
+//!   answer what it does;
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
@@ -27,6 +28,7 @@ use crate::asked::Tools;
 use crate::profile::TextToolCalls;
 use crate::words;
 use fence::Fence;
+use syntax::Extent;
 
 /// Watches a text for calls.
 #[derive(Debug)]
@@ -292,7 +294,10 @@ impl Markup {
                 // Beside a structured call, only what is no call is read.
                 tools.meant_by(name).filter(|_| end.alone)
             };
-            if let Some(found) = syntax::read(self.syntax, held.trim(), end.is_cut_off, &tool) {
+            let text = held.trim();
+            let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };
+            let found = syntax::read(self.syntax, text, extent, &tool);
+            if let Some(found) = found {
                 return pieces.extend(found);
             }
         }

@@ -488,6 +488,9 @@ fn calls_of_python_are_read() {
         &format!("text \"I look.\", {}; tool_use", w(r#"{"n":1}"#)),
     );
     for text in [
+        "The form is <|tool_call_start|>[w(n=1)]<|tool_call_end|>, of which I make no use.",
+        "<|tool_call_start|>[w(n=1)]<|tool_call_end|> or <|tool_call_start|>[w(n=2)]<|tool_call_end|>",
+        "<|python_start|>[w(n=1)]<|python_end|> is the form.",
         "[1] says so.",
         "[w](http://w)",
         "[w(5)]",

@@ -1,7 +1,7 @@
 //! The syntaxes, a function for each form.
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls, perhaps with the tokens that
-//! ended it. Harmony also has what the model thinks and says, with calls or without.
+//! ended it, and LFM2's remark. Harmony also has what the model thinks and says, with calls or without.
 
 mod cursor;
 mod gemma;
@@ -25,21 +25,30 @@ use cursor::Cursor;
 /// The tool that a model means by a name.
 type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
 
-/// Reads `text` as calls. The model did not end it, if it `is_cut_off`.
+/// Which part of the answer a text is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extent {
+    /// Nothing came before it.
+    pub(super) is_all: bool,
+    /// The model did not end it.
+    pub(super) is_cut_off: bool,
+}
+
+/// Reads `text` as calls.
 pub(super) fn read(
     syntax: TextToolCalls,
     text: &str,
-    is_cut_off: bool,
+    extent: Extent,
     tools: Tools<'_>,
 ) -> Option<Vec<Piece>> {
     // In a text of Harmony they would be cut off.
     let text = if syntax == TextToolCalls::Harmony { text } else { without_stop_tokens(text) };
-    let mut cursor = Cursor { rest: text, is_cut_off, is_marked: false };
+    let mut cursor = Cursor { rest: text, extent, is_marked: false };
     let mut calls = Vec::new();
     match syntax {
         TextToolCalls::Off => None,
         // What looks like the end of a value can be an example within it, as nothing there is quoted.
-        TextToolCalls::QwenXml if is_cut_off => None,
+        TextToolCalls::QwenXml if extent.is_cut_off => None,
         TextToolCalls::Hermes => hermes(&mut cursor, tools, &mut calls),
         TextToolCalls::QwenXml => tagged::qwen(&mut cursor, tools, &mut calls),
         TextToolCalls::Glm => tagged::glm(&mut cursor, tools, &mut calls),
@@ -262,7 +271,7 @@ fn json_call(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
 
 /// A text that is an object of JSON, and nothing else.
 fn whole_object(text: &str) -> Option<String> {
-    let mut cursor = Cursor { rest: text, is_cut_off: false, is_marked: false };
+    let mut cursor = Cursor { rest: text, extent: Extent::default(), is_marked: false };
     let object = cursor.object()?.into_owned();
     cursor.rest.is_empty().then_some(object)
 }

@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use crate::json::{self, Kind, Reader};
 use crate::words;
 
+use super::Extent;
+
 /// An input is nested at most so deep.
 pub(super) const DEPTH_MAX: u32 = 127;
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a str,
-    /// The model did not end the answer.
-    pub(super) is_cut_off: bool,
+    pub(super) extent: Extent,
     /// Each tag has DeepSeek's mark.
     pub(super) is_marked: bool,
 }
@@ -67,7 +68,7 @@ impl<'a> Cursor<'a> {
         let is_closed = ends.iter().any(|(_, end)| self.eat(end));
         let is_next = || around.iter().any(|(start, _)| self.behind(self.rest, start).is_some());
         let may_miss = || open.is_none() || self.rest.is_empty() || is_next();
-        (is_closed || !self.is_cut_off && may_miss()).then_some(())
+        (is_closed || !self.extent.is_cut_off && may_miss()).then_some(())
     }
 
     /// The text up to `end`, exactly as it is.

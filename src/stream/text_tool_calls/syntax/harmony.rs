@@ -36,7 +36,7 @@ pub(super) fn harmony(
         let Some(head) = cursor.until(MESSAGE) else {
             // The limit came in the head of a message, which says nothing.
             let rest = without_tokens(std::mem::take(&mut cursor.rest));
-            if rest.is_empty() || cursor.is_cut_off && rest.starts_with("<|start|>") {
+            if rest.is_empty() || cursor.extent.is_cut_off && rest.starts_with("<|start|>") {
                 break;
             }
             if has_call {
@@ -76,7 +76,7 @@ pub(super) fn harmony(
         let (body, has_end) = cursor.message()?;
         let body = body.to_owned();
         let is_call = tool.is_some() || name.is_some_and(|name| name.starts_with("functions."));
-        if is_call && cursor.is_cut_off && cursor.rest.is_empty() {
+        if is_call && cursor.extent.is_cut_off && cursor.rest.is_empty() {
             // The limit came in it.
             break;
         }

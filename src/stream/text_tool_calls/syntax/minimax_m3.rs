@@ -36,7 +36,7 @@ pub(super) fn minimax_m3(
         calls.push(call(None, tool, input));
         cursor.tag("</invoke>")?;
     }
-    (!cursor.is_cut_off).then_some(())
+    (!cursor.extent.is_cut_off).then_some(())
 }
 
 impl<'a> Cursor<'a> {

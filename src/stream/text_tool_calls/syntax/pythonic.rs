@@ -2,6 +2,7 @@
 
 use crate::json::{self, Writer};
 use crate::names::NameSet;
+use crate::words;
 
 use super::cursor::Cursor;
 use super::literal::Literals;
@@ -9,6 +10,9 @@ use super::{Piece, Tools, call};
 
 const AROUND: [(&str, &str); 2] =
     [("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
+
+/// Its place in [`AROUND`].
+const LFM2: usize = 0;
 
 /// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of `<function_calls>`.
 pub(super) fn pythonic(
@@ -22,6 +26,7 @@ pub(super) fn pythonic(
         }
         return Some(());
     }
+    let mut only_lfm2 = true;
     loop {
         let section = AROUND.iter().position(|(start, _)| cursor.eat(start));
         if section.is_none() && !calls.is_empty() {
@@ -38,10 +43,15 @@ pub(super) fn pythonic(
         if section.is_none() {
             return Some(());
         }
+        only_lfm2 &= section == Some(LFM2);
         cursor.close(&AROUND, section)?;
     }
-    // LFM2 goes on to say what it does. Clients have all text before the calls.
-    if !cursor.rest.is_empty() {
+    // Behind its calls LFM2 says what it does. In an answer that began with words, they stand in a sentence about
+    // the form. Clients have all text before the calls.
+    let is_remark = cursor.extent.is_all
+        && only_lfm2
+        && !AROUND.iter().any(|(start, _)| words::has(cursor.rest, start));
+    if is_remark && !cursor.rest.is_empty() {
         calls.insert(0, Piece::Text(std::mem::take(&mut cursor.rest).to_owned()));
     }
     Some(())

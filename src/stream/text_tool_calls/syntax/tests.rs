@@ -24,13 +24,13 @@ fn is(syntax: TextToolCalls, text: &str, expected: &str) {
         }
         other => format!("{other:?}"),
     };
-    let shown = read(syntax, text, false, &|name| tools.meant_by(name))
+    let shown = read(syntax, text, Extent::default(), &|name| tools.meant_by(name))
         .map(|calls| calls.into_iter().map(show).collect::<Vec<_>>().join(" "));
     assert_eq!(shown.as_deref().unwrap_or("none"), expected, "{text}");
     // Whatever is cut off is no call.
     for end in 0..text.len() {
         if let Some(cut) = text.get(..end)
-            && let Some(calls) = read(syntax, cut, false, &|name| tools.meant_by(name))
+            && let Some(calls) = read(syntax, cut, Extent::default(), &|name| tools.meant_by(name))
         {
             for call in calls {
                 let Piece::Call { input, .. } = call else { continue };
