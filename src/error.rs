@@ -192,7 +192,7 @@ impl Error {
         Self::misbehaved("Upstream sent an answer that is too large")
     }
 
-    /// A body of the client that is no JSON text, or not one of the API at all.
+    /// A body of the client that is no JSON text.
     pub(crate) fn not_json(error: &json::Error) -> Self {
         Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
     }

@@ -391,7 +391,12 @@ mod tests {
         };
         for (body, expected) in [
             ("", "The request body is not valid JSON: expected a value at byte 0"),
-            ("[]", "The request body is not valid JSON: expected an object, but found an array"),
+            ("not json", "The request body is not valid JSON: expected a value at byte 0"),
+            (
+                "[1}",
+                "The request body is not valid JSON: expected a comma or the end of an array at byte 2",
+            ),
+            ("[]", "The request body: expected an object, but found an array"),
             (r#"{"model":"m","#, "The request body is not valid JSON: expected a key at byte 13"),
             (r#"{"messages":[],"max_tokens":1}"#, "model: Field required"),
             (r#"{"model":"m","max_tokens":1}"#, "messages: Field required"),

@@ -51,7 +51,14 @@ impl<'a> Source<'a, '_> {
         }
         let path = path_at(self.body, self.reader.offset());
         match (path.as_str(), error.path()) {
-            ("", "") => Error::not_json(&error),
+            ("", "") => {
+                // What kind of value it is was told by its first letter.
+                let mut reader = Reader::of(self.body);
+                match reader.skip().and_then(|_| reader.end()) {
+                    Ok(()) => Error::invalid(format!("The request body: {}", error.reason())),
+                    Err(error) => Error::not_json(&error),
+                }
+            }
             ("", _) => error.into(),
             (path, _) => error.in_key(path).into(),
         }
