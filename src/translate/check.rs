@@ -5,9 +5,10 @@ use super::headers::{Header, Headers};
 use crate::anthropic::tool::ChoiceMode;
 use crate::anthropic::{Block, Message, Request, Role, ThinkingMode};
 use crate::config::{Config, Upstream};
-use crate::error::{Error, Fault, Kind};
+use crate::error::Error;
 use crate::json::Reader;
 use crate::profile::{InferenceGeo, ResponseFormat};
+use crate::translate::models;
 use crate::warning::Warnings;
 use crate::words::is_name_byte;
 
@@ -61,8 +62,7 @@ pub(super) fn request<'c>(
         }
     }
     let Some((upstream, outgoing)) = config.route(model) else {
-        let message = format!("model: {model}");
-        return Err(Error::new(Fault::Client, Kind::NotFound, message));
+        return Err(models::not_found(model));
     };
     if request.inference_geo {
         match upstream.profile.inference_geo {

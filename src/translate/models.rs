@@ -43,11 +43,17 @@ pub(crate) fn list(config: &Config) -> Vec<u8> {
 pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
     let id = percent_decoded(id);
     if id.is_empty() || config.route(&id).is_none() {
-        return Err(Error::new(Fault::Client, Kind::NotFound, format!("model: {id}")));
+        return Err(not_found(&id));
     }
     let mut body = Vec::new();
     write(&mut Writer::new(&mut body), config, &id);
     Ok(body)
+}
+
+/// A name that nothing in the model map covers. The first half is the real API's message.
+pub(super) fn not_found(id: &str) -> Error {
+    let message = format!("model: {id} (this gateway's \"models\" have no entry for it)");
+    Error::new(Fault::Client, Kind::NotFound, message)
 }
 
 fn write(json: &mut Writer<'_>, config: &Config, id: &str) {
@@ -161,7 +167,7 @@ mod tests {
         for id in ["gpt", "claude", ""] {
             let error = one(&config(MAP), id).unwrap_err();
             assert_eq!((error.status, error.kind), (404, Kind::NotFound));
-            assert_eq!(error.message, format!("model: {id}"));
+            assert!(error.message.starts_with(&format!("model: {id} (this gateway's")), "{error}");
         }
         assert!(one(&config(MAP), "claude-x").is_ok());
     }
