@@ -100,7 +100,10 @@ pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
     let status =
         known.unwrap_or_else(|| if context::rewritten(&said, asked).is_some() { 400 } else { 502 });
     let mut error = error(status, &said, asked);
-    if said.message.is_empty() && error.status == 502 {
+    if error.status == 502 && object.trim_start().starts_with('<') {
+        // Its words alone, `Please log in`, would read as Creole's.
+        error.message = format!("Upstream sent a web page instead of an answer: {}", said.message);
+    } else if said.message.is_empty() && error.status == 502 {
         "Upstream reported an error".clone_into(&mut error.message);
     }
     if said.is_permanent() {

@@ -183,3 +183,16 @@ fn a_context_error_inside_an_answer_needs_no_code() {
     let known = r#"{"error":{"message":"Context size has been exceeded.","code":500}}"#;
     assert_eq!(from_object(known, &asked()).status, 500);
 }
+
+#[test]
+fn a_page_in_place_of_an_answer_is_told_as_one() {
+    let page = "\n<!doctype html><title>Sign in</title><p>Please log in</p>";
+    let error = from_object(page, &asked());
+    assert_eq!(error.status, 502);
+    assert_eq!(
+        error.message,
+        "Upstream sent a web page instead of an answer: Sign in Please log in"
+    );
+    // What no page says is told as it was said.
+    assert_eq!(from_object("no healthy upstream", &asked()).message, "no healthy upstream");
+}
