@@ -280,7 +280,16 @@ impl Exchange {
         if self.wants_retry() {
             return None;
         }
-        if let (Err(_), Some(cause)) = (&result, cause) {
+        let is_cause = |error: &Error| match cause {
+            // The upstream may have told an error before it broke off.
+            Some(Cause::UpstreamBrokeOff) => {
+                [Error::answer_broke_off(), Error::answer_empty()].contains(error)
+            }
+            _ => true,
+        };
+        if let (Err(error), Some(cause)) = (&result, cause)
+            && is_cause(error)
+        {
             self.report.failed_by.get_or_insert(cause);
         }
         let head = self.settle(result, before, now, out);
@@ -296,7 +305,11 @@ impl Exchange {
             Err(error) if !answer.has_started() => self.take_refusal(answer.asked(), error),
             result => result,
         };
-        if !self.wants_retry() {
+        if self.wants_retry() {
+            // There may be no other request, and then this is what the error is told with.
+            self.report.answer = answer.report().clone();
+            self.report.warnings.merge(answer.warnings());
+        } else {
             self.state = State::Events { answer };
         }
         result

@@ -9,6 +9,7 @@ use crate::Millis;
 use crate::asked::Asked;
 use crate::config::Pairing;
 use crate::error::{Error, Fault, Kind};
+use crate::report::AnswerReport;
 use crate::translate::error;
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
@@ -84,6 +85,7 @@ impl Exchange {
         self.report.content_at = None;
         self.report.upstream_status = None;
         self.report.upstream_request_id = None;
+        self.report.answer = AnswerReport::default();
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
         self.send(upstream, body, asked, None, now).ok()

@@ -39,6 +39,61 @@ fn a_head_has_these_headers_and_no_others() {
 }
 
 #[test]
+fn what_was_learnt_of_an_answer_is_told_where_no_second_request_follows() {
+    let image = json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="});
+    let body = json!({
+        "model": "m", "max_tokens": 9, "stream": true,
+        "messages": [{"role": "user", "content": [{"type": "image", "source": image}]}],
+    });
+    let body = body.to_string().into_bytes();
+    let told = |retries: bool| {
+        // Strict mode drops no image.
+        let strict = drive::config(r#"{"strict": true}"#);
+        let (mut exchange, _) = started(&strict, Pings::No, &body);
+        let mut out = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        if retries {
+            exchange.expect_retry();
+        }
+        let events = b"data: {\"id\":\"up-1\",\"foo\":1}\n\n\
+            data: {\"error\":{\"message\":\"this model does not support image input\"}}\n\n";
+        let mut head = exchange.handle_response_body(events, NOW, &mut out);
+        assert_eq!(exchange.wants_retry(), retries);
+        if retries {
+            assert!(exchange.handle_retry(&body, NOW).is_none());
+        }
+        head = head.or_else(|| exchange.handle_response_end(End::Complete, NOW, &mut out));
+        let report = exchange.report();
+        (head, report.answer.clone(), report.warnings.header(), report.cause())
+    };
+    let (head, answer, warnings, cause) = told(true);
+    assert_eq!(answer.upstream_id.as_deref(), Some("up-1"));
+    assert_eq!((warnings.as_deref(), cause), (Some("upstream_event_dropped"), "upstream_error"));
+    assert_eq!((head, answer, warnings, cause), told(false));
+}
+
+#[test]
+fn an_error_that_was_told_before_the_end_is_the_cause() {
+    let told = r#"{"error":{"message":"boom","code":500}}"#;
+    for (body, end, cause) in [
+        (format!("data: {told}\n\n"), End::Complete, "upstream_error"),
+        (format!("data: {told}\n"), End::Complete, "upstream_error"),
+        (told.to_owned(), End::Complete, "upstream_error"),
+        (told.to_owned(), End::Aborted, "upstream_error"),
+        ("data: {\"choices\":[]}\n\n".to_owned(), End::Complete, "upstream_broke_off"),
+        (told[..20].to_owned(), End::Aborted, "upstream_broke_off"),
+        (String::new(), End::Complete, "upstream_broke_off"),
+    ] {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
+        let mut out = Vec::new();
+        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_response_body(body.as_bytes(), NOW, &mut out);
+        exchange.handle_response_end(end, NOW, &mut out);
+        assert_eq!(exchange.report().cause(), cause, "{body:?} {end:?}");
+    }
+}
+
+#[test]
 fn the_report_of_a_stream_after_a_second_request_is_complete() {
     let body = ask(true);
     let (mut exchange, first) = started(&drive::config("{}"), Pings::Sent, &body);
