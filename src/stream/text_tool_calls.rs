@@ -71,6 +71,9 @@ enum State {
 /// How calls of Python begin: the bare list only where the answer does.
 const PYTHONIC: &[&str] = &["[", "<function_calls>", "<|tool_call_start|>", "<|python_start|>"];
 
+/// No tool has a longer name.
+const NAME_BYTES_MAX: usize = 512;
+
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
@@ -158,7 +161,10 @@ impl Markup {
         for line in text.split_inclusive('\n') {
             match self.state {
                 State::Off => out.push_str(line),
-                State::Found => self.held.push_str(line),
+                State::Found => {
+                    self.held.push_str(line);
+                    self.doubt(&mut out);
+                }
                 State::Watching => {
                     self.held.push_str(line);
                     self.read(&mut out);
@@ -181,6 +187,37 @@ impl Markup {
             }
         }
         if self.state == State::Off {
+            out.push_str(&std::mem::take(&mut self.held));
+        }
+        if self.state == State::Found {
+            self.doubt(out);
+        }
+    }
+
+    /// A bare list can be a link, a number or a mark, too: then it does not wait for the end of the answer.
+    fn doubt(&mut self, out: &mut String) {
+        let Some(list) = self.held.trim_start().strip_prefix('[').map(str::trim_start) else {
+            return;
+        };
+        let may_be_call = match self.syntax {
+            TextToolCalls::Llama => list.is_empty() || list.starts_with('{'),
+            TextToolCalls::Pythonic => {
+                let name = words::before(list, b"(").trim_end();
+                let is_excluded = |letter: char| letter == ']' || letter.is_whitespace();
+                name.len() < NAME_BYTES_MAX && !name.contains(is_excluded)
+            }
+            _ => true,
+        };
+        if may_be_call {
+            return;
+        }
+        self.first = false;
+        if self.syntax == TextToolCalls::Pythonic {
+            // Its tokens can still come.
+            self.state = State::Watching;
+            self.read(out);
+        } else {
+            self.state = State::Off;
             out.push_str(&std::mem::take(&mut self.held));
         }
     }

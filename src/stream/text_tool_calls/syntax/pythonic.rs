@@ -1,5 +1,7 @@
 //! Calls of Python, with literals for their arguments: Llama 4, LFM2, OLMo 3.
 
+use std::str::Chars;
+
 use crate::json::{self, Writer};
 use crate::names::NameSet;
 use crate::words;
@@ -100,31 +102,8 @@ impl Cursor<'_> {
         let mut out = b"\"".to_vec();
         let mut chars = text.chars();
         while !chars.as_str().starts_with(quote) {
-            let rest = chars.as_str();
             match chars.next()? {
-                '\\' => match chars.next()? {
-                    '\n' => {}
-                    letter @ ('\'' | '"') => {
-                        json::escape(&mut out, letter.encode_utf8(&mut [0; 4]))
-                    }
-                    'n' | 't' | 'r' | 'b' | 'f' | '\\' => {
-                        out.extend_from_slice(rest.get(..2)?.as_bytes());
-                    }
-                    code @ ('u' | 'x') => {
-                        let digits = if code == 'u' { 4 } else { 2 };
-                        let digits = chars.as_str().get(..digits)?;
-                        let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-                        is_hex.then_some(())?;
-                        out.extend_from_slice(if code == 'u' { b"\\u" } else { b"\\u00" });
-                        out.extend_from_slice(digits.as_bytes());
-                        chars = chars.as_str().get(digits.len()..)?.chars();
-                    }
-                    // Python leaves what it does not know as it is.
-                    _ => {
-                        let escape = rest.get(..rest.len().checked_sub(chars.as_str().len())?)?;
-                        json::escape(&mut out, escape);
-                    }
-                },
+                '\\' => unescape(&mut chars, &mut out)?,
                 // Only three quotes go over the line's end, but models write what they mean.
                 letter => json::escape(&mut out, letter.encode_utf8(&mut [0; 4])),
             }
@@ -134,4 +113,57 @@ impl Cursor<'_> {
         self.skip_blank();
         String::from_utf8(out).ok()
     }
+}
+
+/// Writes what stands behind a backslash in Python as JSON.
+fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
+    let rest = chars.as_str();
+    let letter = chars.next()?;
+    let known = match letter {
+        '\n' => return Some(()),
+        '\r' => {
+            *chars = rest.get(1..)?.trim_start_matches('\n').chars();
+            return Some(());
+        }
+        '\'' | '"' => letter,
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        '\\' => '\\',
+        'a' => '\u{7}',
+        'v' => '\u{b}',
+        '0'..='7' => {
+            let is_octal = |byte: &u8| matches!(byte, b'0'..=b'7');
+            let digits = rest.bytes().take(3).take_while(is_octal).count();
+            let (digits, after) = rest.split_at_checked(digits)?;
+            *chars = after.chars();
+            char::from_u32(u32::from_str_radix(digits, 8).ok()?)?
+        }
+        'x' => char::from_u32(hex(chars, 2)?)?,
+        'U' => char::from_u32(hex(chars, 8)?)?,
+        // Two may be one letter, as in JSON.
+        'u' => {
+            hex(chars, 4)?;
+            out.push(b'\\');
+            out.extend_from_slice(rest.get(..5)?.as_bytes());
+            return Some(());
+        }
+        // Python leaves what it does not know as it is.
+        _ => {
+            json::escape(out, "\\");
+            letter
+        }
+    };
+    json::escape(out, known.encode_utf8(&mut [0; 4]));
+    Some(())
+}
+
+/// A number of so many digits.
+fn hex(chars: &mut Chars<'_>, digits: usize) -> Option<u32> {
+    let (text, rest) = chars.as_str().split_at_checked(digits)?;
+    *chars = rest.chars();
+    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hex.then(|| u32::from_str_radix(text, 16).ok())?
 }
