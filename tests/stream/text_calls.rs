@@ -34,6 +34,33 @@ impl Case {
 }
 
 #[test]
+fn a_bracket_that_begins_no_list_of_calls_does_not_wait() {
+    for (syntax, start, waits) in [
+        (TextToolCalls::Pythonic, "[1] says ", false),
+        (TextToolCalls::Pythonic, "[x](http://a) ", false),
+        (TextToolCalls::Pythonic, "\n [Note the (first) ", false),
+        (TextToolCalls::Pythonic, "[w(a='", true),
+        (TextToolCalls::Pythonic, "[ w (a='", true),
+        (TextToolCalls::Llama, "[1] says ", false),
+        (TextToolCalls::Llama, "[ {", true),
+    ] {
+        let c = with(syntax).with(|_, settings| settings.waiting_bytes_max = 3000);
+        let chunks: Vec<_> = start
+            .split_inclusive(' ')
+            .map(text)
+            .chain((0..9).map(|_| text(&"y".repeat(600))))
+            .collect();
+        let error = c.run(true, [done(&chunks).as_bytes()]).error;
+        assert_eq!(error.is_some(), waits, "{syntax:?} {start:?} {error:?}");
+    }
+    // What follows it can be a call.
+    with(TextToolCalls::Pythonic).reads(
+        "[1] says so: <|tool_call_start|>[w(n=1)]<|tool_call_end|>",
+        "text \"[1] says so: \", tool_use minted w {\"n\":1}; tool_use",
+    );
+}
+
+#[test]
 fn json_that_describes_a_tool_is_no_call_of_it() {
     let llama = with(TextToolCalls::Llama);
     for described in [
