@@ -456,6 +456,14 @@ fn a_name_begins_a_call_where_only_first_fragments_have_one() {
 }
 
 #[test]
+fn calls_with_one_index_get_the_inputs_of_their_ids() {
+    let heads = [call(0, "call_a", "w", "{}"), call(0, "call_b", "w", "{}")];
+    let inputs = [call(0, "call_a", "", "{\"a\":1}"), call(0, "call_b", "", "{\"b\":2}")];
+    let chunks: Vec<_> = heads.into_iter().chain(inputs).collect();
+    case().gives(&done(&chunks), "tool_use a w {\"a\":1}, tool_use b w {\"b\":2}; tool_use");
+}
+
+#[test]
 fn calls_with_one_id_and_an_index_each_are_kept_apart_by_their_names() {
     for (first, second) in [("functions.t", "w"), ("t", "functions.w"), ("x1", "x2"), ("T", "W")] {
         let (a, b) = (call(0, "c", first, ""), call(1, "c", second, r#"{"city":"Oslo"}"#));

@@ -53,7 +53,13 @@ impl<'a> Fragment<'a> {
 
     /// The call that it means by what it names, if it is one that is known.
     fn find_named(&self, calls: &[Call], tools: &Tools) -> Option<usize> {
-        let by_key = |key| calls.iter().rposition(|call| call.key == Some(key));
+        // Where one index is that of several calls, the id tells them apart.
+        let by_both = |key| {
+            let id = self.id.as_deref()?;
+            calls.iter().rposition(|call| call.key == Some(key) && call.id.as_deref() == Some(id))
+        };
+        let by_key =
+            |key| by_both(key).or_else(|| calls.iter().rposition(|call| call.key == Some(key)));
         if let Some(at) = self.key.and_then(by_key) {
             return Some(at);
         }
