@@ -193,6 +193,12 @@ fn a_page_in_place_of_an_answer_is_told_as_one() {
         error.message,
         "Upstream sent a web page instead of an answer: Sign in Please log in"
     );
+    let told = |text| from_object(text, &asked()).message.clone();
+    let start = "Upstream sent a web page instead of an answer: ";
+    assert_eq!(told("<HTML><script>x()</script></HTML>"), format!("{start}(no words)"));
     // What no page says is told as it was said.
-    assert_eq!(from_object("no healthy upstream", &asked()).message, "no healthy upstream");
+    for text in ["no healthy upstream", "<_InactiveRpcError of RPC: UNAVAILABLE>", "<|im_end|>boom"]
+    {
+        assert!(!told(text).starts_with(start), "{text}");
+    }
 }
