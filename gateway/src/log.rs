@@ -8,9 +8,9 @@ use std::fmt;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use creole::config::Log;
 use creole::json::Writer as Json;
@@ -36,6 +36,9 @@ const WAITING_MAX: usize = 1024;
 
 /// How long the end of the process waits for the last lines.
 const FINISH_TIME: Duration = Duration::from_secs(1);
+
+/// How often it looks whether a full queue has room again.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// From here on, everything goes to standard error.
 ///
@@ -80,10 +83,18 @@ enum Entry {
 impl Queue {
     /// Waits until everything is written, but not for long.
     pub(crate) fn finish(&self) {
+        let began = Instant::now();
         let (done, finished) = sync_channel(1);
-        if self.sender.try_send(Entry::Finish(done)).is_ok() {
-            let _ = finished.recv_timeout(FINISH_TIME);
+        let mut entry = Entry::Finish(done);
+        // A full queue is one whose reader is slow, and perhaps awake again.
+        while let Err(TrySendError::Full(back)) = self.sender.try_send(entry) {
+            if began.elapsed() >= FINISH_TIME {
+                return;
+            }
+            entry = back;
+            thread::sleep(FULL_PAUSE);
         }
+        let _ = finished.recv_timeout(FINISH_TIME.saturating_sub(began.elapsed()));
     }
 }
 
@@ -181,5 +192,34 @@ impl Visit for Message {
         if field.name() == "message" {
             self.0 = format!("{value:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_waits_for_room_in_a_full_queue() {
+        let (sender, entries) = sync_channel(1);
+        let queue = Queue { sender, lost: Arc::default() };
+        queue.sender.try_send(Entry::Line(Vec::new())).unwrap();
+        let reader = thread::spawn(move || {
+            thread::sleep(FULL_PAUSE);
+            assert!(matches!(entries.recv(), Ok(Entry::Line(_))));
+            assert!(matches!(entries.recv(), Ok(Entry::Finish(_))), "the end did not wait");
+        });
+        queue.finish();
+        drop(queue);
+        reader.join().unwrap();
+    }
+
+    #[test]
+    fn the_end_waits_no_longer_than_it_says_for_a_queue_that_stays_full() {
+        let (sender, _entries) = sync_channel(0);
+        let queue = Queue { sender, lost: Arc::default() };
+        let began = Instant::now();
+        queue.finish();
+        assert!(began.elapsed() >= FINISH_TIME);
     }
 }
