@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_waits_no_longer_than_it_says_for_a_queue_that_stays_full() {
+    fn the_end_gives_up_in_its_time_on_a_queue_that_stays_full() {
         let (sender, _entries) = sync_channel(0);
         let queue = Queue { sender, lost: Arc::default() };
         let began = Instant::now();
