@@ -28,6 +28,19 @@ pub fn overlap(text: &str, word: &str) -> usize {
         .unwrap_or(0)
 }
 
+/// What follows `word`, which is ASCII, if `text` begins with it in whatever case.
+#[must_use]
+pub fn after_start<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let (start, rest) = text.split_at_checked(word.len())?;
+    start.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+/// Whether `text` begins with `word`, which is ASCII, in whatever case.
+#[must_use]
+pub fn begins(text: &str, word: &str) -> bool {
+    after_start(text, word).is_some()
+}
+
 /// Where `word` stands first in `text`.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {
@@ -146,6 +159,16 @@ mod tests {
             prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
             prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
             prop_assert_eq!(Some(before(&text, b"ab")), text.split(['a', 'b']).next());
+        }
+
+        #[test]
+        fn a_text_begins_with_a_word_in_whatever_case(
+            text in "[aAbBé]{0,4}", word in "[ab]{0,3}"
+        ) {
+            let expected = text.to_ascii_lowercase().starts_with(&word);
+            prop_assert_eq!(begins(&text, &word), expected);
+            let rest = expected.then(|| text.chars().skip(word.len()).collect::<String>());
+            prop_assert_eq!(after_start(&text, &word), rest.as_deref());
         }
     }
 }

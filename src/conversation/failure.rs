@@ -162,11 +162,7 @@ pub(super) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
 
 fn begins_as_error(text: &str) -> bool {
     let text = text.trim_start();
-    let begins = |start: &str| {
-        let head = text.as_bytes().get(..start.len());
-        head.is_some_and(|head| head.eq_ignore_ascii_case(start.as_bytes()))
-    };
-    STARTS.iter().any(|start| begins(start))
+    STARTS.iter().any(|start| words::begins(text, start))
 }
 
 fn complains(text: &str) -> bool {

@@ -113,14 +113,9 @@ pub(super) fn unquoted(data: &str) -> Option<String> {
 /// What follows the end mark, if `text` begins with it.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {
-        Some(text) => without_case(text, DONE).map(|rest| rest.trim_start_matches('"')),
-        None => without_case(text, DONE),
+        Some(text) => words::after_start(text, DONE).map(|rest| rest.trim_start_matches('"')),
+        None => words::after_start(text, DONE),
     }
-}
-
-fn without_case<'a>(text: &'a str, start: &str) -> Option<&'a str> {
-    let (head, rest) = text.split_at_checked(start.len())?;
-    head.eq_ignore_ascii_case(start).then_some(rest)
 }
 
 /// `text` as JSON, where it differs from JSON only as the output of some libraries does: `NaN` and

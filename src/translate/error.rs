@@ -100,7 +100,7 @@ pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
     let status =
         known.unwrap_or_else(|| if context::rewritten(&said, asked).is_some() { 400 } else { 502 });
     let mut error = error(status, &said, asked);
-    if error.status == 502 && is_page(object) {
+    if error.status == 502 && page::is_page(object) {
         // Its words alone, `Please log in`, would read as Creole's.
         let words = if said.message.is_empty() { "(no words)" } else { &said.message };
         error.message = format!("Upstream sent a web page instead of an answer: {words}");
@@ -111,14 +111,6 @@ pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
         error.should_retry = Some(false);
     }
     error
-}
-
-/// Whether a text is a page of HTML: errors of libraries begin with `<` as well.
-fn is_page(text: &str) -> bool {
-    let text = words::bare(text);
-    let begins =
-        |mark: &str| text.get(..mark.len()).is_some_and(|it| it.eq_ignore_ascii_case(mark));
-    begins("<!doctype") || begins("<html")
 }
 
 /// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:

@@ -20,6 +20,7 @@ use crate::json::{Str, Writer, escape, escape_compact};
 use crate::names::Names;
 use crate::profile::{Profile, SystemRole, TextAfterToolResults, ToolContentParts};
 use crate::warning::Warnings;
+use crate::words;
 
 /// Most cache breakpoints that an upstream takes in one request.
 const BREAKPOINTS_MAX: usize = 4;
@@ -433,8 +434,7 @@ fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
 fn says_error(content: &[Block<'_>]) -> bool {
     let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
     let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };
-    let start = text.text.raw().as_bytes().first_chunk::<5>();
-    start.is_some_and(|start| start.eq_ignore_ascii_case(b"error"))
+    words::begins(text.text.raw(), "error")
 }
 
 fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {

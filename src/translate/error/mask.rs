@@ -1,6 +1,8 @@
 //! Credentials in messages: `Incorrect API key provided: sk-…` comes from the most used API there
 //! is. Whatever looks like one becomes `***` before a client or a log sees it.
 
+use crate::words;
+
 /// How keys of known providers begin.
 const PREFIXES: [&str; 20] = [
     "sk-",
@@ -110,10 +112,9 @@ fn looks_like_key(word: &str) -> bool {
 }
 
 fn begins_like_key(word: &str) -> bool {
-    let begins = |prefix: &&str| {
-        word.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    let Some(prefix) = PREFIXES.iter().find(|prefix| words::begins(word, prefix)) else {
+        return false;
     };
-    let Some(prefix) = PREFIXES.iter().find(|prefix| begins(prefix)) else { return false };
     // Those without a separator also begin words.
     let longest_word = if prefix.ends_with(['-', '_']) { 6 } else { 18 };
     word.len() > longest_word

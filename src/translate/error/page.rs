@@ -8,6 +8,12 @@ const CHARS_MAX: usize = 200;
 /// How much is looked at, in bytes: pages begin with their styles.
 const BYTES_MAX: usize = 32 << 10;
 
+/// Whether a text is a page of HTML: errors of libraries begin with `<` as well.
+pub(super) fn is_page(text: &str) -> bool {
+    let text = words::bare(text);
+    words::begins(text, "<!doctype") || words::begins(text, "<html")
+}
+
 /// The beginning of a text without markup, on one line.
 pub(super) fn text_of(text: &str) -> String {
     let mut words = String::new();
@@ -69,13 +75,11 @@ fn replaced(text: &str, entity: &str, letter: &str) -> String {
 fn after_tag(inside: &str) -> &str {
     let end =
         |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));
-    let is =
-        |name: &str| inside.get(..name.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(name));
     let skipped = if inside.starts_with("!--") {
         end("-->", inside)
-    } else if is("script") {
+    } else if words::begins(inside, "script") {
         end("</script>", &inside.to_ascii_lowercase())
-    } else if is("style") {
+    } else if words::begins(inside, "style") {
         end("</style>", &inside.to_ascii_lowercase())
     } else {
         end(">", inside)
