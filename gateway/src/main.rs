@@ -25,6 +25,7 @@ mod reach;
 mod serve;
 mod service;
 mod signals;
+mod workers;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -6,17 +6,20 @@ use creole::Millis;
 use creole::config::Config;
 use creole::metrics::{BUCKETS, Counters, Kind, METRICS, Metric, Sample};
 use creole::report::Report;
+use hyper::header::{self, HeaderValue};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::answer::Body;
+
 /// Where they are.
 pub(crate) const PATH: &str = "/metrics";
 
 /// What the answer is.
-pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
 
@@ -67,7 +70,14 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn render(&self) -> String {
+    /// What Prometheus reads.
+    pub(crate) fn response(&self) -> hyper::Response<Body> {
+        let mut response = hyper::Response::new(Body::whole(self.render()));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+        response
+    }
+
+    fn render(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);

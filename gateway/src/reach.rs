@@ -1,4 +1,4 @@
-//! The way to the upstreams: one pooled client, with or without TLS.
+//! The way to the upstreams: pooled clients, with or without TLS.
 //!
 //! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its stream would hold up
 //! all others once the connection's window is full, and streams above the server's limit would wait for one to end.
@@ -23,7 +23,10 @@ use rustls::{CertificateError, ClientConfig, RootCertStore};
 /// A translated request, or a client's body on its way through.
 pub(crate) type RequestBody = Either<Full<Bytes>, Incoming>;
 
-pub(crate) type Client = legacy::Client<HttpsConnector<HttpConnector>, RequestBody>;
+pub(crate) type Client = legacy::Client<Connector, RequestBody>;
+
+/// What opens connections to upstreams.
+pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// An address that does not answer at all. The core's own timeout also covers the time until the
 /// model starts to answer and is much longer.
@@ -38,21 +41,25 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
 /// TLS cannot be set up; the text is for the operator.
-pub(crate) fn client() -> Result<Client, String> {
+pub(crate) fn connector() -> Result<Connector, String> {
     let mut http = HttpConnector::new();
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let https = HttpsConnectorBuilder::new()
+    Ok(HttpsConnectorBuilder::new()
         .with_tls_config(tls()?)
         .https_or_http()
         .enable_http1()
-        .wrap_connector(http);
-    Ok(legacy::Client::builder(TokioExecutor::new())
+        .wrap_connector(http))
+}
+
+/// A pool of its own.
+pub(crate) fn client(connector: &Connector) -> Client {
+    legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-        .build(https))
+        .build(connector.clone())
 }
 
 /// Whether a URL leads to the gateway's own address, as far as that shows without asking for names.

@@ -10,10 +10,9 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::Failed;
 use crate::answer::Body;
@@ -28,22 +27,7 @@ use crate::metrics::{self, Metrics};
 use crate::reach;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
-
-/// Agents open many streams over one HTTP/2 connection.
-const HTTP2_STREAMS_MAX: u32 = 1024;
-
-/// A client that gives up many streams at once is stopping its agents, not attacking: with hyper's
-/// own limit of 20, that would cut its other streams.
-const HTTP2_RESETS_MAX: usize = 1024;
-
-/// Finds clients that vanished without closing.
-const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
-
-/// How long a connection may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long what is cut at the end may take.
-const CUT_TIME: Duration = Duration::from_secs(1);
+use crate::workers::{self, HEAD_TIMEOUT, Workers};
 
 /// After `accept` failed, which is mostly for want of file descriptors: some may be free by then.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -52,13 +36,12 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let config = Arc::new(configure::for_serving(options)?);
     let log = log::start(config.settings.log)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    // It accepts connections, and gives the metrics where they have an address of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     let served = runtime.block_on(serve(options, config));
-    // Streams that were not done in time are cut here, and say so in the log.
-    runtime.shutdown_timeout(CUT_TIME);
     log.finish();
     served
 }
@@ -75,23 +58,27 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         Some(address) => Some(listen(address).await?),
         None => None,
     };
-    let gateway = Arc::new(Gateway {
+    let connector = reach::connector().map_err(Failed::Run)?;
+    let gateway = Gateway {
         budget: Budget::new(config.settings.buffered_bytes_max),
-        client: reach::client().map_err(Failed::Run)?,
+        client: reach::client(&connector),
         clock: Clock::start(),
-        seeds: seeds(options.seed)?,
+        seeds: Arc::new(seeds(options.seed)?),
         metrics: Arc::new(Metrics::new()),
-        callers: Callers::new(address, &options.allow_host),
+        callers: Arc::new(Callers::new(address, &options.allow_host)),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: metrics.is_none() && address.ip().is_loopback(),
         config,
-    });
+    };
+    let one = || Gateway { client: reach::client(&connector), ..gateway.clone() };
+    let workers = Workers::start(one)
+        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let mut stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
     announce(address, &gateway);
     if let Some((listener, address)) = metrics {
         tracing::info!("metrics on http://{address}{}", metrics::PATH);
         let callers = Arc::new(Callers::new(address, &options.allow_host));
-        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway), callers));
+        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway.metrics), callers));
     }
 
     let connections = GracefulShutdown::new();
@@ -99,7 +86,11 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         tokio::select! {
             () = stop.asked() => break,
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => connect(stream, &gateway, &connections),
+                Ok((stream, _)) => {
+                    if let Err(error) = workers.serve(stream, connections.watcher()) {
+                        tracing::warn!("cannot serve a connection: {error}");
+                    }
+                }
                 Err(error) => {
                     tracing::warn!("cannot accept a connection: {error}");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -120,6 +111,7 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
             tracing::warn!("stopped; streams that were still going on were cut");
         }
     }
+    workers.finish();
     Ok(())
 }
 
@@ -131,7 +123,7 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 }
 
 /// `/metrics` and nothing else, for as long as the gateway runs.
-async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Arc<Callers>) {
+async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Arc<Callers>) {
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -141,7 +133,7 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
                 continue;
             }
         };
-        let (gateway, callers) = (Arc::clone(&gateway), Arc::clone(&callers));
+        let (counted, callers) = (Arc::clone(&counted), Arc::clone(&callers));
         let had_request = HadRequest::default();
         let service = service_fn(had_request.note(move |request: Request<Incoming>| {
             let head = request.into_parts().0;
@@ -152,12 +144,13 @@ async fn serve_metrics(listener: TcpListener, gateway: Arc<Gateway>, callers: Ar
             };
             let response = match callers.refuse(&head) {
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
-                None if head.uri.path() == metrics::PATH => gateway.metrics(),
+                None if head.uri.path() == metrics::PATH => counted.response(),
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
             async move { Ok::<_, Infallible>(response) }
         }));
-        let connection = builder().serve_connection(TokioIo::new(stream), service).into_owned();
+        let connection =
+            workers::builder().serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
             if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
                 tracing::debug!("connection for metrics: {error}");
@@ -188,37 +181,4 @@ fn announce(address: SocketAddr, gateway: &Gateway) {
     if has_own_key && !address.ip().is_loopback() {
         tracing::warn!("everyone who can reach {address} can use this gateway's key");
     }
-}
-
-fn connect(stream: TcpStream, gateway: &Arc<Gateway>, connections: &GracefulShutdown) {
-    // Events are small and must not wait for one another.
-    let _ = stream.set_nodelay(true);
-    let gateway = Arc::clone(gateway);
-    let had_request = HadRequest::default();
-    let service = service_fn(had_request.note(move |request| {
-        let gateway = Arc::clone(&gateway);
-        async move { Ok::<_, Infallible>(gateway.answer(request).await) }
-    }));
-    let mut builder = builder();
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(HTTP2_STREAMS_MAX)
-        .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
-        .max_local_error_reset_streams(HTTP2_RESETS_MAX)
-        .adaptive_window(true)
-        .keep_alive_interval(HTTP2_PING_INTERVAL);
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    let connection = connections.watch(connection);
-    tokio::spawn(async move {
-        if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
-            tracing::debug!("connection: {error}");
-        }
-    });
-}
-
-fn builder() -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use creole::{Config, Failure, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, EXPECT, HeaderValue};
+use hyper::header::EXPECT;
 use hyper::{Method, Request, Response, Uri};
 
 use crate::answer::{Answered, Answering, Body};
@@ -33,16 +33,16 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests share.
-#[derive(Debug)]
+/// What all requests share: all of it with those of the other threads, but for the way to the upstreams.
+#[derive(Clone, Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
     pub(crate) client: Client,
     pub(crate) budget: Arc<Budget>,
     pub(crate) clock: Clock,
-    pub(crate) seeds: Seeds,
+    pub(crate) seeds: Arc<Seeds>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) callers: Callers,
+    pub(crate) callers: Arc<Callers>,
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
 }
@@ -74,7 +74,7 @@ impl Gateway {
         let method = head.method.as_str();
         let refused = self.callers.refuse(&head);
         if self.shows_metrics && refused.is_none() && head.uri.path() == metrics::PATH {
-            return self.metrics();
+            return self.metrics.response();
         }
         let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
         let mut live = Live::new(config, self.seeds.next(), self.clock, metrics, method, path);
@@ -94,14 +94,6 @@ impl Gateway {
                 live::response(reply.head, Body::whole(reply.body))
             }
         }
-    }
-
-    /// What Prometheus reads.
-    pub(crate) fn metrics(&self) -> Response<Body> {
-        let mut response = Response::new(Body::whole(self.metrics.render()));
-        let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
-        response.headers_mut().insert(CONTENT_TYPE, kind);
-        response
     }
 
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
