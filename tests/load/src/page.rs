@@ -217,7 +217,23 @@ fn bars(results: &Results) -> Vec<Bar> {
         ),
         least("LiteLLM to Envoy with Creole, chunk", LITELLM, CREOLE, Metric::CpuChunk, 20.0),
         least("LiteLLM to the gateway, short request", LITELLM, GATEWAY, Metric::CpuSmall, 20.0),
+        least("LiteLLM to the gateway, 100 kB request", LITELLM, GATEWAY, Metric::CpuAgent, 20.0),
         least("LiteLLM to the gateway, chunk", LITELLM, GATEWAY, Metric::CpuChunk, 20.0),
+        least(
+            "claude-code-router to the gateway, short request",
+            ROUTER,
+            GATEWAY,
+            Metric::CpuSmall,
+            5.0,
+        ),
+        least(
+            "claude-code-router to the gateway, 100 kB request",
+            ROUTER,
+            GATEWAY,
+            Metric::CpuAgent,
+            5.0,
+        ),
+        least("claude-code-router to the gateway, chunk", ROUTER, GATEWAY, Metric::CpuChunk, 5.0),
         least(
             "claude-code-router to Envoy with Creole, short request",
             ROUTER,
@@ -255,8 +271,8 @@ cargo xtask load --quick    # one short round, without this page
 
 The upstream is the [demo model](demo-model.md) with a script, so it answers the same to all of them. The
 generator (`tests/load`) is a closed loop: each client sends its next request when the last one is answered.
-Every proxy is measured in turn, several rounds; a ratio is taken within a round, and the table gives the
-median of the rounds. One round before these is not counted, because compilers at run time are at work in it:
+Every proxy is measured in turn, several rounds, in each of them four times for chunks; a ratio is taken within a
+turn, and the table gives the median of the turns. One round before these is not counted, because compilers at run time are at work in it:
 all say what a proxy costs that has run for a while. Processor time is what Linux counts for the proxy's process,
 user and system. Proxies that translate nothing get Chat Completions to pass on; the others get the same as a
 Messages request.
