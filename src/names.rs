@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use crate::hash;
+
 /// What is known about each name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<'a, T> {
@@ -24,27 +26,37 @@ struct Places<'a>(BTreeMap<Name<'a>, usize>);
 impl<'a> Places<'a> {
     #[inline(never)]
     fn of(&self, name: &str) -> Option<usize> {
-        self.0.get(&Name(name.into())).copied()
+        self.0.get(&Name::new(name.into())).copied()
     }
 
     /// The place of `name`, which is `free` if it had none.
     #[inline(never)]
     fn of_or(&mut self, name: Cow<'a, str>, free: usize) -> usize {
-        *self.0.entry(Name(name)).or_insert(free)
+        *self.0.entry(Name::new(name)).or_insert(free)
     }
 }
 
-/// A name, in the order of its bytes. Ids of tools and names of statistics begin alike, and WebAssembly
-/// compares texts byte by byte, so what is equal is skipped eight bytes at a time.
+/// A name, in the order of its hash. Ids of tools and names of statistics begin alike, and to find one among others is
+/// to compare it with a few of them: numbers differ at once. Names whose hashes are the same, which a client can choose,
+/// are in the order of their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Name<'a>(Cow<'a, str>);
+struct Name<'a> {
+    hash: u64,
+    text: Cow<'a, str>,
+}
+
+impl<'a> Name<'a> {
+    fn new(text: Cow<'a, str>) -> Self {
+        Self { hash: hash::bytes(0, text.as_bytes()), text }
+    }
+}
 
 impl Ord for Name<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (ours, theirs) = (self.0.as_bytes(), other.0.as_bytes());
-        let words = ours.as_chunks::<8>().0.iter().zip(theirs.as_chunks::<8>().0);
-        let same = words.take_while(|(our, their)| our == their).count().saturating_mul(8);
-        ours.get(same..).cmp(&theirs.get(same..))
+        match self.hash.cmp(&other.hash) {
+            Ordering::Equal => in_order(self.text.as_bytes(), other.text.as_bytes()),
+            differs => differs,
+        }
     }
 }
 
@@ -52,6 +64,13 @@ impl PartialOrd for Name<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// WebAssembly compares texts byte by byte, so what is equal is skipped eight bytes at a time.
+fn in_order(ours: &[u8], theirs: &[u8]) -> Ordering {
+    let words = ours.as_chunks::<8>().0.iter().zip(theirs.as_chunks::<8>().0);
+    let same = words.take_while(|(our, their)| our == their).count().saturating_mul(8);
+    ours.get(same..).cmp(&theirs.get(same..))
 }
 
 impl<T> Default for Names<'_, T> {
@@ -138,36 +157,35 @@ impl<'a, T> Names<'a, T> {
         self.values.clear();
     }
 
-    /// The names, in their alphabetical order.
+    /// Names and what is known about them, in the order in which the names were added.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.keys().zip(&self.values)
+    }
+
+    /// The names, in the same order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.places.0.keys().map(|name| name.0.as_ref())
+        let mut names = vec![""; self.values.len()];
+        for (name, place) in &self.places.0 {
+            if let Some(known) = names.get_mut(*place) {
+                *known = name.text.as_ref();
+            }
+        }
+        names.into_iter()
     }
 
-    /// What is known, in the order of the names.
+    /// What is known, in the same order.
     pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.places.0.values().filter_map(|place| self.values.get(*place))
+        self.values.iter()
     }
 
-    /// What is known, in the order in which the names were added.
+    /// The same, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut()
     }
 
-    /// Names and what is known about them, in the order of the names.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
-        self.places
-            .0
-            .iter()
-            .filter_map(|(name, place)| Some((name.0.as_ref(), self.values.get(*place)?)))
-    }
-
-    /// What is known, in the order of the names, to be taken.
-    pub fn take_values(&mut self) -> impl Iterator<Item = T>
-    where
-        T: Default,
-    {
-        let values = &mut self.values;
-        self.places.0.values().filter_map(|place| values.get_mut(*place).map(std::mem::take))
+    /// The same, to be taken.
+    pub fn into_values(self) -> impl Iterator<Item = T> {
+        self.values.into_iter()
     }
 }
 
@@ -183,18 +201,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_kept_once_and_listed_in_their_order() {
+    fn names_are_kept_once_and_listed_in_the_order_in_which_they_came() {
         let mut names = Names::default();
         assert_eq!(names.insert("b", 1), None);
         assert_eq!(names.insert("a".to_owned(), 2), None);
         assert_eq!(names.insert("b", 3), Some(1));
         names.update("c", |value| *value = 9);
         names.update("a", |value| *value += 5);
-        assert_eq!(names.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
-        assert_eq!(names.values().copied().collect::<Vec<_>>(), [7, 3, 9]);
+        assert_eq!(names.keys().collect::<Vec<_>>(), ["b", "a", "c"]);
+        assert_eq!(names.values().copied().collect::<Vec<_>>(), [3, 7, 9]);
         assert_eq!(names.iter().last(), Some(("c", &9)));
         assert_eq!((names.get("b"), names.get("x"), names.len()), (Some(&3), None, 3));
-        assert_eq!(names.take_values().collect::<Vec<_>>(), [7, 3, 9]);
+        assert_eq!(names.clone().into_values().collect::<Vec<_>>(), [3, 7, 9]);
         names.clear();
         assert!(names.is_empty() && !names.contains("a"));
         assert_eq!(names.get_or_insert_with("a".into(), |name| name.len()), Some(&1));
@@ -202,21 +220,30 @@ mod tests {
     }
 
     #[test]
-    fn names_are_in_the_order_of_their_bytes_wherever_they_differ() {
-        let mut texts = vec!["é".to_owned()];
+    fn names_are_told_apart_wherever_they_differ() {
+        let mut texts = Vec::new();
         for common in 0..20 {
             for end in ["", "a", "b", "aa", "a\0", "\u{7f}", "é", "ba2345678", "ba23456789"] {
                 texts.push(format!("{}{end}", "c".repeat(common)));
             }
         }
-        let mut names = NameSet::default();
-        for text in texts.iter().rev() {
-            names.add(text.as_str());
+        let mut names = Names::default();
+        for (at, text) in texts.iter().enumerate() {
+            names.insert(text.as_str(), at);
         }
-        let mut sorted: Vec<&str> = texts.iter().map(String::as_str).collect();
-        sorted.sort_unstable();
-        sorted.dedup();
-        assert_eq!(names.keys().collect::<Vec<_>>(), sorted);
-        assert!(texts.iter().all(|text| names.contains(text)));
+        for (at, text) in texts.iter().enumerate() {
+            assert_eq!(names.get(text), Some(&at), "{text}");
+        }
+        assert!(texts.iter().eq(names.keys()));
+    }
+
+    #[test]
+    fn names_with_one_hash_are_in_the_order_of_their_bytes() {
+        let mut texts = vec!["", "a", "aa", "a\0", "é", "12345678", "123456789", "12345678é"];
+        let name = |text: &&'static str| Name { hash: 7, text: Cow::Borrowed(*text) };
+        let mut names: Vec<_> = texts.iter().map(name).collect();
+        names.sort();
+        texts.sort_unstable();
+        assert!(names.iter().map(|name| name.text.as_ref()).eq(texts));
     }
 }

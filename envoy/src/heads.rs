@@ -59,7 +59,7 @@ pub fn for_upstream_early(
     config: &Config,
     exchange: &Exchange,
 ) -> Option<Vec<Header>> {
-    let upstream = config.upstreams.values().next()?;
+    let upstream = config.first_upstream()?;
     let (path, mut ours) = exchange.early_head(upstream);
     for (name, value) in &mut ours {
         if name == "accept" {

@@ -542,6 +542,14 @@ mod tests {
     }
 
     #[test]
+    fn without_a_model_map_everything_goes_to_the_first_upstream_by_name() {
+        let text = r#"{"upstreams":{"b":{"url":"http://b"},"a":{"url":"http://a"},"c":{"url":"http://c"}}}"#;
+        let config = Config::from_json(text, |_| None).unwrap();
+        assert_eq!(config.route("m").unwrap().0.name, "a");
+        assert_eq!(config.first_upstream().unwrap().name, "a");
+    }
+
+    #[test]
     fn an_upstream_has_guards_of_its_own_over_those_of_all() {
         let config = config(
             r#"{"upstreams":{"n8n":{"guards":{"tool_turns_max":10}},"code":{}},

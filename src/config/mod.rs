@@ -343,6 +343,12 @@ impl Config {
         upstream.guards.as_ref().unwrap_or(&self.settings.guards)
     }
 
+    /// The first upstream by name: where everything goes that no model leads elsewhere. There is always one.
+    #[must_use]
+    pub fn first_upstream(&self) -> Option<&Upstream> {
+        self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
+    }
+
     /// Where a request for `model` goes, and the model's name there; nothing where the model map has
     /// no entry for it. Without a model map, everything goes to the (first) upstream.
     pub fn route<'c: 'a, 'a>(&'c self, model: &'a str) -> Option<(&'c Upstream, &'a str)> {
@@ -351,7 +357,7 @@ impl Config {
             return None;
         }
         let upstream = match target.map(|target| target.upstream.as_str()) {
-            None | Some("") => self.upstreams.values().next()?,
+            None | Some("") => self.first_upstream()?,
             Some(name) => self.upstreams.get(name)?,
         };
         let model = match target.map(|target| target.model.as_str()) {

@@ -209,12 +209,12 @@ impl<'t, 'a> Counts<'t, 'a> {
     }
 
     /// The tools that come to a limit.
-    fn stuck(mut self, most: u32) -> Vec<Stuck<'a>> {
+    fn stuck(self, most: u32) -> Vec<Stuck<'a>> {
         let mut stuck = Vec::new();
-        for (tool, Failures { all, news, .. }) in self.failing.take_values() {
+        for (tool, Failures { all, news, .. }) in self.failing.into_values() {
             stuck.push(failing(tool, all.count, news.count));
         }
-        for (call, Count { count, .. }) in self.done.take_values().flatten() {
+        for (call, Count { count, .. }) in self.done.into_values().flatten() {
             if count >= most {
                 stuck.push(repeating(call, count));
             }

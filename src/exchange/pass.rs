@@ -14,7 +14,7 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     if !below.starts_with('/') || has_dots(below) {
         return None;
     }
-    let upstream = config.upstreams.values().next()?;
+    let upstream = config.first_upstream()?;
     Some((upstream, [&upstream.base_path, below].concat()))
 }
 

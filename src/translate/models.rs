@@ -115,13 +115,13 @@ mod tests {
     const MAP: &str = r#"{"models":{"claude-x":{"model":"m"},"a\"b":{"model":"n"}}}"#;
 
     #[test]
-    fn the_list_has_the_names_of_the_map() {
+    fn the_list_has_the_names_of_the_map_in_its_order() {
         let body: serde_json::Value = serde_json::from_slice(&list(&config(MAP))).unwrap();
         assert_eq!(body["has_more"], false);
-        assert_eq!(body["first_id"], "a\"b");
-        assert_eq!(body["last_id"], "claude-x");
+        assert_eq!(body["first_id"], "claude-x");
+        assert_eq!(body["last_id"], "a\"b");
         assert_eq!(
-            body["data"][1],
+            body["data"][0],
             serde_json::json!({
                 "type": "model", "id": "claude-x", "display_name": "claude-x",
                 "created_at": "1970-01-01T00:00:00Z", "lifecycle": "active", "line": null,
