@@ -92,12 +92,18 @@ pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = mix(seed, bytes.len() as u64);
     for word in words {
-        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR).rotate_left(29);
+        hash = step(hash, u64::from_le_bytes(*word));
     }
-    for byte in rest {
-        hash = (hash ^ u64::from(*byte)).wrapping_mul(FACTOR).rotate_left(29);
+    // What is left over is looked at together with what came before it, as one word.
+    match bytes.last_chunk() {
+        _ if rest.is_empty() => hash,
+        Some(last) => step(hash, u64::from_le_bytes(*last)),
+        None => step(hash, rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))),
     }
-    hash
+}
+
+fn step(hash: u64, word: u64) -> u64 {
+    (hash ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 
 /// The hash of two, in this order.

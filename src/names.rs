@@ -52,6 +52,7 @@ impl<'a> Name<'a> {
 }
 
 impl Ord for Name<'_> {
+    #[inline(always)]
     fn cmp(&self, other: &Self) -> Ordering {
         match self.hash.cmp(&other.hash) {
             Ordering::Equal => in_order(self.text.as_bytes(), other.text.as_bytes()),
@@ -67,6 +68,7 @@ impl PartialOrd for Name<'_> {
 }
 
 /// WebAssembly compares texts byte by byte, so what is equal is skipped eight bytes at a time.
+#[inline(never)]
 fn in_order(ours: &[u8], theirs: &[u8]) -> Ordering {
     let words = ours.as_chunks::<8>().0.iter().zip(theirs.as_chunks::<8>().0);
     let same = words.take_while(|(our, their)| our == their).count().saturating_mul(8);
