@@ -59,7 +59,7 @@ impl Machine {
         // A zero stands for a count that the server does not have yet.
         let input_tokens = prompt.filter(|tokens| *tokens > 0).unwrap_or(self.asked.input_tokens);
         let model = self.outcome.model_for(&self.asked);
-        self.sink.start(&self.ids.message(), model, input_tokens, out);
+        self.sink.start(self.ids, model, input_tokens, out);
     }
 
     /// Sends what can be sent. `flushing`: nothing more comes.
@@ -520,7 +520,7 @@ impl Machine {
         self.report.thinking_tokens = counts.thinking.unwrap_or(0);
         let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
         let model = self.outcome.model_for(&self.asked);
-        self.sink.finish(&self.ids.message(), model, &stop, counts, self.outcome.service_tier, out);
+        self.sink.finish(self.ids, model, &stop, counts, self.outcome.service_tier, out);
         self.sent.end();
     }
 }

@@ -5,6 +5,7 @@
 
 use super::counts::Counts;
 use super::frame::{self, Stop};
+use crate::ids::Ids;
 use crate::json;
 
 /// A sign of life.
@@ -32,11 +33,12 @@ impl Sink {
         if stream { Self::Events { index: 0 } } else { Self::Message { content: Vec::new() } }
     }
 
-    /// The message begins. The ping lets a client know early that the connection works.
-    pub(super) fn start(&mut self, id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
+    /// The message begins. The ping lets a client know early that the connection works. Minting its id takes time, so
+    /// it is done where the client gets it.
+    pub(super) fn start(&mut self, ids: Ids, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
         if let Self::Events { .. } = self {
             out.extend_from_slice(b"event: message_start\ndata: ");
-            frame::write_message_start(id, model, input_tokens, out);
+            frame::write_message_start(&ids.message(), model, input_tokens, out);
             out.extend_from_slice(b"\n\n");
             out.extend_from_slice(PING);
         }
@@ -171,7 +173,7 @@ impl Sink {
     /// The message is complete.
     pub(super) fn finish(
         &mut self,
-        id: &str,
+        ids: Ids,
         model: &str,
         stop: &Stop<'_>,
         counts: &Counts,
@@ -187,7 +189,8 @@ impl Sink {
                 );
             }
             Self::Message { content } => {
-                frame::write_message(id, model, content, stop, counts, service_tier, out);
+                let id = ids.message();
+                frame::write_message(&id, model, content, stop, counts, service_tier, out);
                 *content = Vec::new();
             }
         }
