@@ -343,10 +343,10 @@ impl Config {
         upstream.guards.as_ref().unwrap_or(&self.settings.guards)
     }
 
-    /// The first upstream by name: where everything goes that no model leads elsewhere. There is always one.
+    /// The first upstream by name: where everything goes that no model leads elsewhere.
     #[must_use]
     pub fn first_upstream(&self) -> Option<&Upstream> {
-        self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
+        self.upstreams.iter().min_by_key(|(name, _)| *name).map(|(_, upstream)| upstream)
     }
 
     /// Where a request for `model` goes, and the model's name there; nothing where the model map has
