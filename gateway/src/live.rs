@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::headers;
 use crate::log::EXCHANGE;
 use crate::metrics::Metrics;
+use crate::workers::Counted;
 
 #[derive(Debug)]
 pub(crate) struct Live {
@@ -23,6 +24,7 @@ pub(crate) struct Live {
     metrics: Arc<Metrics>,
     /// In the exchange.
     spent: Duration,
+    _counted: Counted,
 }
 
 impl Live {
@@ -33,6 +35,7 @@ impl Live {
         metrics: Arc<Metrics>,
         method: &str,
         path: &str,
+        counted: Counted,
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
         Self {
@@ -41,6 +44,7 @@ impl Live {
             request: Request { method, path, began: clock.now(), ..Request::default() },
             metrics,
             spent: Duration::ZERO,
+            _counted: counted,
         }
     }
 

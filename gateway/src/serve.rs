@@ -3,16 +3,20 @@
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::thread;
 use std::time::Duration;
 
+use creole::Config;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
+use tokio::runtime::{self, Runtime};
 
 use crate::Failed;
 use crate::answer::Body;
@@ -37,50 +41,66 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let log = log::start(config.settings.log)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     // It accepts connections, and gives the metrics where they have an address of their own.
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let served = runtime.block_on(serve(options, config));
+    let served = serve(&runtime, options, config);
     log.finish();
     served
 }
 
-async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Failed> {
-    let (listener, address) = listen(&options.listen).await?;
+fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), Failed> {
+    let (listener, address) = runtime.block_on(listen(&options.listen))?;
     let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
     if let Some(upstream) = own {
         // One request would go round until nothing is left to open a connection with.
         let (name, url) = (&upstream.name, &upstream.url);
         return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }
-    let metrics = match &options.metrics {
-        Some(address) => Some(listen(address).await?),
+    let apart = match &options.metrics {
+        Some(address) => Some(runtime.block_on(listen(address))?),
         None => None,
     };
     let connector = reach::connector().map_err(Failed::Run)?;
-    let gateway = Gateway {
-        budget: Budget::new(config.settings.buffered_bytes_max),
+    let budget = Budget::new(config.settings.buffered_bytes_max);
+    let clock = Clock::start();
+    let seeds = Arc::new(seeds(options.seed)?);
+    let metrics = Arc::new(Metrics::new());
+    let callers = Arc::new(Callers::new(address, &options.allow_host));
+    let gateway = |load| Gateway {
+        config: Arc::clone(&config),
         client: reach::client(&connector),
-        clock: Clock::start(),
-        seeds: Arc::new(seeds(options.seed)?),
-        metrics: Arc::new(Metrics::new()),
-        callers: Arc::new(Callers::new(address, &options.allow_host)),
+        budget: Arc::clone(&budget),
+        clock,
+        seeds: Arc::clone(&seeds),
+        metrics: Arc::clone(&metrics),
+        callers: Arc::clone(&callers),
         // Names of models and amounts of use are not for everyone who can reach this machine.
-        shows_metrics: metrics.is_none() && address.ip().is_loopback(),
-        config,
+        shows_metrics: apart.is_none() && address.ip().is_loopback(),
+        load,
     };
-    let one = || Gateway { client: reach::client(&connector), ..gateway.clone() };
-    let workers = Workers::start(one)
+    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let workers = Workers::start(count, gateway)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
-    let mut stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
-    announce(address, &gateway);
-    if let Some((listener, address)) = metrics {
-        tracing::info!("metrics on http://{address}{}", metrics::PATH);
-        let callers = Arc::new(Callers::new(address, &options.allow_host));
-        tokio::spawn(serve_metrics(listener, Arc::clone(&gateway.metrics), callers));
-    }
+    let ended = runtime.block_on(async {
+        let stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
+        announce(address, &config);
+        if let Some((listener, address)) = apart {
+            tracing::info!("metrics on http://{address}{}", metrics::PATH);
+            let callers = Arc::new(Callers::new(address, &options.allow_host));
+            tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), callers));
+        }
+        accept(listener, &workers, stop, options.shutdown_timeout).await;
+        Ok(())
+    });
+    workers.finish();
+    ended
+}
 
+/// Gives connections to the workers until the process is asked to stop, and then waits for their end, so many seconds
+/// at most.
+async fn accept(listener: TcpListener, workers: &Workers, mut stop: Stop, seconds: u64) {
     let connections = GracefulShutdown::new();
     loop {
         tokio::select! {
@@ -99,7 +119,6 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
         }
     }
     drop(listener);
-    let seconds = options.shutdown_timeout;
     tracing::info!(
         "stopping; {} connections have {seconds} s to end; a second signal cuts them",
         connections.count()
@@ -111,8 +130,6 @@ async fn serve(options: &Serve, config: Arc<creole::Config>) -> Result<(), Faile
             tracing::warn!("stopped; streams that were still going on were cut");
         }
     }
-    workers.finish();
-    Ok(())
 }
 
 async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
@@ -170,14 +187,14 @@ fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {
 }
 
 /// The address goes to standard output, in a form that scripts can wait for.
-fn announce(address: SocketAddr, gateway: &Gateway) {
+fn announce(address: SocketAddr, config: &Config) {
     // Nobody may be reading.
     let mut stdout = io::stdout();
     let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
-    for upstream in gateway.config.upstreams.values() {
+    for upstream in config.upstreams.values() {
         tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
     }
-    let has_own_key = gateway.config.upstreams.values().any(|upstream| upstream.key.is_own());
+    let has_own_key = config.upstreams.values().any(|upstream| upstream.key.is_own());
     if has_own_key && !address.ip().is_loopback() {
         tracing::warn!("everyone who can reach {address} can use this gateway's key");
     }

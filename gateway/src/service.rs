@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Config, Failure, RequestHead, UpstreamRequest};
+use creole::{Config, Failure, Reply, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
@@ -23,6 +23,7 @@ use crate::live::{self, Live};
 use crate::metrics::{self, Metrics};
 use crate::pass;
 use crate::reach::{self, Client, RequestBody};
+use crate::workers::Load;
 
 /// A body's length is a claim until its bytes are here: no more than this is reserved for it.
 const RESERVED_MAX: usize = 1 << 20;
@@ -30,11 +31,15 @@ const RESERVED_MAX: usize = 1 << 20;
 /// How long a client may pause in the middle of its body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// From this size on, a body is translated on a thread of its own: 30 MB of calls take 0.3 s, in which the streams of this
+/// thread would wait.
+const APART_BYTES: usize = 1 << 20;
+
 /// How long a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests share: all of it with those of the other threads, but for the way to the upstreams.
-#[derive(Clone, Debug)]
+/// What all requests of a thread share: with those of the others, but for the way to the upstreams and the load.
+#[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
     pub(crate) client: Client,
@@ -45,6 +50,7 @@ pub(crate) struct Gateway {
     pub(crate) callers: Arc<Callers>,
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
+    pub(crate) load: Load,
 }
 
 /// A seed for each exchange.
@@ -77,7 +83,8 @@ impl Gateway {
             return self.metrics.response();
         }
         let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
-        let mut live = Live::new(config, self.seeds.next(), self.clock, metrics, method, path);
+        let (seed, counted) = (self.seeds.next(), self.load.count());
+        let mut live = Live::new(config, seed, self.clock, metrics, method, path, counted);
         if let Some(reason) = refused {
             self.discard(&mut body).await;
             return live.fail(Failure::Forbidden(reason));
@@ -96,17 +103,17 @@ impl Gateway {
         }
     }
 
-    async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
+    async fn translate(&self, live: Live, mut body: Incoming) -> Response<Body> {
         let mut held = self.budget.hold();
         let collected = match self.collect(&mut body, &mut held).await {
             Ok(collected) => collected,
             Err(failure) => {
                 self.discard(&mut body).await;
+                let mut live = live;
                 return live.fail(failure);
             }
         };
-        let now = live.clock.now();
-        let translated = live.timed(|exchange| exchange.handle_request(&collected, now));
+        let (mut live, collected, translated) = translated(live, collected).await;
         // Where the upstream may refuse what is in the conversation, the body is needed again.
         let mut again = live.exchange.may_retry().then_some(collected);
         if again.is_none() {
@@ -221,5 +228,30 @@ impl Gateway {
         *sent.uri_mut() = uri;
         *sent.headers_mut() = headers::map(request.headers);
         Some(sent)
+    }
+}
+
+/// Has a request translated; gives everything back with it.
+async fn translated(
+    mut live: Live,
+    body: Vec<u8>,
+) -> (Live, Vec<u8>, Result<UpstreamRequest, Box<Reply>>) {
+    let is_large = body.len() >= APART_BYTES;
+    let translate = move || {
+        let now = live.clock.now();
+        let translated = live.timed(|exchange| exchange.handle_request(&body, now));
+        (live, body, translated)
+    };
+    if !is_large {
+        return translate();
+    }
+    match tokio::task::spawn_blocking(translate).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            // As it would have been on this thread.
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and this with it.
+            Err(_) => std::future::pending().await,
+        },
     }
 }

@@ -8,8 +8,8 @@ use std::convert::Infallible;
 use std::io;
 use std::net;
 use std::num::NonZero;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::Watcher;
 use tokio::net::TcpStream;
 use tokio::runtime;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::first_request::HadRequest;
 use crate::service::Gateway;
@@ -37,19 +37,21 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a connection may take to send a request's head.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long what is cut at the end may take.
+/// How long the end waits for what was cut: look-ups of names and translations that still run.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
 /// All of them.
 #[derive(Debug)]
-pub(crate) struct Workers(Vec<Worker>);
+pub(crate) struct Workers {
+    all: Vec<Worker>,
+    /// Closed when the last thread has ended.
+    running: mpsc::Receiver<Infallible>,
+}
 
 #[derive(Debug)]
 struct Worker {
-    given: mpsc::UnboundedSender<Connection>,
-    /// How many connections it has.
-    open: Arc<AtomicUsize>,
-    thread: thread::JoinHandle<()>,
+    given: UnboundedSender<Connection>,
+    load: Load,
 }
 
 /// A client's connection on its way to a worker.
@@ -57,83 +59,96 @@ struct Worker {
 struct Connection {
     stream: net::TcpStream,
     watcher: Watcher,
-    open: Open,
+    counted: Counted,
 }
 
-/// Counts a connection for as long as it lives.
-#[derive(Debug)]
-struct Open(Arc<AtomicUsize>);
+/// How much a worker has to do: its connections, and what is asked on them. A connection may be idle, or have a
+/// thousand streams.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Load(Arc<AtomicUsize>);
 
-impl Open {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(count))
+/// Counts one for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Counted(Load);
+
+impl Load {
+    pub(crate) fn count(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+
+    fn now(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Open {
+impl Drop for Counted {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Workers {
-    /// One for each processor; `gateway` makes what each of them serves.
+    /// So many, each with what `gateway` makes for it. Not to be called in a runtime.
     ///
     /// # Errors
-    /// The system gives no thread.
-    pub(crate) fn start(gateway: impl Fn() -> Gateway) -> io::Result<Self> {
-        Self::some(thread::available_parallelism().map_or(1, NonZero::get), gateway)
+    /// The system gives no more threads.
+    pub(crate) fn start(
+        count: NonZero<usize>,
+        gateway: impl Fn(Load) -> Gateway,
+    ) -> io::Result<Self> {
+        let (runs, running) = mpsc::channel();
+        let start = |_| {
+            let load = Load::default();
+            let given = work(Arc::new(gateway(load.clone())), runs.clone())?;
+            Ok(Worker { given, load })
+        };
+        let all = (0..count.get()).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { all, running })
     }
 
-    fn some(count: usize, gateway: impl Fn() -> Gateway) -> io::Result<Self> {
-        let workers = (0..count).map(|_| Worker::start(Arc::new(gateway())));
-        workers.collect::<io::Result<_>>().map(Self)
-    }
-
-    /// Has a connection served by the worker that has fewest. Streams are long, so the number of connections says
-    /// more than who was last.
+    /// Has a connection served by the worker that has least to do.
     ///
     /// # Errors
-    /// It cannot leave this thread.
+    /// It cannot leave this thread, or nobody takes it.
     pub(crate) fn serve(&self, stream: TcpStream, watcher: Watcher) -> io::Result<()> {
         let stream = stream.into_std()?;
-        let open = |worker: &&Worker| worker.open.load(Ordering::Relaxed);
-        if let Some(worker) = self.0.iter().min_by_key(open) {
-            let connection = Connection { stream, watcher, open: Open::new(&worker.open) };
-            // A worker listens until `finish`.
-            let _ = worker.given.send(connection);
-        }
-        Ok(())
+        let alive = self.all.iter().filter(|worker| !worker.given.is_closed());
+        let gone = || io::Error::other("every worker has ended");
+        let worker = alive.min_by_key(|worker| worker.load.now()).ok_or_else(gone)?;
+        let connection = Connection { stream, watcher, counted: worker.load.count() };
+        worker.given.send(connection).map_err(|_| gone())
     }
 
     /// Ends them. Streams that are not done are cut, and say so in the log.
     pub(crate) fn finish(self) {
-        let threads: Vec<_> = self.0.into_iter().map(|Worker { thread, .. }| thread).collect();
-        for thread in threads {
-            let _ = thread.join();
-        }
+        drop(self.all);
+        // What does not end in this time ends with the process.
+        let _ = self.running.recv_timeout(CUT_TIME.saturating_mul(2));
     }
 }
 
-impl Worker {
-    fn start(gateway: Arc<Gateway>) -> io::Result<Self> {
-        let (given, mut connections) = mpsc::unbounded_channel();
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let work = move || {
-            runtime.block_on(async {
-                while let Some(connection) = connections.recv().await {
-                    serve(connection, &gateway);
-                }
-            });
-            runtime.shutdown_timeout(CUT_TIME);
-        };
-        let thread = thread::Builder::new().name("worker".to_owned()).spawn(work)?;
-        Ok(Self { given, open: Arc::default(), thread })
-    }
+/// Starts a thread that serves what it is given until there is nobody to give it anything; it has `runs` until then.
+fn work(
+    gateway: Arc<Gateway>,
+    runs: mpsc::Sender<Infallible>,
+) -> io::Result<UnboundedSender<Connection>> {
+    let (given, mut connections) = unbounded_channel();
+    let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let work = move || {
+        runtime.block_on(async {
+            while let Some(connection) = connections.recv().await {
+                serve(connection, &gateway);
+            }
+        });
+        runtime.shutdown_timeout(CUT_TIME);
+        drop(runs);
+    };
+    thread::Builder::new().name("worker".to_owned()).spawn(work)?;
+    Ok(given)
 }
 
-fn serve(Connection { stream, watcher, open }: Connection, gateway: &Arc<Gateway>) {
+fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gateway>) {
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
         Err(error) => {
@@ -161,7 +176,7 @@ fn serve(Connection { stream, watcher, open }: Connection, gateway: &Arc<Gateway
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     let connection = watcher.watch(connection);
     tokio::spawn(async move {
-        let _open = open;
+        let _counted = counted;
         if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
             tracing::debug!("connection: {error}");
         }
@@ -182,6 +197,7 @@ mod tests {
 
     use creole::Config;
     use hyper_util::server::graceful::GracefulShutdown;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use crate::budget::Budget;
@@ -191,7 +207,7 @@ mod tests {
     use crate::reach;
     use crate::service::Seeds;
 
-    fn gateway(address: SocketAddr) -> Gateway {
+    fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
             client: reach::client(&reach::connector().unwrap()),
@@ -201,44 +217,89 @@ mod tests {
             metrics: Arc::new(Metrics::new()),
             callers: Arc::new(Callers::new(address, &[])),
             shows_metrics: false,
+            load,
         }
     }
 
-    /// The connections of each worker, once they are so many.
-    async fn open(workers: &Workers, wanted: &[usize]) -> Vec<usize> {
-        let open = || workers.0.iter().map(|one| one.open.load(Ordering::Relaxed)).collect();
-        for _ in 0..1000 {
-            if open() == wanted {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    /// Accepts clients of its own for two workers.
+    struct Door {
+        listener: TcpListener,
+        workers: Workers,
+        connections: GracefulShutdown,
+    }
+
+    impl Door {
+        async fn open() -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let start = move || {
+                Workers::start(NonZero::new(2).unwrap(), |load| gateway(address, load)).unwrap()
+            };
+            let workers = tokio::task::spawn_blocking(start).await.unwrap();
+            Self { listener, workers, connections: GracefulShutdown::new() }
         }
-        open()
+
+        /// A client that has asked for something and has its answer.
+        async fn client(&self) -> TcpStream {
+            let mut client = TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap();
+            let (stream, _) = self.listener.accept().await.unwrap();
+            self.workers.serve(stream, self.connections.watcher()).unwrap();
+            client.write_all(b"GET /api/hello HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+            let mut status = [0; 12];
+            client.read_exact(&mut status).await.unwrap();
+            assert_eq!(&status, b"HTTP/1.1 200");
+            client
+        }
+
+        /// What each worker has to do, once it is this.
+        async fn loads(&self, wanted: [usize; 2]) -> Vec<usize> {
+            let loads = || self.workers.all.iter().map(|worker| worker.load.now()).collect();
+            for _ in 0..1000 {
+                if loads() == wanted {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            loads()
+        }
     }
 
     #[tokio::test]
-    async fn a_connection_goes_to_the_worker_that_has_fewest() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let workers = Workers::some(2, || gateway(address)).unwrap();
-        let connections = GracefulShutdown::new();
-        let connect = async || {
-            let client = TcpStream::connect(address).await.unwrap();
-            let (stream, _) = listener.accept().await.unwrap();
-            workers.serve(stream, connections.watcher()).unwrap();
-            client
-        };
+    async fn a_connection_goes_to_the_worker_that_has_least_to_do() {
+        let door = Door::open().await;
         let mut clients = Vec::new();
         for _ in 0..4 {
-            clients.push(connect().await);
+            clients.push(door.client().await);
         }
-        assert_eq!(open(&workers, &[2, 2]).await, [2, 2]);
+        assert_eq!(door.loads([2, 2]).await, [2, 2]);
         // The second and the fourth are those of the second worker.
         clients.remove(3);
         clients.remove(1);
-        assert_eq!(open(&workers, &[2, 0]).await, [2, 0]);
-        clients.push(connect().await);
-        assert_eq!(open(&workers, &[2, 1]).await, [2, 1]);
-        workers.finish();
+        assert_eq!(door.loads([2, 0]).await, [2, 0]);
+        clients.push(door.client().await);
+        assert_eq!(door.loads([2, 1]).await, [2, 1]);
+        let streams: Vec<_> = (0..5).map(|_| door.workers.all[1].load.count()).collect();
+        clients.push(door.client().await);
+        assert_eq!(door.loads([3, 6]).await, [3, 6]);
+        drop(streams);
+        assert_eq!(door.loads([3, 1]).await, [3, 1]);
+    }
+
+    #[tokio::test]
+    async fn the_end_waits_for_the_threads_and_not_for_ever() {
+        let door = Door::open().await;
+        let client = door.client().await;
+        let finish = || {
+            let since = std::time::Instant::now();
+            door.workers.finish();
+            since.elapsed()
+        };
+        assert!(finish() < CUT_TIME, "nothing was being done");
+        drop(client);
+        let (runs, running) = mpsc::channel();
+        let since = std::time::Instant::now();
+        Workers { all: Vec::new(), running }.finish();
+        assert!(since.elapsed() >= CUT_TIME);
+        drop(runs);
     }
 }

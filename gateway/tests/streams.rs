@@ -282,6 +282,28 @@ async fn stopping_cuts_what_takes_too_long() {
 }
 
 #[tokio::test]
+async fn a_second_signal_cuts_the_streams_of_all_threads() {
+    let (upstream, mut outs) = Upstream::written().await;
+    let mut gateway = Gateway::start(&upstream.url(), "{}");
+    let mut open = Vec::new();
+    for _ in 0..5 {
+        let client = client(false);
+        let opened = stream(&client, &gateway, &mut outs).await;
+        open.push((client, opened));
+    }
+    gateway.signal("-TERM");
+    rig::until("the log", || gateway.log().contains("stopping; 5 connections")).await;
+    gateway.signal("-TERM");
+    for (_, (response, out, _)) in open {
+        assert!(!rig::read(response).await.complete);
+        drop(out);
+    }
+    assert!(gateway.child.wait().unwrap().success());
+    rig::until("the log lines", || gateway.lines(r#""outcome":"abandoned""#).len() == 5).await;
+    assert!(gateway.log().contains("stopped at once"));
+}
+
+#[tokio::test]
 async fn one_of_several_upstreams_is_chosen_by_the_model() {
     let first = Upstream::answering(200, "application/json", rig::COMPLETION).await;
     let second = Upstream::answering(200, "application/json", rig::COMPLETION).await;
