@@ -23,6 +23,8 @@ pub(crate) struct Amount {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) target: String,
+    /// Of all proxies: what is compared was measured in the same one.
+    pub(crate) turn: usize,
     pub(crate) scenario: Scenario,
     pub(crate) clients: usize,
     pub(crate) answers: usize,
@@ -83,6 +85,7 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
         }
     }
     let mut rows = Vec::new();
+    let mut turn = 0_usize;
     // Round 0 is not counted: in it V8, which runs in most of the proxies, compiles what is used often.
     for round in 0..=amount.rounds {
         let chunks = [(Scenario::Chunks, STREAMS, Duration::ZERO); CHUNK_TURNS];
@@ -93,8 +96,9 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
             (Scenario::Agent, BUSY, amount.time),
         ];
         for (scenario, clients, time) in others.into_iter().chain(chunks) {
+            turn = turn.saturating_add(1);
             for target in &plan.targets {
-                let row = one(target, scenario, clients, time).await?;
+                let row = one(target, turn, scenario, clients, time).await?;
                 eprintln!("round {round}: {}", line(&row));
                 // The processor time of what failed would be counted to what was answered.
                 if row.is_tired() {
@@ -107,7 +111,7 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
     }
     for target in &plan.targets {
         for &clients in &amount.streams {
-            let row = one(target, Scenario::Sweep, clients, amount.time).await?;
+            let row = one(target, 0, Scenario::Sweep, clients, amount.time).await?;
             eprintln!("{}", line(&row));
             let tired = row.is_tired();
             rows.push(row);
@@ -133,7 +137,13 @@ fn line(row: &Row) -> String {
     )
 }
 
-async fn one(target: &Target, scenario: Scenario, clients: usize, time: Duration) -> Result<Row> {
+async fn one(
+    target: &Target,
+    turn: usize,
+    scenario: Scenario,
+    clients: usize,
+    time: Duration,
+) -> Result<Row> {
     let used = |pid: Option<u32>| pid.map_or(Ok(Duration::ZERO), cpu::used);
     let before = used(target.pid)?;
     let since = Instant::now();
@@ -148,6 +158,7 @@ async fn one(target: &Target, scenario: Scenario, clients: usize, time: Duration
     let whole = answers.iter().map(|answer| answer.whole).collect();
     Ok(Row {
         target: target.name.clone(),
+        turn,
         scenario,
         clients,
         answers: answers.len(),

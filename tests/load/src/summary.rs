@@ -1,5 +1,6 @@
-//! Medians over the rounds, and ratios of what was measured in the same round.
+//! Medians over the turns, and ratios of what was measured in the same turn.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use anyhow::Result;
@@ -77,29 +78,29 @@ impl Metric {
 }
 
 impl Results {
-    /// A figure in each round.
-    fn rounds(&self, target: &str, metric: Metric) -> Vec<f64> {
+    /// A figure in each turn, as far as it counts.
+    fn turns(&self, target: &str, metric: Metric) -> BTreeMap<usize, f64> {
         let own = self.rows.iter().filter(|row| row.target == target);
-        own.filter_map(|row| metric.of(row)).collect()
+        own.filter_map(|row| Some((row.turn, metric.of(row)?))).collect()
     }
 
     /// How often everything was measured.
     pub(crate) fn times(&self) -> usize {
-        let counts = self.targets.iter().map(|name| self.rounds(name, Metric::CpuSmall).len());
+        let counts = self.targets.iter().map(|name| self.turns(name, Metric::CpuSmall).len());
         counts.min().unwrap_or_default()
     }
 
     /// The median of a figure; none if the proxy was not measured.
     pub(crate) fn median(&self, target: &str, metric: Metric) -> Option<f64> {
-        median(self.rounds(target, metric))
+        median(self.turns(target, metric).into_values().collect())
     }
 
-    /// The median of the ratios of each round.
+    /// The median of the ratios of each turn.
     pub(crate) fn ratio(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
         self.compare(target, to, metric, |a, b| a / b)
     }
 
-    /// The median of the differences of each round.
+    /// The median of the differences of each turn.
     pub(crate) fn added(&self, target: &str, to: &str, metric: Metric) -> Option<f64> {
         self.compare(target, to, metric, |a, b| a - b)
     }
@@ -111,8 +112,9 @@ impl Results {
         metric: Metric,
         how: fn(f64, f64) -> f64,
     ) -> Option<f64> {
-        let (own, other) = (self.rounds(target, metric), self.rounds(to, metric));
-        median(own.into_iter().zip(other).map(|(a, b)| how(a, b)).collect())
+        let (own, other) = (self.turns(target, metric), self.turns(to, metric));
+        let both = own.into_iter().filter_map(|(turn, a)| Some(how(a, *other.get(&turn)?)));
+        median(both.collect())
     }
 
     /// One proxy's loops with more and more streams.
@@ -134,8 +136,9 @@ pub(crate) mod tests {
 
     /// Two proxies, three rounds; the second takes twice as much, and once four times.
     pub(crate) fn results() -> Results {
-        let row = |target: &str, scenario, clients, cpu_seconds| Row {
+        let row = |target: &str, turn, scenario, clients, cpu_seconds| Row {
             target: target.to_owned(),
+            turn,
             scenario,
             clients,
             answers: 100,
@@ -147,11 +150,11 @@ pub(crate) mod tests {
             whole_ms: [1.0, 2.0],
         };
         let mut rows = Vec::new();
-        for (own, other) in [(1.0, 2.0), (2.0, 4.0), (1.0, 4.0)] {
+        for (turn, own, other) in [(1, 1.0, 2.0), (2, 2.0, 4.0), (3, 1.0, 4.0)] {
             for (target, cpu) in [("a", own), ("b", other)] {
-                rows.push(row(target, Scenario::Small, BUSY, cpu));
-                rows.push(row(target, Scenario::Chunks, STREAMS, cpu));
-                rows.push(row(target, Scenario::Sweep, 10, cpu));
+                rows.push(row(target, turn, Scenario::Small, BUSY, cpu));
+                rows.push(row(target, turn, Scenario::Chunks, STREAMS, cpu));
+                rows.push(row(target, 0, Scenario::Sweep, 10, cpu));
             }
         }
         let machine =
@@ -160,7 +163,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn ratios_are_taken_in_each_round_and_then_their_median() {
+    fn what_failed_in_a_turn_is_compared_with_nothing() {
+        let mut results = results();
+        results.rows.retain(|row| row.target == "b" || row.turn != 1);
+        assert_eq!(results.added("b", "a", Metric::CpuChunk), Some(3000.0));
+        results.rows.retain(|row| row.target == "b");
+        assert_eq!(results.ratio("b", "a", Metric::CpuChunk), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_in_each_turn_and_then_their_median() {
         let results = results();
         assert_eq!(results.ratio("b", "a", Metric::CpuSmall), Some(2.0));
         assert_eq!(results.times(), 3);
