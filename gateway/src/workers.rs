@@ -1,8 +1,8 @@
 //! The threads that serve connections.
 //!
 //! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection stays with its
-//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads most pieces of a
-//! stream wake two, which was a fifth of what a chunk costs.
+//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads every second piece
+//! of a stream wakes two, which was a fifth of what a chunk costs.
 
 use std::convert::Infallible;
 use std::io;
