@@ -346,7 +346,7 @@ impl Config {
     /// The first upstream by name: where everything goes that no model leads elsewhere.
     #[must_use]
     pub fn first_upstream(&self) -> Option<&Upstream> {
-        self.upstreams.iter().min_by_key(|(name, _)| *name).map(|(_, upstream)| upstream)
+        self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
     }
 
     /// Where a request for `model` goes, and the model's name there; nothing where the model map has
