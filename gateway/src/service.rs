@@ -103,13 +103,12 @@ impl Gateway {
         }
     }
 
-    async fn translate(&self, live: Live, mut body: Incoming) -> Response<Body> {
+    async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
         let mut held = self.budget.hold();
         let collected = match self.collect(&mut body, &mut held).await {
             Ok(collected) => collected,
             Err(failure) => {
                 self.discard(&mut body).await;
-                let mut live = live;
                 return live.fail(failure);
             }
         };
