@@ -38,22 +38,39 @@ impl Ids {
     }
 
     fn digits(&self, purpose: u8, position: u32) -> String {
-        let mut data = Vec::with_capacity(21);
-        data.extend_from_slice(&self.seed.to_be_bytes());
-        data.push(purpose);
-        data.extend_from_slice(&position.to_be_bytes());
-        base62_of_hash(&data, 24)
+        let about = u128::from(purpose) << 32 | u128::from(position);
+        let high = scrambled(scrambled(self.seed) ^ about);
+        base62([high, scrambled(high)].map(u128::to_be_bytes).as_flattened(), 24)
     }
 }
 
-/// 62 to the fifth power, which has less than 32 bits.
-const FIVE_DIGITS: u64 = 916_132_832;
+/// A number that looks random, and a different one for each `number`: what four rounds of a Feistel network do
+/// can be undone. Nobody must be kept from undoing it, and SHA-256 would take ten thousand instructions more.
+fn scrambled(number: u128) -> u128 {
+    let (mut left, mut right) = ((number >> 64) as u64, number as u64);
+    for round in 1..=4u64 {
+        // The finalizer of SplitMix64.
+        let mut word = right.wrapping_add(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (left, right) = (right, left ^ word ^ (word >> 31));
+    }
+    u128::from(left) << 64 | u128::from(right)
+}
 
 /// The lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
 #[must_use]
 pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
     let hash: [u8; 32] = Sha256::digest(data).into();
-    let (words, _) = hash.as_chunks::<4>();
+    base62(&hash, digits)
+}
+
+/// 62 to the fifth power, which has less than 32 bits.
+const FIVE_DIGITS: u64 = 916_132_832;
+
+/// The lowest base-62 digits of a number of 256 bits, least significant first; its bytes come the other way round.
+fn base62(bytes: &[u8], digits: usize) -> String {
+    let (words, _) = bytes.as_chunks::<4>();
     let mut number = [0u32; 8];
     for (place, word) in number.iter_mut().zip(words) {
         *place = u32::from_be_bytes(*word);
@@ -97,6 +114,28 @@ mod tests {
         assert_ne!(ids.message(), Ids::new(8).message());
         assert_eq!(ids.message().len(), 28);
         assert!(ids.request().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
+    }
+
+    #[test]
+    fn no_two_exchanges_have_an_id_in_common_however_near_their_seeds_are() {
+        let near = (0..1000).flat_map(|number| [number, number << 64, u128::MAX - number]);
+        let ids =
+            |seed| [Ids::new(seed).request(), Ids::new(seed).message(), Ids::new(seed).call(1)];
+        let mut tails: Vec<String> =
+            near.flat_map(ids).map(|id| id.rsplit('_').next().unwrap().to_owned()).collect();
+        let count = tails.len();
+        for place in 0..24 {
+            // Each digit at each place about as often as any other.
+            let mut often = [0; 128];
+            tails.iter().for_each(|tail| often[usize::from(tail.as_bytes()[place])] += 1);
+            assert!(often.iter().all(|times| *times < count / 40), "{place}: {often:?}");
+            let seen = often.iter().filter(|times| **times > count / 100).count();
+            assert_eq!(seen, 62, "{place}");
+        }
+        tails.sort_unstable();
+        tails.dedup();
+        // Seed 0 occurs twice, with three ids.
+        assert_eq!(tails.len(), count - 3);
     }
 
     #[test]
