@@ -93,7 +93,12 @@ impl<'a> Turns<'a> {
     pub(crate) fn block(&mut self, block: Block<'a>) {
         match self.turns.last_mut() {
             Some(Turn::Assistant(blocks)) => blocks.push(block),
-            _ => self.turns.push(Turn::Assistant(vec![block])),
+            _ => {
+                // Room for a few: most calls follow a text.
+                let mut blocks = Vec::with_capacity(4);
+                blocks.push(block);
+                self.turns.push(Turn::Assistant(blocks));
+            }
         }
     }
 
