@@ -1,18 +1,4 @@
-//! What answers cost: time that is linear in their bytes however they are cut, and memory within the
-//! configured limits whatever an upstream sends. With events of 8 MB:
-//! `cargo test --release --test cost`.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::string_slice,
-    clippy::unwrap_used
-)]
-
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-use std::time::Instant;
+//! What answers cost.
 
 use creole::asked::{Asked, Tool};
 use creole::config::Settings;
@@ -20,43 +6,7 @@ use creole::ids::Ids;
 use creole::profile::{Profile, TextToolCalls};
 use creole::stream::Answer;
 
-/// Counts the bytes that the current thread holds, and the most that it held.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static MOST: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(bytes: isize) {
-    // Threads allocate while they end, when there is nothing to count in any more.
-    let _ = HELD.try_with(|held| {
-        held.set(held.get() + bytes);
-        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
-    });
-}
-
-// SAFETY: every call goes to the system's allocator with the arguments that came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    // Without it, a buffer that grows would be copied each time, where the system moves pages.
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        count(size as isize - layout.size() as isize);
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::meter::{assert_ratio, most_held_by, processor_time_of};
 
 fn answer(stream: bool, settings: &Settings) -> Answer {
     let mut asked = Asked { model: "claude".to_owned(), stream, ..Asked::default() };
@@ -64,15 +14,9 @@ fn answer(stream: bool, settings: &Settings) -> Answer {
     Answer::new(Box::new(asked), settings, Ids::new(7))
 }
 
-/// The processor time of this thread in nanoseconds: other tests and other people use this machine.
-fn processor_time(start: Instant) -> u64 {
-    std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|line| line.split(' ').next()?.parse().ok())
-        // Some kernels have the file and count nothing in it.
-        .filter(|time| *time > 0)
-        .unwrap_or_else(|| start.elapsed().as_nanos() as u64)
-}
+/// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
+/// What is not linear costs hundreds of times as much.
+const RATIO_MAX: f64 = 2.5;
 
 /// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
 fn cost(stream: &str, profile: &Profile) -> f64 {
@@ -81,28 +25,22 @@ fn cost(stream: &str, profile: &Profile) -> f64 {
     let settings = Settings::default();
     let runs = BYTES_MIN.div_ceil(stream.len());
     let mut out = Vec::with_capacity(1 << 16);
-    let start = Instant::now();
-    let before = processor_time(start);
-    for _ in 0..runs {
-        let mut asked = Asked { model: "claude".to_owned(), stream: true, ..Asked::default() };
-        asked.profile = profile.clone();
-        asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
-        let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));
-        for piece in stream.as_bytes().chunks(64) {
-            answer.handle_piece(piece, &mut out).expect("it is a right answer");
-            out.clear();
+    let time = processor_time_of(|| {
+        for _ in 0..runs {
+            let mut asked = Asked { model: "claude".to_owned(), stream: true, ..Asked::default() };
+            asked.profile = profile.clone();
+            asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
+            let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));
+            for piece in stream.as_bytes().chunks(64) {
+                answer.handle_piece(piece, &mut out).expect("it is a right answer");
+                out.clear();
+            }
+            answer.handle_end(&mut out).expect("it is complete");
         }
-        answer.handle_end(&mut out).expect("it is complete");
-    }
-    (processor_time(start) - before) as f64 / (runs * stream.len()) as f64
+    });
+    time as f64 / (runs * stream.len()) as f64
 }
 
-/// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
-/// What is not linear costs hundreds of times as much.
-const RATIO_MAX: f64 = 2.5;
-
-/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too
-/// fast.
 #[track_caller]
 fn assert_linear(what: &str, small: &str, large: &str) {
     assert_linear_with(what, |_| {}, small, large);
@@ -112,16 +50,7 @@ fn assert_linear(what: &str, small: &str, large: &str) {
 fn assert_linear_with(what: &str, change: impl Fn(&mut Profile), small: &str, large: &str) {
     let mut profile = Profile::default();
     change(&mut profile);
-    let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
-    for _ in 0..12 {
-        best_small = best_small.min(cost(small, &profile));
-        best_large = best_large.min(cost(large, &profile));
-        if best_large <= best_small * RATIO_MAX {
-            println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
-            return;
-        }
-    }
-    panic!("{what}: {best_large} ns a byte, where it is {best_small} in small ones");
+    assert_ratio(what, RATIO_MAX, || cost(small, &profile), || cost(large, &profile));
 }
 
 const CHUNK_END: &str =
@@ -362,19 +291,18 @@ fn most_held(stream: bool, limit: usize, next: impl Fn(usize) -> String) -> usiz
     let mut answer = answer(stream, &settings);
     let mut out = Vec::new();
     let (mut fed, mut number) = (0, 0);
-    let before = HELD.get();
-    MOST.set(before);
-    while fed < 24 << 20 {
-        let piece = next(number);
-        number += 1;
-        fed += piece.len();
-        let result = answer.handle_piece(piece.as_bytes(), &mut out);
-        out.clear();
-        if result.is_err() {
-            break;
+    most_held_by(|| {
+        while fed < 24 << 20 {
+            let piece = next(number);
+            number += 1;
+            fed += piece.len();
+            let result = answer.handle_piece(piece.as_bytes(), &mut out);
+            out.clear();
+            if result.is_err() {
+                break;
+            }
         }
-    }
-    usize::try_from(MOST.get() - before).unwrap()
+    })
 }
 
 #[test]

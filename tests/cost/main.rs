@@ -1,0 +1,14 @@
+//! What answers cost: time that is linear in their bytes however they are cut, and memory within the
+//! configured limits whatever an upstream sends. With events of 8 MB:
+//! `cargo test --release --test cost`.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod answers;
+mod meter;

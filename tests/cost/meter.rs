@@ -1,0 +1,90 @@
+//! Counts bytes and processor time, of this thread alone.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Instant;
+
+/// Counts the bytes that the current thread holds, and the most that it held.
+struct Counting;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static MOST: Cell<isize> = const { Cell::new(0) };
+}
+
+fn count(bytes: isize) {
+    // Threads allocate while they end, when there is nothing to count in any more.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = MOST.try_with(|most| most.set(most.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call goes to the system's allocator with the arguments that came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    // Without it, a buffer that grows would be copied each time, where the system moves pages.
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size as isize - layout.size() as isize);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that `work` held on its way, beside what was held before.
+pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
+    let before = HELD.get();
+    MOST.set(before);
+    work();
+    usize::try_from(MOST.get() - before).unwrap()
+}
+
+/// The nanoseconds that `work` took of the processor.
+pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {
+    let start = Instant::now();
+    let before = processor_time(start);
+    work();
+    processor_time(start) - before
+}
+
+/// The processor time of this thread in nanoseconds: other tests and other people use this machine.
+fn processor_time(start: Instant) -> u64 {
+    std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|line| line.split(' ').next()?.parse().ok())
+        // Some kernels have the file and count nothing in it.
+        .filter(|time| *time > 0)
+        .unwrap_or_else(|| start.elapsed().as_nanos() as u64)
+}
+
+/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too fast. Both give
+/// nanoseconds for a byte.
+#[track_caller]
+pub(crate) fn assert_ratio(
+    what: &str,
+    ratio_max: f64,
+    mut small: impl FnMut() -> f64,
+    mut large: impl FnMut() -> f64,
+) {
+    let (mut best_small, mut best_large) = (f64::MAX, f64::MAX);
+    for _ in 0..12 {
+        best_small = best_small.min(small());
+        best_large = best_large.min(large());
+        if best_large <= best_small * ratio_max {
+            println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
+            return;
+        }
+    }
+    panic!("{what}: {best_large} ns a byte, where it is {best_small} in small ones");
+}
