@@ -296,6 +296,9 @@ impl<'a> SentMessages<'a> {
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
         let mut copied = Copied { said: &self.said, next: 0, same: true };
+        // A message that becomes several gives its other members to the first of them alone: to all, a long one would
+        // multiply with every result that stands in it.
+        let mut given = vec![false; self.said.len()];
         json.begin_array();
         for turn in turns {
             let mut entries = Vec::new();
@@ -328,13 +331,12 @@ impl<'a> SentMessages<'a> {
                         Entry::Raw(raw) => self.owner(raw, &owners),
                         _ => None,
                     });
-                    let owner = owner.and_then(|at| self.said.get(at));
-                    write_message(
-                        owner.filter(|said| said.role == role),
-                        role,
-                        &entries,
-                        &mut json,
-                    );
+                    let owner = owner.and_then(|at| self.said.get(at).zip(given.get_mut(at)));
+                    let owner = owner.filter(|(said, _)| said.role == role);
+                    let owner = owner.and_then(|(said, given)| {
+                        (!std::mem::replace(given, true)).then_some(said)
+                    });
+                    write_message(owner, role, &entries, &mut json);
                 }
             }
         }
