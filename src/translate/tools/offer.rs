@@ -58,6 +58,13 @@ impl State {
     }
 }
 
+impl Candidate<'_> {
+    /// Whether it is one of a toolset.
+    fn is_member(&self) -> bool {
+        matches!(&self.what, What::Function(function) if function.toolset.is_some())
+    }
+}
+
 #[derive(Debug)]
 enum What<'a> {
     /// The client runs it.
@@ -238,27 +245,32 @@ impl<'a> Offers<'a> {
             What::Function(function) => function.outgoing.clone(),
             What::Server(server) => Cow::Borrowed(server.name),
         };
-        let index = self.candidates.len();
-        if matches!(&candidate.what, What::Function(function) if function.toolset.is_some()) {
+        let known = self.by_name.get(&name).copied();
+        let same = known.and_then(|index| self.candidates.get(index));
+        // A client that repeats its additions, once in the messages and once in a compaction, means the same tool.
+        if let Some(same) = same
+            && same.state != State::Removed
+            && (!(candidate.added && same.added) || warnings.strict())
+        {
+            if !candidate.added {
+                return Err(Error::invalid("tools: Tool names must be unique."));
+            }
+            let path = path_at(self.body, at);
+            return Err(Error::invalid(format!("{path}: Tool names must be unique."))
+                .with_code("tool_name_conflict"));
+        }
+        let index = known.unwrap_or(self.candidates.len());
+        if candidate.is_member() && !same.is_some_and(Candidate::is_member) {
             self.members.push(index);
         }
-        let before = self.by_name.insert(name, index);
-        if let Some(same) = before.and_then(|index| self.candidates.get_mut(index))
-            && same.state != State::Removed
-        {
-            // A client that repeats its additions, once in the messages and once in a compaction,
-            // means the same tool.
-            if !(candidate.added && same.added) || warnings.strict() {
-                if !candidate.added {
-                    return Err(Error::invalid("tools: Tool names must be unique."));
-                }
-                let path = path_at(self.body, at);
-                return Err(Error::invalid(format!("{path}: Tool names must be unique."))
-                    .with_code("tool_name_conflict"));
+        match self.candidates.get_mut(index) {
+            // However often it comes, it is kept once.
+            Some(same) => *same = candidate,
+            None => {
+                self.by_name.insert(name, index);
+                self.candidates.push(candidate);
             }
-            same.state = State::Removed;
         }
-        self.candidates.push(candidate);
         Ok(())
     }
 

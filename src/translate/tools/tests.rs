@@ -346,8 +346,9 @@ fn changes_apply_in_their_order() {
     let redefined = json!({"type": "tool_definition", "definition": {"name": "a", "description": "new", "input_schema": {}}});
     let replaced =
         with(vec![(false, reference("a")), (true, redefined.clone()), (true, reference("a"))]);
-    assert_eq!(replaced.names(), "b a");
-    assert_eq!(replaced.got().body["tools"][1]["function"]["description"], "new");
+    // In its old place: a list that is stable is found in an upstream's cache.
+    assert_eq!(replaced.names(), "a b");
+    assert_eq!(replaced.got().body["tools"][0]["function"]["description"], "new");
     let conflict = with(vec![(true, redefined)]).error();
     assert_eq!(conflict.code, Some("tool_name_conflict"));
     let place = "messages[1].content[0].tool.definition";
