@@ -34,11 +34,25 @@ pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
     mix(mix(text(call.name), toolset), input)
 }
 
-/// Whether two calls are the same. What is written alike need not be read.
-pub(super) fn same_call(left: &ToolUse<'_>, right: &ToolUse<'_>) -> bool {
-    left.name == right.name
-        && left.toolset == right.toolset
-        && (left.input == right.input || of_call(left) == of_call(right))
+/// A call, to be compared with any number of others.
+pub(super) struct Asked<'t, 'a> {
+    call: &'t ToolUse<'a>,
+    hash: Option<u64>,
+}
+
+impl<'t, 'a> Asked<'t, 'a> {
+    pub(super) fn by(call: &'t ToolUse<'a>) -> Self {
+        Self { call, hash: None }
+    }
+
+    /// Whether this call is the same. What is written alike need not be read.
+    pub(super) fn is_asked_by(&mut self, other: &ToolUse<'_>) -> bool {
+        let call = self.call;
+        call.name == other.name
+            && call.toolset == other.toolset
+            && (call.input == other.input
+                || *self.hash.get_or_insert_with(|| of_call(call)) == of_call(other))
+    }
 }
 
 /// The hash of an input. What a model or a client only adds to it is passed over.
@@ -67,27 +81,50 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
     Ok(members.hash())
 }
 
-/// Whether two results say the same.
-pub(super) fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
-    left.is_error == right.is_error && same_blocks(&left.content, &right.content)
+/// What a result says, to be compared with any number of others.
+pub(super) struct Answer<'t, 'a> {
+    is_error: bool,
+    said: Vec<Said<'t, 'a>>,
 }
 
-fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
-    let (mut left, mut right) = (said(left), said(right));
-    loop {
-        match (left.next(), right.next()) {
-            (Some(left), Some(right)) if same_block(left, right) => {}
-            (None, None) => return true,
-            _ => return false,
+impl<'t, 'a> Answer<'t, 'a> {
+    pub(super) fn of(result: &'t ToolResult<'a>) -> Self {
+        Self { is_error: result.is_error, said: said(&result.content).collect() }
+    }
+
+    /// Whether this result says the same.
+    pub(super) fn is_said_by(&self, result: &ToolResult<'_>) -> bool {
+        let mut wanted = self.said.iter();
+        self.is_error == result.is_error
+            && said(&result.content).all(|said| wanted.next().is_some_and(|it| said.is_same(it)))
+            && wanted.next().is_none()
+    }
+}
+
+/// A part of what a tool said.
+enum Said<'t, 'a> {
+    Text(Str<'a>),
+    Block(&'t Block<'a>),
+}
+
+impl Said<'_, '_> {
+    fn is_same(&self, other: &Said<'_, '_>) -> bool {
+        match (self, other) {
+            (Self::Text(left), Said::Text(right)) => same_text(*left, *right),
+            (Self::Block(left), Said::Block(right)) => same_block(left, right),
+            _ => false,
         }
     }
 }
 
-/// What the tool said, without blocks that are the client's words alone.
-fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = &'t Block<'a>> {
-    blocks.iter().filter(|block| match block {
-        Block::Text(text) => text.text.is_empty() || !without_reminders(text.text).is_empty(),
-        _ => true,
+/// What the tool said, without blocks, and ends of texts, that are the client's words alone.
+fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Said<'t, 'a>> {
+    blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => {
+            let said = without_reminders(text.text);
+            (text.text.is_empty() || !said.is_empty()).then_some(Said::Text(said))
+        }
+        _ => Some(Said::Block(block)),
     })
 }
 
@@ -129,11 +166,13 @@ fn last_reminder(text: &str) -> Option<usize> {
     }
 }
 
+fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_block(left, right))
+}
+
 fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
     match (left, right) {
-        (Block::Text(left), Block::Text(right)) => {
-            same_text(without_reminders(left.text), without_reminders(right.text))
-        }
+        (Block::Text(left), Block::Text(right)) => same_text(left.text, right.text),
         (Block::ToolReference(left), Block::ToolReference(right)) => left == right,
         (Block::Image(left), Block::Image(right)) => match (&left.source, &right.source) {
             (ImageSource::Base64 { data: left, .. }, ImageSource::Base64 { data: right, .. })
@@ -171,17 +210,22 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
 
 /// What stands for a result: the same for results that are the same.
 pub(super) fn of_result(result: &ToolResult<'_>) -> u64 {
-    mix(u64::from(result.is_error), of_blocks(&result.content))
+    let of = |said| match said {
+        Said::Text(said) => text(said),
+        Said::Block(block) => of_block(block),
+    };
+    let content = said(&result.content).fold(6, |all, said| mix(all, of(said)));
+    mix(u64::from(result.is_error), content)
 }
 
 fn of_blocks(blocks: &[Block<'_>]) -> u64 {
-    said(blocks).fold(6, |all, block| mix(all, of_block(block)))
+    blocks.iter().fold(6, |all, block| mix(all, of_block(block)))
 }
 
 fn of_block(block: &Block<'_>) -> u64 {
     let optional = |part: Option<Str<'_>>| part.map_or(0, text);
     match block {
-        Block::Text(block) => text(without_reminders(block.text)),
+        Block::Text(block) => text(block.text),
         Block::ToolReference(name) => mix(7, text(*name)),
         Block::Image(Image { source: ImageSource::Base64 { data: inside, .. }, .. })
         | Block::Image(Image { source: ImageSource::Url(inside), .. }) => mix(8, text(*inside)),
@@ -239,6 +283,10 @@ mod tests {
     use super::*;
     use crate::anthropic::Text;
     use crate::json::Raw;
+
+    fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
+        Answer::of(left).is_said_by(right)
+    }
 
     fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
         let (id, name) = (Str::plain(id), Str::plain(name));
