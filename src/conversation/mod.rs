@@ -115,9 +115,22 @@ impl<'a> Turns<'a> {
     #[must_use]
     pub(crate) fn finish(self) -> Vec<Turn<'a>> {
         let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
+        // Whether calls wait for the user's answer, now that the assistant has spoken.
+        let mut called = false;
         for mut turn in self.turns {
-            if !(drop_blank_texts(&mut turn) || is_after_calls(&turns, &turn)) {
+            let says_something = drop_blank_texts(&mut turn);
+            let is_answer = matches!(turn, Turn::User(_)) && called;
+            if !(says_something || is_answer) {
                 continue;
+            }
+            match &turn {
+                Turn::User(_) => called = false,
+                Turn::Assistant(blocks) => {
+                    // Else it goes on with what it said.
+                    called &= matches!(turns.last(), Some(Turn::Assistant(_)));
+                    called |= calls(blocks).next().is_some();
+                }
+                Turn::System(_) => {}
             }
             match (turns.last_mut(), turn) {
                 (Some(Turn::User(known)), Turn::User(user)) => {
@@ -136,11 +149,6 @@ impl<'a> Turns<'a> {
         let _ = turns.pop_if(says_nothing);
         turns
     }
-}
-
-/// Whether the user was to answer calls here.
-fn is_after_calls(before: &[Turn<'_>], turn: &Turn<'_>) -> bool {
-    matches!(turn, Turn::User(_)) && calls(said_before(before, before.len())).next().is_some()
 }
 
 /// The user's turn after the assistant's turn `at`, and its place. System messages may stand between them.

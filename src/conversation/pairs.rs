@@ -174,7 +174,7 @@ impl Found {
         let later = given.partition_point(|given| given.turn <= at);
         let after = self.results.partition_point(|place| *place < later);
         // Of two calls with one id the first was kept: the first result is its own.
-        let first_counts = self.repeated.contains(&at);
+        let first_counts = self.repeated.binary_search(&at).is_ok();
         let mut taken = None;
         for place in self.results.iter().skip(after) {
             let given = given.get_mut(*place)?;
