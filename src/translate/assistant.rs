@@ -1,5 +1,7 @@
 //! The assistant's turns: text, reasoning and tool calls in one message.
 
+use std::collections::VecDeque;
+
 use super::messages::MessageWriter;
 use super::parts::{begin_text, end_text};
 use super::server_history;
@@ -34,16 +36,19 @@ impl<'a> MessageWriter<'_, 'a> {
             return self.assistant_message(blocks, &all, json);
         };
         let mut content = blocks;
-        let mut next = next;
+        let mut nobodys = Vec::new();
+        let results = next.map_or(&mut nobodys, |user| &mut user.results);
+        // Nearly always each stands first when its call comes.
+        let mut waiting = VecDeque::from(std::mem::take(results));
         for call in others {
             self.assistant_message(content, &[call], json)?;
             content = &[];
-            let Some(user) = &mut next else { continue };
-            if let Some(at) = user.results.iter().position(|result| result.id == call.id) {
-                let result = user.results.remove(at);
+            let place = waiting.iter().position(|result| result.id == call.id);
+            if let Some(result) = place.and_then(|place| waiting.remove(place)) {
                 self.tool(result, &[], json)?;
             }
         }
+        *results = waiting.into();
         self.assistant_message(content, &[last], json)
     }
 

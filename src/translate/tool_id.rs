@@ -238,12 +238,12 @@ impl NewIds {
         self.max_length == 0 || id.chars().count() <= self.max_length
     }
 
-    fn foreign(&self, client_id: &str, tool_name: &str) -> String {
+    fn foreign(&mut self, client_id: &str, tool_name: &str) -> String {
         let mut attempt = 0u64;
         loop {
             let id = match self.style {
                 IdStyle::Kimi if !tool_name.is_empty() => {
-                    format!("functions.{tool_name}:{}", self.calls.saturating_add(attempt))
+                    format!("functions.{tool_name}:{}", self.calls)
                 }
                 IdStyle::Mistral9 => match attempt {
                     0 if is_nine(client_id) => client_id.to_owned(),
@@ -255,6 +255,10 @@ impl NewIds {
                 return id;
             }
             attempt = attempt.saturating_add(1);
+            // Numbers that are taken are not tried again for the next call.
+            if self.style == IdStyle::Kimi {
+                self.calls = self.calls.saturating_add(1);
+            }
         }
     }
 
