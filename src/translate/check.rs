@@ -18,6 +18,9 @@ const NEWEST_VERSION: &str = "2026-10-21";
 /// Most messages in a request.
 const MESSAGES_MAX: usize = 100_000;
 
+/// Most stop sequences: each is looked for in every piece of the answer's text.
+const STOP_SEQUENCES_MAX: usize = 256;
+
 /// Most blocks with `cache_control`.
 const BREAKPOINTS_MAX: usize = 4;
 
@@ -179,6 +182,12 @@ fn always(request: &Request<'_>) -> Result<(), Error> {
         return Err(Error::invalid(format!(
             "messages: at most {MESSAGES_MAX} messages are allowed, but found {}",
             request.messages.len()
+        )));
+    }
+    if request.stop_sequences.len() > STOP_SEQUENCES_MAX {
+        return Err(Error::invalid(format!(
+            "stop_sequences: at most {STOP_SEQUENCES_MAX} stop sequences are allowed, but found {}",
+            request.stop_sequences.len()
         )));
     }
     if let Some(at) = request.stop_sequences.iter().position(|stop| stop.is_blank()) {

@@ -292,6 +292,9 @@ fn stop_sequences_beyond_the_limit_are_cut_here() {
     assert_eq!(asked.stop_sequences.len(), 5);
     assert_eq!(sent(json!({"stop_sequences": []})).get("stop"), None);
     assert!(refused(json!({"stop_sequences": ["x", " \n"]})).starts_with("stop_sequences[1]: "));
+    let stops = |count: usize| json!({"stop_sequences": vec!["x"; count]});
+    assert!(refused(stops(257)).starts_with("stop_sequences: at most 256 "));
+    assert_eq!(sent(stops(256))["stop"].as_array().map(Vec::len), Some(256));
 }
 
 #[test]
