@@ -16,7 +16,7 @@ fn chunk(id: &str, choice: &Value, usage: &Value) -> Vec<u8> {
 #[test]
 fn a_head_has_these_headers_and_no_others() {
     let whole = r#"{"id":"ID","choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
-    let id = "req_lQqKNPPskLdYLEHQDmNAdpL5";
+    let id = "req_3jjpA5mQ5DOtziWrgpUYvYXJ";
     let head = |stream, body: &str| {
         let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
         assert_eq!(exchange.report().request_id, id);
@@ -125,7 +125,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
     warnings.add("stream_options_refused");
     warnings.add("tool_unknown");
     let report = Report {
-        request_id: "req_lQqKNPPskLdYLEHQDmNAdpL5".into(),
+        request_id: "req_3jjpA5mQ5DOtziWrgpUYvYXJ".into(),
         upstream_request_id: Some("second".into()),
         upstream: "default".into(),
         model: "claude-test".into(),
