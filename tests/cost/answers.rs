@@ -6,7 +6,7 @@ use creole::ids::Ids;
 use creole::profile::{Profile, TextToolCalls};
 use creole::stream::Answer;
 
-use crate::meter::{assert_ratio, most_held_by, processor_time_of};
+use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
 fn answer(stream: bool, settings: &Settings) -> Answer {
     let mut asked = Asked { model: "claude".to_owned(), stream, ..Asked::default() };
@@ -20,8 +20,6 @@ const RATIO_MAX: f64 = 2.5;
 
 /// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
 fn cost(stream: &str, profile: &Profile) -> f64 {
-    // The clock of the system counts in steps; so many bytes take some of them.
-    const BYTES_MIN: usize = LARGE;
     let settings = Settings::default();
     let runs = BYTES_MIN.div_ceil(stream.len());
     let mut out = Vec::with_capacity(1 << 16);

@@ -1,5 +1,6 @@
 //! What answers cost: time that is linear in their bytes however they are cut, and memory within the
-//! configured limits whatever an upstream sends. With events of 8 MB:
+//! configured limits whatever an upstream sends. And requests: time and memory that are linear in their bytes,
+//! whatever they have many of. With events of 8 MB:
 //! `cargo test --release --test cost`.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -11,4 +12,6 @@
 )]
 
 mod answers;
+mod hostile;
 mod meter;
+mod requests;

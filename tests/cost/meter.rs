@@ -50,6 +50,9 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
     usize::try_from(MOST.get() - before).unwrap()
 }
 
+/// The clock of the system counts in steps: to translate so many bytes takes some of them.
+pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
+
 /// The nanoseconds that `work` took of the processor.
 pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {
     let start = Instant::now();

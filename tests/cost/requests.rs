@@ -1,0 +1,115 @@
+//! What requests cost: a client that means harm gets no more time and memory than its bytes are worth.
+
+use std::sync::Arc;
+
+use creole::{Config, Exchange, Pings, RequestHead};
+
+use crate::hostile::BODIES;
+use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
+
+/// How many there are of what a request is long in.
+const FEW: usize = 120;
+const MANY: usize = 6_000;
+
+/// A byte of a request with many may cost so many times as much as one of a request with few. What is not linear
+/// costs up to fifty times as much.
+const RATIO_MAX: f64 = 4.0;
+
+/// So many bytes may be held for one of a request: all its parts are small, and buffers double.
+const HELD_MAX: usize = 32;
+
+/// So many may be sent. The most are for results to each of which the circuit breaker adds its words.
+const SENT_MAX: usize = 8;
+
+const CONFIGS: &[(&str, &str)] = &[
+    ("default", r#"{"upstreams":{"u":{"url":"http://u"}}}"#),
+    ("Messages", r#"{"upstreams":{"u":{"url":"http://u","protocol":"anthropic"}}}"#),
+    (
+        "Kimi",
+        r#"{"upstreams":{"u":{"url":"http://u","profile_overrides":{"id_style":"kimi","tool_schema":"kimi",
+            "reasoning_history":"required","max_tool_name":32}}}}"#,
+    ),
+    (
+        "Mistral",
+        r#"{"upstreams":{"u":{"url":"http://u","profile_overrides":{"id_style":"mistral9","tool_schema":"mistral",
+            "mid_system":"in_place","alternating_roles":true,"text_after_tool_results":"merge_into_last_tool"}}}}"#,
+    ),
+    (
+        "Gemini",
+        r#"{"upstreams":{"u":{"url":"http://u","profile_overrides":{"single_tool_call":true,
+            "tool_schema":"gemini","system_role":"user","tool_result_name":true,"tool_content_parts":"images"}}}}"#,
+    ),
+    (
+        "OpenAI",
+        r#"{"upstreams":{"u":{"url":"http://u","profile":"openai","profile_overrides":{"max_tools":0,
+            "cache_breakpoints":true,"mid_system":"merge_to_top","tool_schema":"llama.cpp"}}}}"#,
+    ),
+    ("strict", r#"{"strict":true,"upstreams":{"u":{"url":"http://u"}}}"#),
+];
+
+fn configs() -> Vec<(&'static str, Arc<Config>)> {
+    let read = |json| Arc::new(Config::from_json(json, |_| None).expect("it is a configuration"));
+    CONFIGS.iter().map(|(name, json)| (*name, read(json))).collect()
+}
+
+/// The size of the upstream's request; nothing where the client's is refused.
+fn translate(config: &Arc<Config>, body: &[u8]) -> Option<usize> {
+    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let headers = [("x-api-key".to_owned(), "k".to_owned())];
+    let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
+    assert!(matches!(head, RequestHead::Translate));
+    exchange.handle_request(body, 0).map(|request| request.body.len()).ok()
+}
+
+/// Nanoseconds for each byte.
+fn cost(config: &Arc<Config>, body: &[u8]) -> f64 {
+    let runs = BYTES_MIN.div_ceil(body.len());
+    let time = processor_time_of(|| {
+        for _ in 0..runs {
+            translate(config, body);
+        }
+    });
+    time as f64 / (runs * body.len()) as f64
+}
+
+#[test]
+fn a_request_of_many_costs_about_as_much_a_byte_as_one_of_few() {
+    let configs = configs();
+    for (what, body) in BODIES {
+        let (few, many) = (body(FEW).to_string(), body(MANY).to_string());
+        for (name, config) in &configs {
+            let of = |body: &str| cost(config, body.as_bytes());
+            assert_ratio(&format!("{what} ({name})"), RATIO_MAX, || of(&few), || of(&many));
+        }
+    }
+}
+
+#[test]
+fn what_is_held_and_sent_is_not_many_times_a_request() {
+    let configs = configs();
+    for (what, body) in BODIES {
+        let body = body(MANY).to_string();
+        for (name, config) in &configs {
+            let mut sent = None;
+            let held = most_held_by(|| sent = translate(config, body.as_bytes()));
+            // A refusal is cheap, and would hide what it costs where it is not refused.
+            assert!(sent.is_some() || *name != "default", "{what} ({name}): refused");
+            let sent = sent.unwrap_or_default();
+            println!(
+                "{what} ({name}): {:.1} held, {:.1} sent",
+                held as f64 / body.len() as f64,
+                sent as f64 / body.len() as f64
+            );
+            assert!(
+                held < HELD_MAX * body.len(),
+                "{what} ({name}): {held} bytes of {}",
+                body.len()
+            );
+            assert!(
+                sent < SENT_MAX * body.len(),
+                "{what} ({name}): {sent} bytes of {}",
+                body.len()
+            );
+        }
+    }
+}
