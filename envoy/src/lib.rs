@@ -33,6 +33,7 @@
 #[cfg(target_arch = "wasm32")]
 mod abi;
 pub mod action;
+mod collected;
 mod contexts;
 mod deferred;
 pub mod details;

@@ -25,6 +25,7 @@ use creole::{
 };
 
 use crate::action::{Action, Decision, LocalResponse, Side};
+use crate::collected::Collected;
 use crate::deferred::Deferred;
 use crate::details::{self, Break, Origin};
 use crate::{heads, observe};
@@ -36,9 +37,6 @@ const CLOSE_DELAY_MS: u64 = 200;
 /// How long an upstream has after a whole message to end its answer. A reset is the only end that can be
 /// given to the client from here, and to some clients a broken stream is a failure whatever it said.
 const LINGER_MS: u64 = 3000;
-
-/// From this size on, a body is trusted to become as long as its `content-length` says.
-const TRUSTED_BYTES: usize = 1 << 20;
 
 /// One HTTP stream.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ enum State {
     /// passes the response callbacks again.
     HandsOff,
     /// The request's body is collected. `head` is the client's while it is paused; `None`: it has left.
-    Collecting { head: Option<Vec<Header>>, body: Vec<u8>, length: Option<usize> },
+    Collecting { head: Option<Vec<Header>>, body: Collected },
     /// The request is refused, and its body is thrown away up to so many bytes before the client is
     /// told: a client that is answered while it uploads sees its connection break instead.
     Refusing { response: LocalResponse, rest_bytes: usize },
@@ -181,12 +179,12 @@ impl Stream {
                 Ok(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }
-        let (length, body) = (heads::length(&head), Vec::new());
+        let body = Collected::new(heads::length(&head));
         if paused {
-            self.state = State::Collecting { head: Some(head), body, length };
+            self.state = State::Collecting { head: Some(head), body };
             return Decision::stop(Vec::new());
         }
-        self.state = State::Collecting { head: None, body, length };
+        self.state = State::Collecting { head: None, body };
         let early =
             heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
@@ -201,8 +199,8 @@ impl Stream {
         now: Millis,
     ) -> Decision {
         let drained = drain(Side::Request, &piece);
-        let (body, length) = match &mut self.state {
-            State::Collecting { body, length, .. } => (body, length),
+        let body = match &mut self.state {
+            State::Collecting { body, .. } => body,
             State::Refusing { rest_bytes, .. } => {
                 *rest_bytes = rest_bytes.saturating_sub(piece.len());
                 let over = end_of_stream || *rest_bytes == 0;
@@ -210,10 +208,10 @@ impl Stream {
             }
             _ => return Decision::pass(),
         };
-        let size = body.len().saturating_add(piece.len());
+        let size = body.size().saturating_add(piece.len());
         let failure = if size > self.config.settings.request_bytes_max {
             Some(Failure::RequestTooLarge)
-        } else if !append(body, piece, *length, room_bytes) {
+        } else if !body.push(piece, room_bytes) {
             Some(Failure::Overloaded)
         } else {
             None
@@ -221,10 +219,10 @@ impl Stream {
         if let Some(failure) = failure {
             return self.fail(failure, When::of(end_of_stream), now, drained);
         }
-        self.collected_bytes = size;
+        self.collected_bytes = body.held_bytes();
         // A body that is as long as it says is complete, even if trailers follow: once they come,
         // nothing can be written any more.
-        if end_of_stream || *length == Some(size) {
+        if end_of_stream || body.is_complete() {
             return self.send(When::of(end_of_stream), drained, now);
         }
         Decision::stop(drained)
@@ -251,7 +249,7 @@ impl Stream {
             return Decision::go_on(actions);
         };
         self.collected_bytes = 0;
-        let request = match self.exchange.handle_request(&body, now) {
+        let request = match self.exchange.handle_request(body.bytes(), now) {
             Ok(request) => request,
             Err(reply) => return self.reply(*reply, refusal, actions),
         };
@@ -572,28 +570,4 @@ fn pings(config: &Config) -> Pings {
 /// Takes a piece out of Envoy's hands.
 fn drain(side: Side, piece: &[u8]) -> Vec<Action> {
     if piece.is_empty() { Vec::new() } else { vec![Action::ReplaceBody(side, Vec::new())] }
-}
-
-/// Whether there was room for it.
-fn append(body: &mut Vec<u8>, piece: Vec<u8>, length: Option<usize>, room_bytes: usize) -> bool {
-    let size = body.len().saturating_add(piece.len());
-    if size > room_bytes {
-        return false;
-    }
-    if body.is_empty() {
-        *body = piece;
-        return true;
-    }
-    // Growing by doubling would hold up to three times a large body.
-    let rest = length.filter(|_| size > TRUSTED_BYTES).unwrap_or_default().saturating_sub(size);
-    let grown = if rest > 0 && body.capacity() < size {
-        body.try_reserve_exact(piece.len().saturating_add(rest.min(room_bytes)))
-    } else {
-        body.try_reserve(piece.len())
-    };
-    if grown.is_err() {
-        return false;
-    }
-    body.extend_from_slice(&piece);
-    true
 }

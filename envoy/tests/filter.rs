@@ -123,6 +123,24 @@ fn streams_share_one_limit_and_give_back_what_they_held() {
 }
 
 #[test]
+fn memory_is_reserved_for_a_client_that_sends_and_counts_from_then_on() {
+    let mut envoy = Envoy::new("{}");
+    let length = 32 << 20;
+    envoy.request("POST", MESSAGES, &[header("content-length", &length.to_string())], false);
+    let piece = vec![b' '; 256 << 10];
+    for sent in (1..=length / piece.len()).map(|pieces| pieces * piece.len()) {
+        envoy.body(&piece, false);
+        let held = envoy.filter.held_bytes();
+        if sent == length {
+            assert_eq!(held, 0, "the body is complete");
+            break;
+        }
+        assert!((sent..=length).contains(&held), "{held} for {sent}");
+        assert!(held <= 2 * sent || sent > length / 8, "{held} for {sent}");
+    }
+}
+
+#[test]
 fn a_body_that_cannot_be_read_is_refused_however_it_is_cut() {
     for length in [true, false] {
         for cut in 0..3 {

@@ -1,0 +1,71 @@
+//! A client's body while it comes.
+
+/// A body of which so many bytes have come, and this part of what its `content-length` says, is trusted to become
+/// as long as that.
+const TRUSTED_BYTES: usize = 1 << 20;
+const TRUSTED_PART: usize = 8;
+
+/// What has come of a body.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    bytes: Vec<u8>,
+    /// What its `content-length` says.
+    length: Option<usize>,
+}
+
+impl Collected {
+    pub(crate) fn new(length: Option<usize>) -> Self {
+        Self { bytes: Vec::new(), length }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The memory that it takes. What is reserved counts, because nobody else can have it.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Whether it is as long as it says.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.length == Some(self.size())
+    }
+
+    /// Adds a piece. `false`: there was no room for it.
+    #[must_use]
+    pub(crate) fn push(&mut self, piece: Vec<u8>, room_bytes: usize) -> bool {
+        let size = self.size().saturating_add(piece.len());
+        if size > room_bytes {
+            return false;
+        }
+        if self.bytes.is_empty() {
+            self.bytes = piece;
+            return true;
+        }
+        // Growing by doubling to the end would hold up to three times a large body.
+        let rest = self.trusted_length(size).saturating_sub(size);
+        let grown = if rest > 0 && self.bytes.capacity() < size {
+            let rest = rest.min(room_bytes.saturating_sub(size));
+            self.bytes.try_reserve_exact(piece.len().saturating_add(rest))
+        } else {
+            self.bytes.try_reserve(piece.len())
+        };
+        if grown.is_err() {
+            return false;
+        }
+        self.bytes.extend_from_slice(&piece);
+        true
+    }
+
+    /// How long the body will be; 0 where that is not known, or not believed.
+    fn trusted_length(&self, size: usize) -> usize {
+        let length = self.length.unwrap_or_default();
+        let enough = TRUSTED_BYTES.max(length.checked_div(TRUSTED_PART).unwrap_or_default());
+        if size > enough { length } else { 0 }
+    }
+}
