@@ -112,7 +112,7 @@ impl Gateway {
                 return live.fail(failure);
             }
         };
-        let (mut live, collected, translated) = translated(live, collected).await;
+        let (mut live, mut held, collected, translated) = translated(live, held, collected).await;
         // Where the upstream may refuse what is in the conversation, the body is needed again.
         let mut again = live.exchange.may_retry().then_some(collected);
         if again.is_none() {
@@ -230,16 +230,18 @@ impl Gateway {
     }
 }
 
-/// Has a request translated; gives everything back with it.
+/// Has a request translated; gives everything back with it. What it holds is held until then, even if the client
+/// goes: a translation that has begun on another thread goes on.
 async fn translated(
     mut live: Live,
+    held: Held,
     body: Vec<u8>,
-) -> (Live, Vec<u8>, Result<UpstreamRequest, Box<Reply>>) {
+) -> (Live, Held, Vec<u8>, Result<UpstreamRequest, Box<Reply>>) {
     let is_large = body.len() >= APART_BYTES;
     let translate = move || {
         let now = live.clock.now();
         let translated = live.timed(|exchange| exchange.handle_request(&body, now));
-        (live, body, translated)
+        (live, held, body, translated)
     };
     if !is_large {
         return translate();
