@@ -1,7 +1,7 @@
 //! The configuration of this run: the core's document, then the flags, which describe one upstream.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::path::Path;
 
 use creole::Config;
@@ -60,14 +60,14 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
                 notes.push(format!("upstreams.{}.url is not set", upstream.name));
             }
             for note in notes {
-                eprintln!("note: {note}; `creole serve` needs it");
+                say(io::stderr(), &format!("note: {note}; `creole serve` needs it"))?;
             }
-            println!("ok");
+            say(io::stdout(), "ok")?;
             Ok(true)
         }
         Err(Wrong::Unreadable(failed)) => Err(failed),
         Err(Wrong::Document(reason)) => {
-            eprintln!("{}: {reason}", file.display());
+            say(io::stderr(), &format!("{}: {reason}", file.display()))?;
             Ok(false)
         }
     }
@@ -75,10 +75,14 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
 
 /// `creole check-config --schema`
 pub(crate) fn print_schema() -> Result<bool, Failed> {
-    let mut out = std::io::stdout();
-    let written = writeln!(out, "{}", creole::config::schema::schema());
-    written.map_err(|error| Failed::Run(format!("cannot write: {error}")))?;
+    say(io::stdout(), &creole::config::schema::schema())?;
     Ok(true)
+}
+
+/// Writes a line. The macros of the standard library would panic where it cannot be written.
+fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
+    let written = writeln!(out, "{line}");
+    written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
 }
 
 /// Why there is no configuration.

@@ -7,6 +7,8 @@
 //! Exit codes: 0, done; 1, the result is an error (or the server could not run); 2, the flags, a file
 //! or the configuration cannot be used.
 #![forbid(unsafe_code)]
+// They panic where nothing can be written.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod answer;
 mod budget;

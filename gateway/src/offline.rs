@@ -35,7 +35,7 @@ fn request(config: Config, seed: Seed, body: &[u8]) -> Result<bool, Failed> {
         let secret = CREDENTIALS.contains(&name.as_str());
         shown.push_str(&format!("{name}: {}\n", if secret { "(the key)" } else { value }));
     }
-    show(&shown, &exchange.report());
+    show(&shown, &exchange.report())?;
     print(&request.body)?;
     Ok(true)
 }
@@ -58,7 +58,7 @@ fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Fa
         head = head.or(given);
     }
     head = exchange.handle_response_end(End::Complete, 0, &mut out).or(head);
-    show(&shown_head(&head.unwrap_or_default()), &exchange.report());
+    show(&shown_head(&head.unwrap_or_default()), &exchange.report())?;
     print(&out)?;
     Ok(is_answered(&exchange))
 }
@@ -82,7 +82,7 @@ fn ask(exchange: &mut Exchange, body: &[u8]) -> Result<Option<UpstreamRequest>, 
             }
         }
     };
-    show(&shown_head(&reply.head), &exchange.report());
+    show(&shown_head(&reply.head), &exchange.report())?;
     print(&reply.body)?;
     Ok(None)
 }
@@ -100,11 +100,13 @@ fn shown_head(head: &Head) -> String {
 }
 
 /// The header `x-creole-warnings` names only what was known when the head was sent, and not how often.
-fn show(head: &str, report: &Report) {
-    eprint!("{head}");
+fn show(head: &str, report: &Report) -> Result<(), Failed> {
+    let mut shown = head.to_owned();
     for warning in report.warnings.iter() {
-        eprintln!("warning: {} ({}x)", warning.text(), warning.count);
+        shown.push_str(&format!("warning: {} ({}x)\n", warning.text(), warning.count));
     }
+    let written = io::stderr().write_all(shown.as_bytes());
+    written.map_err(|error| Failed::Run(format!("standard error: {error}")))
 }
 
 fn print(bytes: &[u8]) -> Result<(), Failed> {

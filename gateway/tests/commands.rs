@@ -101,6 +101,26 @@ fn a_gateway_is_not_its_own_upstream() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_written_is_an_error_and_no_panic() {
+    let file = rig::file(r#"{"upstreams": {"a": {}}}"#);
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    for args in [
+        &["check-config", &file] as &[&str],
+        &["check-config", "--schema"],
+        &["translate", "request"],
+    ] {
+        let run = |stdout: Stdio, stderr: Stdio| {
+            let stdin = Stdio::null();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+            command.args(args).stdin(stdin).stdout(stdout).stderr(stderr).status().unwrap()
+        };
+        assert_eq!(run(full().into(), Stdio::null()).code(), Some(1), "{args:?}");
+        assert_eq!(run(full().into(), full().into()).code(), Some(1), "{args:?}");
+    }
+}
+
+#[test]
 fn check_config_says_ok_or_where_the_error_is() {
     let good = rig::file(r#"{"upstreams": {"a": {"url": "http://a", "profile": "vllm"}}}"#);
     let output = creole(&["check-config", &good], "");
