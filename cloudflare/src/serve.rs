@@ -20,6 +20,9 @@ use crate::live::{self, Live};
 use crate::pass;
 use crate::timer::Timer;
 
+/// A body that says to be this long or shorter is read in one go.
+const AT_ONCE_BYTES: usize = 256 << 10;
+
 /// Called by `shim.js` for every request.
 #[wasm_bindgen(
     wasm_bindgen_futures = worker::wasm_bindgen_futures,
@@ -150,8 +153,10 @@ async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Ve
     let settings = &isolate.config.settings;
     let max = settings.buffered_bytes_max;
     let length = request.headers().get("content-length").ok().flatten();
-    if let Some(length) = length.and_then(|length| length.parse::<usize>().ok()) {
-        // The exchange has compared it with `request_bytes_max`; the runtime sees that it is true.
+    let length = length.and_then(|length| length.parse::<usize>().ok());
+    // A longer one counts as it comes: others need not wait for what a client only claims to send.
+    if let Some(length) = length.filter(|length| *length <= AT_ONCE_BYTES) {
+        // The runtime sees that it is true.
         if !held.grow(length, max, now()) {
             discard(isolate, request).await;
             return Err(Failure::Overloaded);
