@@ -6,10 +6,17 @@
 import * as creole from "./index.js";
 import { breakOff } from "./stream.js";
 
-const broken = {
-  type: "error",
-  error: { type: "api_error", message: "This gateway failed. Try again." },
-};
+const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+// The answer where the module gives none.
+function broken() {
+  const random = crypto.getRandomValues(new Uint8Array(24));
+  const id = "req_" + Array.from(random, (byte) => DIGITS[byte % 62]).join("");
+  console.error(`no answer to ${id}`);
+  const error = { type: "api_error", message: "This gateway failed. Try again." };
+  const body = { type: "error", error, request_id: id };
+  return Response.json(body, { status: 500, headers: { "request-id": id } });
+}
 
 // What ends the requests that have no answer yet.
 const waiting = new Set();
@@ -55,7 +62,7 @@ export default {
       return await Promise.race([creole.fetch(request, env), failure]);
     } catch (error) {
       notice(error);
-      return Response.json(broken, { status: 500 });
+      return broken();
     } finally {
       waiting.delete(giveUp);
     }
