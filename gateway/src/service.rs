@@ -108,6 +108,8 @@ impl Gateway {
         let collected = match self.collect(&mut body, &mut held).await {
             Ok(collected) => collected,
             Err(failure) => {
+                // What came is gone; what still comes is not kept.
+                held.release();
                 self.discard(&mut body).await;
                 return live.fail(failure);
             }

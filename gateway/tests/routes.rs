@@ -215,6 +215,21 @@ async fn a_client_that_stops_in_the_middle_of_its_body_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_refused_body_holds_nothing_while_the_rest_of_it_comes() {
+    use tokio::io::AsyncWriteExt as _;
+    let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
+    let mut refused = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n";
+    refused.write_all(head.as_bytes()).await.unwrap();
+    refused.write_all(&vec![b' '; 150_000]).await.unwrap();
+    // All that it sends is read.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    let other = request("POST", &gateway.url("/v1/messages"), "x".repeat(50_000));
+    send(&client(false), other).await.assert_error(400, "invalid_request_error", "");
+    drop(refused);
+}
+
+#[tokio::test]
 async fn all_bodies_together_are_limited() {
     use tokio::io::AsyncWriteExt as _;
     let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
