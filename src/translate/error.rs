@@ -66,6 +66,8 @@ pub(crate) fn of_status(status: u16) -> (Kind, u16) {
         409 => (Kind::Conflict, 409),
         413 => (Kind::RequestTooLarge, 413),
         429 => (Kind::RateLimit, 429),
+        // Groq has no room for the request in its flexible tier.
+        498 => (Kind::Overloaded, 529),
         // A proxy between us thinks that we hung up. We did not.
         499 => (Kind::Api, 502),
         400..500 => (Kind::InvalidRequest, status),
@@ -135,6 +137,11 @@ fn stop_reason(said: &Said, asked: &Asked) -> Option<&'static str> {
 const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
+    let status = match status {
+        400 if said.is_bad_key() => 401,
+        500 | 502 | 503 if context::is_too_long(said) => 400,
+        status => status,
+    };
     if matches!(status, 400 | 402 | 403 | 412 | 429) && said.is_unpaid() {
         // SDKs would retry a 429, and a 400 would look like the client's fault.
         let hidden = asked.edge_key && status == 403;

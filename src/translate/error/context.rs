@@ -23,7 +23,7 @@ const CODES: [&str; 7] = [
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 26] = [
+const PHRASES: [&str; 30] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -45,8 +45,13 @@ const PHRASES: [&str; 26] = [
     "exceeds the max_model_len",
     "exceeded model token limit",
     "range of input length",
-    "`max_new_tokens` must be",
+    "+ `max_new_tokens` must be",
     "reduce the length of the",
+    "exceeds n_ctx",
+    // Zhipu
+    "more than max tokens allowed",
+    "token limit exceeded",
+    "token limit reached",
     "in the messages, ",
     // Ark
     "exceed max message tokens",
@@ -56,24 +61,29 @@ const PHRASES: [&str; 26] = [
 ];
 
 /// Words that mean it when something is too much of it.
-const WINDOWS: [&str; 5] =
-    ["context length", "context window", "context size", "context limit", "上下文"];
+const WINDOWS: [&str; 6] =
+    ["context length", "context window", "context size", "context limit", "total tokens", "上下文"];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-const LIMITS: [&str; 7] = [
+const LIMITS: [&str; 10] = [
     "token limit",
+    "token数",
     "maximum allowed length",
     "max length",
+    "length limit",
     "input length",
     "input token",
     "tokens in the prompt",
     "超长",
+    "过长",
 ];
-const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
+const CONVERSATIONS: [&str; 6] = ["prompt", "input", "context", "message", "输入", "请求"];
 const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
+/// What a window is not too small for, though it is named.
+const OTHERS_OF_A_WINDOW: [&str; 3] = ["budget", "length of the tool", "tool name"];
 /// Limits of time, which no shorter prompt mends.
 const RATES: [&str; 6] = ["per minute", "rate limit", "daily", "monthly", "quota", "please wait"];
-const TOO_MUCH: [&str; 12] = [
+const TOO_MUCH: [&str; 13] = [
     "exceed",
     "too long",
     "too large",
@@ -87,12 +97,21 @@ const TOO_MUCH: [&str; 12] = [
     "超过",
     "超出",
     "超长",
+    "过长",
 ];
 /// The same, where a window is named. Images too can be what only some models take.
-const TOO_MUCH_OF_A_WINDOW: [&str; 3] = ["only", "but the configured", "tokens but the"];
+const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
+    "of only",
+    "length is only",
+    "window is only",
+    "size is only",
+    "only supports",
+    "but the configured",
+    "tokens but the",
+];
 
 /// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 27] = [
+const WINDOW_AFTER: [&str; 30] = [
     "not exceed max_",
     "less than max_seq_len",
     "context length",
@@ -120,6 +139,9 @@ const WINDOW_AFTER: [&str; 27] = [
     "only supports up to",
     "最大上下文长度",
     "exceeds the maximum",
+    "max_input_length",
+    "total tokens limit",
+    "n_ctx",
 ];
 const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
 
@@ -131,7 +153,7 @@ const PROMPT_BEFORE: [&str; 6] = [
     "`inputs` tokens",
     "tokens in the prompt",
 ];
-const PROMPT_AFTER: [&str; 19] = [
+const PROMPT_AFTER: [&str; 22] = [
     "request (",
     "input token count",
     "prompt contains",
@@ -151,6 +173,9 @@ const PROMPT_AFTER: [&str; 19] = [
     "input length",
     "prompt length",
     "prompt_tokens (",
+    "input tokens (",
+    "number of input tokens",
+    "total tokens",
 ];
 
 const ANSWER_BEFORE: [&str; 6] = [
@@ -161,16 +186,18 @@ const ANSWER_BEFORE: [&str; 6] = [
     "completion tokens",
     "`max_new_tokens`",
 ];
-const ANSWER_AFTER: [&str; 2] = ["is too large", "max_tokens ("];
+const ANSWER_AFTER: [&str; 3] = ["is too large", "max_tokens (", "max tokens ("];
 
 /// Both together.
 const TOTAL_AFTER: [&str; 4] = ["total of", "contains at least", "you requested", "requested"];
 
 /// What the limit of an answer is called.
-const ANSWER_LIMITS: [&str; 5] = [
+const ANSWER_LIMITS: [&str; 7] = [
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
+    "max_new_tokens",
+    "maxoutputtokens",
     "maximum tokens you requested",
     COHERE,
 ];
@@ -180,7 +207,8 @@ const SNOWFLAKE: &str = "max tokens of ";
 const COHERE: &str = "max tokens must be";
 
 /// In front of the most tokens that an answer may have.
-const ANSWER_MOST_AFTER: [&str; 7] = [
+const ANSWER_MOST_AFTER: [&str; 14] = [
+    "must be <=",
     "at most",
     "[1,",
     "less than or equal to `",
@@ -188,19 +216,36 @@ const ANSWER_MOST_AFTER: [&str; 7] = [
     "max_model_len=",
     "a value <=",
     "model limit of",
+    "exceeds the maximum",
+    "maximum is",
+    "context window (",
+    "context window of",
+    "context length of",
+    "context length (",
 ];
+/// The same, where the number itself is too much.
+const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
+
+/// What an error speaks of beside the limit of an answer where it is not only about that.
+const PROMPTS: [&str; 3] = ["prompt", "input", "message"];
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     let text = lowered(&said.message);
-    let wording = context_wording(said, &said.message, &text)
+    let wording = context_wording(said, &said.message, &text, asked)
         .or_else(|| too_much_output(&text, asked))
-        .or_else(|| context_wording(said, &said.rest, &lowered(&said.rest)))?;
+        .or_else(|| context_wording(said, &said.rest, &lowered(&said.rest), asked))?;
     // The text of a real Anthropic endpoint, perhaps with something around it.
     if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
     }
     Some(format!("{wording} ({})", said.message))
+}
+
+/// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it out
+/// while it answers, and routers have a status of their own for what another server says.
+pub(super) fn is_too_long(said: &Said) -> bool {
+    is_context(said, &lowered(&said.message))
 }
 
 /// A message as it is searched.
@@ -209,19 +254,40 @@ fn lowered(message: &str) -> String {
 }
 
 /// What the client is told where the request is too long as a whole. `text`: the message, [`lowered`].
-fn context_wording(said: &Said, message: &str, text: &str) -> Option<String> {
-    let has = |any: &[&str]| words::has_any(text, any);
-    let is_context = said.has_code(&CODES)
-        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
-        || !has(&RATES)
-            && (has(&PHRASES) && (has(&WINDOWS) || !words::has(text, COHERE))
-                || has(&WINDOWS) && (has(&TOO_MUCH) || has(&TOO_MUCH_OF_A_WINDOW))
-                || text.starts_with(SNOWFLAKE) && has(&TOO_MUCH)
-                || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS));
-    is_context.then(|| too_long(said, message, text))
+fn context_wording(said: &Said, message: &str, text: &str, asked: &Asked) -> Option<String> {
+    is_context(said, text).then(|| too_long(said, message, text, asked))
 }
 
-fn too_long(said: &Said, message: &str, text: &str) -> String {
+fn is_context(said: &Said, text: &str) -> bool {
+    let has = |any: &[&str]| words::has_any(text, any);
+    let of_window = (has(&PHRASES) && (has(&WINDOWS) || !words::has(text, COHERE))
+        || has(&WINDOWS) && (has(&TOO_MUCH) || has(&TOO_MUCH_OF_A_WINDOW)))
+        && !has(&OTHERS_OF_A_WINDOW)
+        && !is_of_the_answer(text);
+    said.has_code(&CODES)
+        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
+        || !has(&RATES)
+            && (of_window
+                || text.starts_with(SNOWFLAKE) && has(&TOO_MUCH)
+                || is_negative(text)
+                || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS))
+}
+
+/// Whether it begins with the limit of an answer and speaks of no prompt: a shorter one would not help.
+fn is_of_the_answer(text: &str) -> bool {
+    let subject = text.trim_start_matches(['`', '\'', '"']);
+    let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
+    let subject = subject.trim_start_matches(['`', '\'', '"']);
+    ANSWER_LIMITS.iter().any(|limit| subject.starts_with(limit)) && !words::has_any(text, &PROMPTS)
+}
+
+/// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
+/// for that.
+fn is_negative(text: &str) -> bool {
+    words::has_any(text, &ANSWER_LIMITS) && words::has_any(text, &["got -", "value=-"])
+}
+
+fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
     let own = "input length and `max_tokens` exceed context limit:";
     if let Some(at) = words::find(message, own) {
         return message.get(at..).unwrap_or_default().to_owned();
@@ -241,6 +307,10 @@ fn too_long(said: &Said, message: &str, text: &str) -> String {
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
         .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
+    let prompt = prompt.map(|prompt| match (window, answer) {
+        (Some(window), Some(answer)) => no_bound(prompt, answer, window, asked.input_tokens),
+        _ => prompt,
+    });
     match (prompt.or(total), window, answer) {
         (Some(prompt), Some(window), _) if prompt > window => too_long_by(prompt, window),
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) > window => {
@@ -250,13 +320,30 @@ fn too_long(said: &Said, message: &str, text: &str) -> String {
     }
 }
 
+/// The tokens of a prompt. vLLM stops counting once there is no room for the answer, and then says one token more than
+/// there is room for. Clients would ask for as much less than that as they keep in reserve, be refused again, and give
+/// up long before it fits. So where the prompt looks as long to us, we say what it looks like, or else that half of
+/// what may be left is taken.
+fn no_bound(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
+    let is_bound = window.checked_sub(answer).and_then(|room| room.checked_add(1)) == Some(prompt);
+    if !is_bound || estimate < prompt / 2 {
+        return prompt;
+    }
+    if estimate > prompt {
+        return estimate;
+    }
+    prompt.saturating_add(window.saturating_sub(prompt) / 2)
+}
+
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
     if !words::has_any(text, &ANSWER_LIMITS) {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
-    let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))?;
+    let most = number_before(text, ANSWER_BOUND_BEFORE)
+        .map(|bound| bound.saturating_sub(1))
+        .or_else(|| first(&ANSWER_MOST_AFTER, |word| number_after(text, word)))?;
     let model = &asked.model;
     (wanted > most).then(|| {
         format!(

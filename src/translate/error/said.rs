@@ -19,7 +19,7 @@ const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
 /// So many objects deep is an error read. Gateways put the error of the next gateway into theirs, as text: so far
 /// is it followed.
-const DEPTH_MAX: usize = 5;
+const DEPTH_MAX: usize = 8;
 
 /// Where something stands: the order of the name at each level. The lower is the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,9 +165,11 @@ impl Said {
         if is_json {
             let inner = self.merge(text, place.depth.saturating_add(1));
             self.take_plain(&inner, place);
-        } else {
-            self.take_plain(text, place);
+            if !(inner.is_empty() && self.raw.is_empty()) {
+                return;
+            }
         }
+        self.take_plain(text, place);
     }
 
     /// The same, whatever the text looks like.
@@ -222,6 +224,12 @@ impl Said {
                 "code" | "type" | "status" | "status_code" | "statusCode" | "error_code"
                 | "error_type" | "errorType" | "errcode" | "StatusCode" => {
                     self.code(reader)?;
+                }
+                // The last is Hugging Face's, until a model is loaded.
+                "retry_after" | "retryAfter" | "estimated_time"
+                    if matches!(reader.kind()?, Kind::Number) =>
+                {
+                    self.retry_after = duration(reader.number()?);
                 }
                 "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
                 "n_ctx" => self.context_tokens = number(reader)?,
@@ -397,18 +405,29 @@ impl Said {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
+    /// Whether it is the key that is wrong, which Google and xAI call a bad request.
+    pub(super) fn is_bad_key(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        self.has_code(&["invalid_api_key", "api_key_invalid"])
+            || words::has_any(&text, &["api key not valid", "incorrect api key provided"])
+    }
+
     /// After how many seconds a retry may succeed.
     pub(super) fn retry_after(&self) -> Option<u64> {
+        let text = self.message.to_ascii_lowercase();
         let told = || {
-            let (_, after) = words::split_once(&self.message, "retry in ")
-                .or_else(|| words::split_once(&self.message, "try again in "))?;
+            let words = ["retry in ", "try again in ", "retry after ", "try again after "];
+            let (_, after) = words.iter().find_map(|word| words::split_once(&text, word))?;
             let mut parts = after.split_ascii_whitespace();
             let number = parts.next()?.trim_end_matches(['.', ',']);
             let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
-            if is_bare && !parts.next()?.starts_with("second") {
-                return None;
-            }
-            duration(number)
+            let factor = match if is_bare { parts.next()? } else { "" } {
+                unit if unit.is_empty() || unit.starts_with("second") => 1,
+                unit if unit.starts_with("minute") => 60,
+                unit if unit.starts_with("hour") => 3600,
+                _ => return None,
+            };
+            Some(duration(number)?.saturating_mul(factor))
         };
         Some(self.retry_after.or_else(told)?.div_ceil(1_000))
     }

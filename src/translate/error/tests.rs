@@ -23,7 +23,7 @@ fn refused(status: u16, body: &str) -> Error {
 }
 
 fn message(body: &str) -> String {
-    refused(500, body).message.clone()
+    refused(501, body).message.clone()
 }
 
 /// The message for a 400 with this text.
@@ -185,11 +185,11 @@ fn pages_are_shown_as_short_plain_text() {
         ("null pointer", "null pointer"),
         ("no end <a href=", "no end"),
         ("{not json", "{not json"),
-        ("", "HTTP 500 from upstream"),
-        ("<br>", "HTTP 500 from upstream"),
-        ("[]", "HTTP 500 from upstream"),
-        ("7", "HTTP 500 from upstream"),
-        (r#"{"ok":false}"#, "HTTP 500 from upstream"),
+        ("", "HTTP 501 from upstream"),
+        ("<br>", "HTTP 501 from upstream"),
+        ("[]", "HTTP 501 from upstream"),
+        ("7", "HTTP 501 from upstream"),
+        (r#"{"ok":false}"#, "HTTP 501 from upstream"),
     ] {
         assert_eq!(message(body), expected, "{body}");
     }

@@ -181,7 +181,7 @@ fn a_context_error_inside_an_answer_needs_no_code() {
         assert_eq!((error.status, &*error.message), (502, slow));
     }
     let known = r#"{"error":{"message":"Context size has been exceeded.","code":500}}"#;
-    assert_eq!(from_object(known, &asked()).status, 500);
+    assert_eq!(from_object(known, &asked()).status, 400);
 }
 
 #[test]

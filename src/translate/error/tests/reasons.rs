@@ -91,8 +91,6 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         ("max_tokens must be greater than 16000".to_owned(), 4096),
         ("You need at least 5000 credits for this request, or fewer max_tokens".to_owned(), 4096),
         ("min_tokens must be less than or equal to max_tokens=64, got 100".to_owned(), 20),
-        // Of a server that has no room for the prompt.
-        ("max_tokens must be at least 1, got -5".to_owned(), 100),
     ] {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked(max_tokens)) else {
@@ -214,7 +212,11 @@ fn how_long_to_wait_is_read_where_the_body_says_it() {
         ("Please retry in 1m2s", Some(62)),
         ("Please try again in 120ms.", Some(1)),
         ("Please try again in 20 seconds", Some(20)),
-        ("Please try again in 5 minutes", None),
+        ("Please try again in 5 minutes", Some(300)),
+        ("Please try again in 5 moons", None),
+        ("Rate limit is exceeded. Try again in 2 Minutes.", Some(120)),
+        ("Requests have exceeded the limit. Please retry after 6 seconds.", Some(6)),
+        ("retry after 30s", Some(30)),
         ("Please try again in a moment", None),
         ("Please try again in", None),
         ("Please try again in 5", None),
@@ -224,5 +226,146 @@ fn how_long_to_wait_is_read_where_the_body_says_it() {
         assert_eq!(refused(503, &body).retry_after, expected, "{text}");
         assert_eq!(refused(400, &body).retry_after, None, "{text}");
     }
-    assert_eq!(refused(429, r#"{"error":{"retryDelay":"soon"}}"#).retry_after, None);
+    for (body, expected) in [
+        (r#"{"error":{"retryDelay":"soon"}}"#, None),
+        (r#"{"error":"Model m is currently loading","estimated_time":20.5}"#, Some(21)),
+        (r#"{"error":{"message":"busy","retry_after":7}}"#, Some(7)),
+        (r#"{"error":{"message":"busy","retry_after":"7"}}"#, None),
+    ] {
+        assert_eq!(refused(429, body).retry_after, expected, "{body}");
+        assert_eq!(refused(503, body).retry_after, expected, "{body}");
+    }
+}
+
+#[test]
+fn a_window_that_is_full_is_known_whatever_the_status() {
+    let fields = r#"{"error":{"code":500,"message":"m","type":"exceed_context_size_error","n_prompt_tokens":1407,"n_ctx":256}}"#;
+    for status in [500, 502, 503] {
+        let error = refused(status, fields);
+        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+        assert_eq!(error.message, "prompt is too long: 1407 tokens > 256 maximum (m)");
+        let text = "litellm.APIConnectionError: Context size has been exceeded.";
+        let body = serde_json::json!({"error": {"message": text}}).to_string();
+        assert_eq!(refused(status, &body).message, format!("prompt is too long ({text})"));
+    }
+    for other in ["context deadline exceeded", "Internal error", "too many requests"] {
+        let body = serde_json::json!({"error": {"message": other}}).to_string();
+        assert_eq!(refused(500, &body).status, 500, "{other}");
+        assert_eq!(refused(503, &body).status, 529, "{other}");
+    }
+}
+
+#[test]
+fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
+    let told = |text: &str| {
+        let asked = Asked { model: "m".into(), max_tokens: 32_000, ..asked() };
+        let body = serde_json::json!({"error": text}).to_string();
+        match from_upstream(422, body.as_bytes(), &asked) {
+            Refusal::Error(error) => error.message.clone(),
+            Refusal::Answer(_) => panic!("not an error: {text}"),
+        }
+    };
+    for (text, most) in [
+        ("Input validation error: `max_new_tokens` must be <= 2048. Given: 32000", 2_048),
+        ("max_tokens cannot be greater than the model's context window (8192)", 8_192),
+        ("max_tokens must not exceed the context length of 8192", 8_192),
+        ("Invalid max_tokens: maximum is 8192, context window is 32768", 8_192),
+        ("max_tokens 100000 exceeds the maximum 16384", 16_384),
+        (
+            "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.",
+            8_192,
+        ),
+    ] {
+        let expected = "which is the maximum allowed number of output tokens for m";
+        assert_eq!(told(text), format!("max_tokens: 32000 > {most}, {expected} ({text})"));
+    }
+    for text in [
+        "Input validation error: `max_new_tokens` must be strictly positive",
+        "The thinking budget exceeds the context window",
+        "Please reduce the length of the tools array",
+        "Please reduce the length of the tool name",
+        "This feature is only available with the 1M context window",
+    ] {
+        assert_eq!(told(text), text);
+    }
+}
+
+#[test]
+fn more_words_for_a_prompt_that_is_too_long_are_known() {
+    for text in [
+        "max_tokens must be at least 1, got -7584. (parameter=max_tokens, value=-7584)",
+        "max_completion_tokens must be at least 1, got -8868.",
+        "tokens in request more than max tokens allowed",
+        "Token limit exceeded",
+        "token limit reached",
+        "prompt exceeds the length limit",
+        "上下文过长",
+        "请求的token数超过限制",
+        "输入内容过长",
+        "the prompt exceeds n_ctx 8192",
+    ] {
+        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+    }
+    for (text, prompt, window) in [
+        ("total tokens 9000 exceeds the maximum 8192", 9_000, 8_192),
+        (
+            "number of input tokens (140000) has exceeded max_input_length (131072)",
+            140_000,
+            131_072,
+        ),
+        ("the number of input tokens 5000 cannot exceed the total tokens limit 4096", 5_000, 4_096),
+    ] {
+        let expected = format!("prompt is too long: {prompt} tokens > {window} maximum ({text})");
+        assert_eq!(rewritten(text), expected);
+    }
+    let nested = r#"{"error":{"message":"Provider returned error","metadata":{"raw":"{\"error\":{\"message\":\"{\\\"type\\\":\\\"error\\\",\\\"error\\\":{\\\"type\\\":\\\"invalid_request_error\\\",\\\"message\\\":\\\"prompt is too long: 210000 tokens > 200000 maximum\\\"}}\"}}"}}}"#;
+    let message = refused(400, nested).message.clone();
+    assert_eq!(
+        message,
+        "Provider returned error: prompt is too long: 210000 tokens > 200000 maximum"
+    );
+}
+
+#[test]
+fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
+    let text = "This model's maximum context length is 65536 tokens. However, you requested 32000 output tokens and your prompt contains at least 33537 input tokens, for a total of at least 65537 tokens.";
+    let told = |input_tokens| {
+        let asked = Asked { input_tokens, ..asked() };
+        let body = serde_json::json!({"error": {"message": text}}).to_string();
+        match from_upstream(400, body.as_bytes(), &asked) {
+            Refusal::Error(error) => error.message.split(" (").next().unwrap().to_owned(),
+            Refusal::Answer(_) => panic!("not an error"),
+        }
+    };
+    let counted = |prompt: u64| {
+        format!(
+            "input length and `max_tokens` exceed context limit: {prompt} + 32000 > 65536, decrease input \
+             length or `max_tokens` and try again"
+        )
+    };
+    assert_eq!(told(45_000), counted(45_000));
+    // Half of what may be left.
+    assert_eq!(told(30_000), counted(33_537 + (65_536 - 33_537) / 2));
+    // It does not look like it at all.
+    assert_eq!(told(10), counted(33_537));
+    assert_eq!(told(70_000), "prompt is too long: 70000 tokens > 65536 maximum");
+}
+
+#[test]
+fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
+    for body in [
+        r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: sk***90. You can obtain an API key from https://console.x.ai."}"#,
+        r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]"#,
+        r#"{"error":{"message":"no","code":"invalid_api_key"}}"#,
+    ] {
+        assert_eq!(
+            (refused(400, body).status, refused(400, body).kind),
+            (401, Kind::Authentication)
+        );
+        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &edge_asked()) else {
+            panic!("not an error: {body}");
+        };
+        assert_eq!((error.status, error.kind), (500, Kind::Api));
+        assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
+    }
 }
