@@ -15,6 +15,29 @@ fn interleaved_calls_become_one_block_after_another() {
     case().gives(&sse, "tool_use a w {\"a\":1}, tool_use b t {\"b\":2}, text \"then\"; tool_use");
 }
 
+#[test]
+fn fragments_of_one_call_in_one_list_are_one_call() {
+    let list = |entries: &[Value]| {
+        let all: Vec<Value> = entries.iter().map(|entry| entry["tool_calls"][0].clone()).collect();
+        json!({"tool_calls": all})
+    };
+    let one = "tool_use a w {\"a\":1}; tool_use";
+    for entries in [
+        [call(0, "call_a", "w", "{\"a\""), call(0, "call_a", "w", ":1}")],
+        [call(0, "call_a", "w", "{\"a\""), call(0, "", "w", ":1}")],
+        [call(0, "call_a", "w", ""), call(0, "call_a", "w", "{\"a\":1}")],
+        [call(0, "call_a", "w", "{\"a\":1"), call(0, "call_a", "", "}")],
+    ] {
+        case().gives(&done(&[list(&entries), json!({"finish": "tool_calls"})]), one);
+    }
+    // Two calls of one tool.
+    let two = "tool_use a w {}, tool_use b w {\"a\":1}; tool_use";
+    for (first, id) in [("", "call_b"), ("{}", "call_b")] {
+        let entries = [call(0, "call_a", "w", first), call(0, id, "w", "{\"a\":1}")];
+        case().gives(&done(&[list(&entries), json!({"finish": "tool_calls"})]), two);
+    }
+}
+
 fn without_index(mut chunk: Value) -> Value {
     chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
     chunk

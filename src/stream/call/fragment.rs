@@ -133,7 +133,8 @@ impl<'a> Fragment<'a> {
         };
         let are_tools = || tools.meant_by(name).is_some() && tools.meant_by(&call.name).is_some();
         let other_name = call.contradicts(name, tools);
-        if is_named && (call.input.has_text() || other_name || are_tools()) {
+        let goes_on = !other_name && self.goes_on_in_list(call);
+        if is_named && !goes_on && (call.input.has_text() || other_name || are_tools()) {
             return true;
         }
         // An id that repeats the name says nothing.
@@ -150,6 +151,14 @@ impl<'a> Fragment<'a> {
         other_name
             || other_id && !(call.habit.other_ids && self.only_repeats(call))
             || no_ids && (self.compare(call) == Some(Compared::Other) || self.is_named_anew(call))
+    }
+
+    /// Whether it goes on with `call`, which has its name, although the list that it stands in has named that before:
+    /// servers that have several tokens to send at once put a fragment for each into one list.
+    fn goes_on_in_list(&self, call: &Call) -> bool {
+        let same_id =
+            self.key == call.key && self.id.is_some() && self.id.as_deref() == call.id.as_deref();
+        !call.input.is_object() && (same_id || call.input.has_text() && self.fits_end(call))
     }
 
     /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their id.
