@@ -344,7 +344,8 @@ words! {
     /// See [`Profile::tool_schema`].
     ToolSchema {
         /// Copied byte for byte, unless an array has no `items`, or a pattern has what some engines refuse: `\p{…}`,
-        /// `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them.
+        /// `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them. Nor does
+        /// OpenAI take `anyOf`, `oneOf` or `allOf` in the root: there the properties of all branches are offered.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

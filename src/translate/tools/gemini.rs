@@ -1,22 +1,125 @@
 //! Schemas for Gemini's endpoint, which refuses a request whose schemas have keywords that it does not
-//! know, enumerations of anything but strings, lists of types, or a requirement of what is no property.
+//! know, enumerations of anything but strings, lists of types, a requirement of what is no property, or anything beside
+//! a choice or a reference.
 //!
 //! | the client's | Gemini's |
 //! |---|---|
 //! | `const`, and `enum` of strings | `enum` of strings that are not empty |
 //! | other values, `format` of anything but numbers | told in the description: as strings they would come back as strings, which the client's schema refuses |
-//! | `oneOf`, `allOf` of one | `anyOf` |
-//! | several types | `anyOf`, and nothing else beside a description |
-//! | `null` among types or values | `nullable` |
+//! | `anyOf`, `oneOf` or several types | `anyOf` alone: what is said of all stands in each |
+//! | a choice between one schema and `null`, `allOf` of one | that schema |
+//! | a choice in the root or beside `properties`, `allOf` of several | the properties of all |
+//! | `null` among types, values or choices | `nullable` |
+//! | `$ref` | alone with its description |
 //! | `items` for each place | the first of them |
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
+use super::merged::{branches, is_merged, is_null};
 use super::schema::{Facts, Values, Walk, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
+/// What is said of a schema by the one around it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Around<'a> {
+    description: Option<Str<'a>>,
+    nullable: bool,
+}
+
+impl<'a> Around<'a> {
+    /// With what a schema that is only a choice says of each of its branches.
+    fn with(self, facts: &Facts<'a>) -> Self {
+        let choice = if facts.any_of.is_empty() { facts.one_of } else { facts.any_of };
+        Self {
+            description: self.description.or(facts.description),
+            nullable: self.nullable || facts.nullable || has_null(choice),
+        }
+    }
+}
+
 impl Walk {
-    pub(super) fn gemini(
+    /// An object, whose facts are these.
+    pub(super) fn gemini<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        json: &mut Writer<'_>,
+        root: bool,
+        mut facts: Facts<'a>,
+        around: Around<'a>,
+    ) -> Result<(), json::Error> {
+        let choice = [facts.any_of, facts.one_of, facts.all_of];
+        let choice = choice.into_iter().find(|list| !list.is_empty()).unwrap_or_default();
+        let choices = branches(choice);
+        let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
+        let merges = !choices.is_empty()
+            && (root || facts.properties && facts.object || is_of_all && choices.len() > 1);
+        if !merges && facts.reference.is_none() && !choices.is_empty() {
+            reader.skip()?;
+            return self.choice(&choices, json, around.with(&facts));
+        }
+        if facts.several && facts.values != Values::Strings && facts.reference.is_none() {
+            return several_types(reader, json, around.with(&facts));
+        }
+        facts.description = around.description.or(facts.description);
+        facts.nullable |= around.nullable || !merges && has_null(choice);
+        reader.begin_object()?;
+        json.begin_object();
+        if root && !facts.typed {
+            json.key("type").text("object");
+            facts.typed = true;
+        }
+        while let Some(key) = reader.next_key()? {
+            let keyword = key.decode();
+            let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
+            if replaced && reader.null()? {
+                continue;
+            }
+            if merges && is_merged(&keyword) {
+                reader.skip()?;
+                continue;
+            }
+            self.gemini_member(reader, json, key, &keyword, &facts)?;
+        }
+        if merges {
+            self.merged(&facts, json)?;
+        } else if root && !facts.properties {
+            json.key("properties").raw("{}");
+        }
+        finish(json, &facts, merges);
+        json.end_object();
+        Ok(())
+    }
+
+    /// One of several schemas.
+    fn choice<'a>(
+        &self,
+        choices: &[&'a str],
+        json: &mut Writer<'_>,
+        around: Around<'a>,
+    ) -> Result<(), json::Error> {
+        let several = choices.len() > 1;
+        if several {
+            json.begin_object().key("anyOf").begin_array();
+        }
+        for schema in choices {
+            let mut reader = Reader::of(schema);
+            let facts = Facts::of_text(schema)?;
+            // Of several, each says what it is itself.
+            let description =
+                around.description.filter(|_| !several || facts.description.is_none());
+            let is_object = reader.kind()? == Kind::Object;
+            if !is_object {
+                reader = Reader::of("{}");
+            }
+            self.gemini(&mut reader, json, false, facts, Around { description, ..around })?;
+        }
+        if several {
+            json.end_array().end_object();
+        }
+        Ok(())
+    }
+
+    fn gemini_member(
         &self,
         reader: &mut Reader<'_>,
         json: &mut Writer<'_>,
@@ -25,40 +128,33 @@ impl Walk {
         facts: &Facts<'_>,
     ) -> Result<(), json::Error> {
         match (keyword, reader.kind()?) {
-            ("description", Kind::String) if facts.described => {
-                let description = reader.string()?;
-                json.key("description").string(|out| {
-                    out.extend_from_slice(description.raw().as_bytes());
-                    facts.push_note(out);
-                });
-            }
-            // `finish_gemini` says that they are strings.
+            ("$ref" | "$defs" | "definitions", _) => self.member(reader, json, key, keyword)?,
+            // `finish` says these.
+            ("description" | "nullable", _) => drop(reader.skip()?),
+            _ if facts.reference.is_some() => drop(reader.skip()?),
             ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
-            ("type", Kind::Array) => gemini_types(reader, json, facts)?,
-            _ if facts.several && facts.values != Values::Strings => drop(reader.skip()?),
-            ("oneOf", _) if !facts.any_of => {
-                json.key("anyOf");
-                self.schema(reader, json, false)?;
-            }
-            ("allOf", Kind::Array) if !facts.any_of && !facts.one_of && has_one(reader)? => {
-                json.key("anyOf");
-                self.schema(reader, json, false)?;
-            }
+            ("type", Kind::Array) => one_type(reader, json)?,
             ("const", _) if facts.values == Values::Strings => {
-                json.key("enum").begin_array().str(reader.string()?).end_array();
+                let value = reader.string()?;
+                if !value.is_empty() {
+                    json.key("enum").begin_array().str(value).end_array();
+                }
             }
             ("enum", Kind::Array) if !(facts.constant || facts.has_others()) => {
                 enumeration(reader, json)?;
+            }
+            ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
+                reader.skip()?;
             }
             ("required", Kind::Array) => required(reader, json, facts)?,
             ("items", Kind::Array) => self.first_item(reader, json)?,
             // Only the formats of numbers are known (`int32`).
             ("format", _) if !facts.numeric && facts.format.is_some() => drop(reader.skip()?),
+            ("default", Kind::Null) => drop(reader.skip()?),
             (
-                "type" | "format" | "description" | "nullable" | "items" | "minItems" | "maxItems"
-                | "properties" | "minProperties" | "maxProperties" | "minLength" | "maxLength"
-                | "pattern" | "minimum" | "maximum" | "anyOf" | "default" | "$ref" | "$defs"
-                | "definitions",
+                "type" | "format" | "items" | "minItems" | "maxItems" | "properties"
+                | "minProperties" | "maxProperties" | "minLength" | "maxLength" | "pattern"
+                | "minimum" | "maximum" | "default",
                 _,
             ) => self.member(reader, json, key, keyword)?,
             _ => drop(reader.skip()?),
@@ -89,83 +185,101 @@ impl Walk {
     }
 }
 
-/// `enum` of strings, without those that are empty; `null` among them is `nullable`.
+/// `enum` of strings, without those that are empty, and none where all are.
 fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    let mut nullable = false;
+    let mut has_one = false;
     reader.begin_array()?;
-    json.key("enum").begin_array();
     while reader.next_element()? {
-        if reader.null()? {
-            nullable = true;
+        let Some(value) = reader.string_or_skip()?.filter(|value| !value.is_empty()) else {
             continue;
+        };
+        if !std::mem::replace(&mut has_one, true) {
+            json.key("enum").begin_array();
         }
-        let value = reader.string()?;
-        if !value.is_empty() {
-            json.str(value);
-        }
+        json.str(value);
     }
-    json.end_array();
-    if nullable {
-        json.key("nullable").bool(true);
+    if has_one {
+        json.end_array();
     }
     Ok(())
 }
 
 /// What is said in another keyword than the client's.
-pub(super) fn finish_gemini(json: &mut Writer<'_>, facts: &Facts<'_>) {
-    if facts.values == Values::Strings {
+fn finish(json: &mut Writer<'_>, facts: &Facts<'_>, merges: bool) {
+    let refers = facts.reference.is_some();
+    if facts.values == Values::Strings && !refers {
         json.key("type").text("string");
-    } else if facts.properties && !facts.typed {
+    } else if (facts.properties || merges) && !facts.typed && !refers {
         json.key("type").text("object");
     }
-    let noted = facts.has_others() || facts.format.is_some() && !facts.numeric;
-    if noted && !facts.described {
-        json.key("description").string(|out| facts.push_note(out));
+    if facts.array && !facts.items && !refers {
+        json.key("items").raw("{}");
+    }
+    if facts.nullable && !refers {
+        json.key("nullable").bool(true);
+    }
+    let noted = facts.has_note() && !refers;
+    if facts.description.is_some() || noted {
+        json.key("description").string(|out| {
+            let description = facts.description.unwrap_or_default();
+            out.extend_from_slice(description.raw().as_bytes());
+            if noted {
+                facts.push_note(out);
+            }
+        });
     }
 }
 
-/// `["string", "null"]` is `"string"` and `nullable`; of several types each is a schema.
-fn gemini_types(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    facts: &Facts<'_>,
-) -> Result<(), json::Error> {
-    let mut nullable = false;
+/// The one type of a list that is not `null`.
+fn one_type(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
     reader.begin_array()?;
-    if facts.several {
-        json.key("anyOf").begin_array();
-    }
     while reader.next_element()? {
-        let name = reader.string()?;
-        if name == "null" {
-            nullable = true;
-        } else if facts.several {
-            json.begin_object().key("type").str(name);
-            if name == "array" {
-                json.key("items").raw("{}");
-            }
-            json.end_object();
-        } else {
+        if let Some(name) = reader.string_or_skip()?.filter(|name| *name != "null") {
             json.key("type").str(name);
         }
-    }
-    if facts.several {
-        json.end_array();
-    }
-    if nullable {
-        json.key("nullable").bool(true);
     }
     Ok(())
 }
 
-/// Whether a list has one element.
-fn has_one(list: &Reader<'_>) -> Result<bool, json::Error> {
-    let mut list = list.clone();
-    let mut count = 0usize;
-    list.begin_array()?;
-    while list.next_element()? {
-        count = count.saturating_add(1);
-        list.skip()?;
+/// A schema of several types, each of which is one. What else it says is left out.
+fn several_types(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    around: Around<'_>,
+) -> Result<(), json::Error> {
+    let types = json::member(reader.skip()?, "type").unwrap_or("[]");
+    let mut types = Reader::of(types);
+    json.begin_object().key("anyOf").begin_array();
+    types.begin_array()?;
+    while types.next_element()? {
+        let Some(name) = types.string_or_skip()?.filter(|name| *name != "null") else { continue };
+        json.begin_object().key("type").str(name);
+        if name == "array" {
+            json.key("items").raw("{}");
+        }
+        if around.nullable {
+            json.key("nullable").bool(true);
+        }
+        if let Some(description) = around.description {
+            json.key("description").str(description);
+        }
+        json.end_object();
     }
-    Ok(count == 1)
+    json.end_array().end_object();
+    Ok(())
+}
+
+/// Whether one of a list of schemas is that of `null` alone.
+fn has_null(list: &str) -> bool {
+    let mut reader = Reader::of(list);
+    let mut read = || {
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            if is_null(reader.skip().ok()?) {
+                return Some(true);
+            }
+        }
+        None
+    };
+    read().is_some()
 }

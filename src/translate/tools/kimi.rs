@@ -4,7 +4,8 @@
 //! | the client's | Kimi's |
 //! |---|---|
 //! | `true`, `false` | `{}` |
-//! | `$ref` or `anyOf` in the root, `anyOf` beside `properties` | left out: there must be no `type` beside them |
+//! | `$ref` in the root | left out: there must be no `type` beside it |
+//! | `anyOf` in the root or beside `properties` | the properties of all branches |
 //! | anything but a description beside another `anyOf` or `$ref` | left out |
 //! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
 //! | `enum` without a type | with that of its values, which must be one; `null` is left out |
@@ -13,8 +14,10 @@
 //!
 //! The client looks at inputs itself.
 
+use super::merged::add_named;
 use super::schema::{Facts, Walk, copy_member, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::names::Names;
 
 const DEFS: &str = "\"$defs\"";
 
@@ -28,13 +31,22 @@ impl Walk {
         facts: &Facts<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        let refers = facts.refers && !root;
-        let chooses = facts.any_of && !facts.properties && !root;
+        let refers = refers(facts) && !root;
+        let chooses = !facts.any_of.is_empty() && !merges(facts, root);
         match (keyword, reader.kind()?) {
-            ("$defs" | "definitions", Kind::Object) => {
+            ("$defs" | "definitions", Kind::Object) if facts.definitions.is_empty() => {
                 let key = Reader::of(DEFS).string()?;
                 self.member(reader, json, key, "$defs")?;
             }
+            ("$defs", Kind::Object) => {
+                let mut all = Names::default();
+                add_named(reader.skip()?, &mut all)?;
+                add_named(facts.definitions, &mut all)?;
+                json.key("$defs");
+                self.named(&all, json)?;
+            }
+            // With the others.
+            ("definitions", Kind::Object) => drop(reader.skip()?),
             ("description" | "title", _) => copy_member(reader, json, key)?,
             ("$ref", Kind::String) if refers => {
                 let reference = reader.string()?;
@@ -67,9 +79,14 @@ impl Walk {
     }
 }
 
-/// Whether Kimi knows what a `$ref` refers to: the whole, or a definition.
-pub(super) fn is_known(reference: Str<'_>) -> bool {
-    reference == "#" || definition(reference).is_some()
+/// Whether there is a `$ref`, and Kimi knows to what: the whole, or a definition.
+fn refers(facts: &Facts<'_>) -> bool {
+    facts.reference.is_some_and(|it| it == "#" || definition(it).is_some())
+}
+
+/// Whether a choice stands where Kimi takes none.
+pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
+    !facts.any_of.is_empty() && (root || facts.properties && !refers(facts))
 }
 
 /// The name of a definition.

@@ -13,6 +13,7 @@ mod function;
 mod gemini;
 mod grammar;
 mod kimi;
+mod merged;
 mod names;
 mod offer;
 mod schema;

@@ -6,9 +6,10 @@
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
-use super::gemini::finish_gemini;
+use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
+use super::merged::is_merged;
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -16,7 +17,8 @@ use crate::words;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
-/// an array without `items`, and a pattern that [not every engine takes](is_unportable), at any depth.
+/// a root that is a choice, and, at any depth, an array without `items` and a pattern that
+/// [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
         json.raw(schema);
@@ -45,19 +47,20 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     }
 }
 
-/// Whether the schema has what every function needs, and no `null` that would be refused.
+/// Whether the schema has what every function needs, and no `null` and no choice that would be refused.
 fn is_complete(schema: &str) -> bool {
     let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
-    let has_null = words::has(schema, "null");
+    let is_plain = !words::has(schema, "null") && !words::has(schema, "Of\"");
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let given = reader.kind()? != Kind::Null;
             typed |= given && key == "type";
             properties |= given && key == "properties";
-            refused |= !given && key == "required";
-            if typed && properties && !has_null {
+            refused |= !given && key == "required"
+                || given && matches!(key.raw(), "anyOf" | "oneOf" | "allOf");
+            if typed && properties && is_plain {
                 break;
             }
             reader.skip()?;
@@ -225,22 +228,33 @@ pub(super) struct Facts<'a> {
     /// `properties`, as they came.
     pub(super) named: &'a str,
     /// The type is an array, or can be one.
-    array: bool,
-    items: bool,
+    pub(super) array: bool,
+    pub(super) items: bool,
     prefix_items: bool,
-    /// There is a `$ref`, and Kimi knows to what.
-    pub(super) refers: bool,
-    pub(super) any_of: bool,
-    pub(super) one_of: bool,
+    /// `$ref`
+    pub(super) reference: Option<Str<'a>>,
+    /// Its lists of schemas, as they came; empty where there is none.
+    pub(super) any_of: &'a str,
+    pub(super) one_of: &'a str,
+    pub(super) all_of: &'a str,
+    /// `required`, as it came.
+    pub(super) required: &'a str,
+    /// `definitions`, as they came, where there are `$defs` too.
+    pub(super) definitions: &'a str,
+    /// The type is an object, can be one, or is not said.
+    pub(super) object: bool,
+    /// `null` is among the types or the values, or it is said that it may be.
+    pub(super) nullable: bool,
     pub(super) constant: bool,
     pub(super) values: Values<'a>,
-    pub(super) described: bool,
+    pub(super) description: Option<Str<'a>>,
     pub(super) format: Option<Str<'a>>,
 }
 
 impl<'a> Facts<'a> {
-    fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
-        let mut facts = Self::default();
+    pub(super) fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
+        let mut facts = Self { object: true, ..Self::default() };
+        let mut defs = false;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let value = reader.kind()?;
@@ -251,12 +265,15 @@ impl<'a> Facts<'a> {
                     facts.typed = true;
                     facts.numeric = name == "integer" || name == "number";
                     facts.array = name == "array";
+                    facts.object = name == "object";
                     continue;
                 }
                 ("type", _) => {
                     let types = reader.skip()?;
                     facts.typed = given;
                     facts.array = words::has(types, ARRAY);
+                    facts.object = !given || words::has(types, "\"object\"");
+                    facts.nullable |= words::has(types, "\"null\"");
                     let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
                     let nulls = words::places(types, "\"null\"").count();
                     facts.several = names.saturating_sub(nulls) > 1;
@@ -269,8 +286,25 @@ impl<'a> Facts<'a> {
                     facts.named = reader.skip()?;
                     continue;
                 }
-                ("anyOf", _) => facts.any_of = given,
-                ("oneOf", _) => facts.one_of = given,
+                (key @ ("anyOf" | "oneOf" | "allOf" | "required"), Kind::Array) => {
+                    let list = reader.skip()?;
+                    match key {
+                        "anyOf" => facts.any_of = list,
+                        "oneOf" => facts.one_of = list,
+                        "allOf" => facts.all_of = list,
+                        _ => facts.required = list,
+                    }
+                    continue;
+                }
+                ("definitions", Kind::Object) => {
+                    facts.definitions = reader.skip()?;
+                    continue;
+                }
+                ("$defs", Kind::Object) => defs = true,
+                ("nullable", Kind::Bool) => {
+                    facts.nullable |= reader.bool()?;
+                    continue;
+                }
                 ("enum", Kind::Array) => {
                     let values = reader.skip()?;
                     if !facts.constant {
@@ -292,10 +326,13 @@ impl<'a> Facts<'a> {
                     continue;
                 }
                 ("$ref", Kind::String) => {
-                    facts.refers = kimi::is_known(reader.string()?);
+                    facts.reference = Some(reader.string()?);
                     continue;
                 }
-                ("description", Kind::String) => facts.described = true,
+                ("description", Kind::String) => {
+                    facts.description = Some(reader.string()?);
+                    continue;
+                }
                 ("format", Kind::String) => {
                     facts.format = Some(reader.string()?);
                     continue;
@@ -304,7 +341,19 @@ impl<'a> Facts<'a> {
             }
             reader.skip()?;
         }
+        if !defs {
+            facts.definitions = "";
+        }
         Ok(facts)
+    }
+
+    /// Of a schema as it came; what is no object says nothing.
+    pub(super) fn of_text(schema: &'a str) -> Result<Self, json::Error> {
+        let mut reader = Reader::of(schema);
+        match reader.kind()? {
+            Kind::Object => Self::of(&mut reader),
+            _ => Ok(Self::default()),
+        }
     }
 
     /// Whether the values are told in words, because they are no strings.
@@ -312,9 +361,19 @@ impl<'a> Facts<'a> {
         matches!(self.values, Values::Others(_))
     }
 
-    /// Appends what a description has to say in place of keywords, as the inside of a JSON string.
+    /// Whether it is made of other schemas.
+    fn has_branches(&self) -> bool {
+        [self.any_of, self.one_of, self.all_of].iter().any(|list| !list.is_empty())
+    }
+
+    /// Whether a description has something to say in place of keywords.
+    pub(super) fn has_note(&self) -> bool {
+        self.has_others() || self.format.is_some() && !self.numeric
+    }
+
+    /// Appends that, as the inside of a JSON string, behind a description if there is one.
     pub(super) fn push_note(&self, out: &mut Vec<u8>) {
-        let [one_of, format_of, end] = match self.described {
+        let [one_of, format_of, end] = match self.description.is_some() {
             true => [" (one of: ", " (format: ", ")"],
             false => ["One of: ", "Format: ", ""],
         };
@@ -377,6 +436,14 @@ impl Walk {
             }
         }
         let facts = Facts::of(&mut reader.clone())?;
+        if self.dialect == ToolSchema::Gemini {
+            return self.gemini(reader, json, root, facts, Around::default());
+        }
+        let merges = match self.dialect {
+            ToolSchema::Kimi => kimi::merges(&facts, root),
+            ToolSchema::Full => root && facts.has_branches(),
+            _ => false,
+        };
         reader.begin_object()?;
         json.begin_object();
         if root && !facts.typed {
@@ -389,6 +456,10 @@ impl Walk {
             if replaced && reader.null()? {
                 continue;
             }
+            if merges && is_merged(&keyword) {
+                reader.skip()?;
+                continue;
+            }
             match self.dialect {
                 ToolSchema::Mistral if mistral_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
@@ -396,22 +467,19 @@ impl Walk {
                 ToolSchema::LlamaCpp if llama_cpp_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
                 }
-                ToolSchema::Gemini => self.gemini(reader, json, key, &keyword, &facts)?,
                 ToolSchema::Kimi => self.kimi(reader, json, key, &keyword, &facts, root)?,
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        let wants_items = match self.dialect {
-            ToolSchema::Gemini => {
-                finish_gemini(json, &facts);
-                !facts.several
-            }
-            _ => !facts.prefix_items,
-        };
-        if facts.array && !facts.items && wants_items {
+        if facts.array && !facts.items && !facts.prefix_items {
             json.key("items").raw("{}");
         }
-        if root && !facts.properties {
+        if merges {
+            if !(facts.typed || root) {
+                json.key("type").text("object");
+            }
+            self.merged(&facts, json)?;
+        } else if root && !facts.properties {
             json.key("properties").raw("{}");
         }
         json.end_object();

@@ -236,7 +236,13 @@ fn kimi_gets_its_own_flavour() {
         ),
         (
             json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]}),
-            json!({"type": "object", "properties": {"a": {}}}),
+            json!({"type": "object", "properties": {"a": {}}, "required": ["a"]}),
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {"enum": [1]}}, "required": ["a", "z"], "anyOf": [
+                {"properties": {"a": {}, "b": {}}, "required": ["b", "c"]}, {"properties": {"c": true}, "required": ["c"]}
+            ]}),
+            json!({"type": "object", "properties": {"a": {"type": "number", "enum": [1]}, "b": {}, "c": {}}, "required": ["a", "c"]}),
         ),
         (
             json!({"$ref": "#/definitions/a%20\"", "type": "string", "description": "d"}),
@@ -261,6 +267,42 @@ fn kimi_gets_its_own_flavour() {
         let expected = json!({"type": "object", "properties": {"p": expected}, "required": ["p"], "$defs": {"d": {}}});
         assert_eq!(value, expected, "{whole}");
     }
+}
+
+#[test]
+fn a_root_that_is_a_choice_offers_the_properties_of_all() {
+    let either = json!({"anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
+        {"properties": {"b": {"type": "string", "title": "t"}}, "required": ["b"]}], "description": "d"});
+    let both = json!({"a": {"type": "string"}, "b": {"type": "string", "title": "t"}});
+    let read = |schema: &Value, dialect| -> Value {
+        serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap()
+    };
+    for dialect in [ToolSchema::Full, ToolSchema::Kimi] {
+        let expected = json!({"type": "object", "properties": both, "description": "d"});
+        assert_eq!(read(&either, dialect), expected);
+    }
+    let expected = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "description": "d"});
+    assert_eq!(read(&either, ToolSchema::Gemini), expected);
+    let all = json!({"type": "object", "properties": {"z": {}}, "required": ["z"], "$defs": {"x": {}},
+        "allOf": [{"properties": {"a": {}, "z": {"type": "null"}}, "required": ["a"]}, {"$ref": "#/$defs/x"}]});
+    let expected = json!({"type": "object", "properties": {"z": {}, "a": {}}, "required": ["z", "a"], "$defs": {"x": {}}});
+    assert_eq!(read(&all, ToolSchema::Full), expected);
+    // Not a keyword, and not in the root.
+    let plain =
+        r#"{"type":"object","properties":{"anyOf":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#;
+    assert_eq!(written(plain, ToolSchema::Full), plain);
+}
+
+#[test]
+fn kimi_gets_one_list_of_definitions() {
+    let whole = json!({"type": "object", "properties": {"p": {"$ref": "#/definitions/b"}},
+        "$defs": {"a": {"enum": ["x"]}}, "definitions": {"b": {"enum": [1]}, "a": {}}});
+    let written = written(&whole.to_string(), ToolSchema::Kimi);
+    assert_eq!(words::places(&written, "\"$defs\"").count(), 1, "{written}");
+    let value: Value = serde_json::from_str(&written).unwrap();
+    let expected =
+        json!({"a": {"type": "string", "enum": ["x"]}, "b": {"type": "number", "enum": [1]}});
+    assert_eq!(value["$defs"], expected);
 }
 
 #[test]
@@ -315,7 +357,8 @@ fn gemini_gets_its_subset() {
         (json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true})),
         (
             json!({"type": ["string", "number", "null"], "minimum": 1, "description": "d"}),
-            json!({"anyOf": [{"type": "string"}, {"type": "number"}], "nullable": true, "description": "d"}),
+            json!({"anyOf": [{"type": "string", "nullable": true, "description": "d"},
+                             {"type": "number", "nullable": true, "description": "d"}]}),
         ),
         (
             json!({"type": ["array", "string"], "items": {"type": "string"}}),
@@ -338,9 +381,54 @@ fn gemini_gets_its_subset() {
             json!({"type": "array", "items": {"type": "string"}}),
         ),
         (json!({"type": "array", "prefixItems": [{}]}), json!({"type": "array", "items": {}})),
-        (json!({"allOf": [{"title": "x"}]}), json!({"anyOf": [{}]})),
-        (json!({"allOf": [{}, {}], "type": "string"}), json!({"type": "string"})),
+        (json!({"allOf": [{"title": "x"}]}), json!({})),
         (json!({"enum": ["", "x"]}), json!({"enum": ["x"], "type": "string"})),
+        (json!({"enum": [""], "type": "string"}), json!({"type": "string"})),
+        (json!({"const": ""}), json!({"type": "string"})),
+        // What pydantic makes of an optional value, and of one model or another.
+        (
+            json!({"anyOf": [{"type": "string", "maxLength": 9}, {"type": "null", "title": "None"}], "default": null,
+                   "description": "d", "title": "A"}),
+            json!({"type": "string", "maxLength": 9, "nullable": true, "description": "d"}),
+        ),
+        (
+            json!({"oneOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "default": null}),
+            json!({"$ref": "#/$defs/A"}),
+        ),
+        (
+            json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "integer", "description": "e"}, {"type": "null"}],
+                   "description": "d", "default": 1, "type": "object"}),
+            json!({"anyOf": [{"$ref": "#/$defs/A", "description": "d"},
+                             {"type": "integer", "nullable": true, "description": "e"}]}),
+        ),
+        (
+            json!({"$ref": "#/$defs/A", "description": "d", "type": ["object", "null"], "properties": {"a": {}}}),
+            json!({"$ref": "#/$defs/A", "description": "d"}),
+        ),
+        (
+            json!({"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "null"}]}),
+            json!({"type": "string", "nullable": true}),
+        ),
+        (
+            json!({"anyOf": [true, {"type": "null"}], "description": "d"}),
+            json!({"nullable": true, "description": "d"}),
+        ),
+        (json!({"anyOf": [{"type": "null"}]}), json!({"nullable": true})),
+        // The properties of all.
+        (
+            json!({"allOf": [{"$ref": "#/$defs/A"}, {"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
+                             {"properties": {"b": {}}}], "description": "d"}),
+            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"], "description": "d"}),
+        ),
+        (
+            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"],
+                   "anyOf": [{"required": ["b"]}, {"required": ["c"]}]}),
+            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}),
+        ),
+        (
+            json!({"type": "string", "properties": {"a": {}}, "required": ["a"], "nullable": true}),
+            json!({"type": "string", "nullable": true}),
+        ),
         (
             json!({"type": "object", "title": "T", "examples": [1], "$schema": "x", "properties": {
                 "title": {"title": "x", "type": "string"}, "format": {"type": "string"},
