@@ -68,7 +68,7 @@ pub struct Delta<'a> {
     finish_reason: Option<Str<'a>>,
     /// The raw `error`, where a server puts it here.
     error: Option<&'a str>,
-    /// `reasoning_details`, and blocks of `thinking_blocks`.
+    /// `reasoning_details`, blocks of `thinking_blocks`, and `reasoning_opaque`.
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
     pub content: Few<Part<'a>>,
@@ -339,6 +339,9 @@ impl<'a> Delta<'a> {
                 }
                 "reasoning_details" => {
                     Detail::read_all(reader, false, &mut delta.reasoning_details)?;
+                }
+                "reasoning_opaque" if reader.kind()? == Kind::String => {
+                    delta.reasoning_details.push(Detail::opaque(reader)?);
                 }
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
                 // LiteLLM repeats in them what stands in `reasoning_content`.

@@ -51,6 +51,13 @@ impl<'a> Detail<'a> {
         Ok(())
     }
 
+    /// Reads a `reasoning_opaque`, which is a text and no object.
+    #[inline(never)]
+    pub(crate) fn opaque(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let raw = reader.clone().skip()?;
+        Ok(Self { raw, data: filled(reader)?, ..Self::default() })
+    }
+
     /// Reads one; what is no object is none.
     fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
         let raw = reader.skip()?;

@@ -145,7 +145,9 @@ impl<'a> Reasoning<'a> {
         let field = self.field.unwrap_or(Field::ReasoningContent);
         if field != Field::Parts {
             self.write_items("thinking_blocks", is_block, json);
-            self.write_items("reasoning_details", |item| !is_block(item), json);
+            let is_detail = |item: &str| !is_block(item) && !is_opaque(item);
+            self.write_items("reasoning_details", is_detail, json);
+            self.write_opaque(json);
             if field == Field::ReasoningDetails && !self.items.is_empty() && !is_required(profile) {
                 return;
             }
@@ -207,6 +209,19 @@ impl<'a> Reasoning<'a> {
         }
     }
 
+    /// Writes the last text among them: Copilot's own, of which a message has one.
+    fn write_opaque(&self, json: &mut Writer<'_>) {
+        let mut last = String::new();
+        self.each_item(|item| {
+            if is_opaque(item) {
+                item.clone_into(&mut last);
+            }
+        });
+        if !last.is_empty() {
+            json.key("reasoning_opaque").raw(&last);
+        }
+    }
+
     /// The elements of all arrays of items.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
@@ -235,6 +250,11 @@ impl<'a> Reasoning<'a> {
 fn is_block(item: &str) -> bool {
     let kind = json::member(item, "type");
     matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
+}
+
+/// Whether an item is the text of a `reasoning_opaque`.
+fn is_opaque(item: &str) -> bool {
+    item.starts_with('"')
 }
 
 /// Whether the upstream refuses tool calls without `reasoning_content`.

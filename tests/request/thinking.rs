@@ -518,6 +518,16 @@ fn items_go_back_beside_the_text_that_came_in_another_field() {
 }
 
 #[test]
+fn copilots_opaque_reasoning_goes_back_under_its_name() {
+    let mut own = signature(Field::ReasoningText, "a");
+    own.opaque = Some(r#"["first","la\\st"]"#.to_owned());
+    let message = returned(&own, "a", "default", json!({}));
+    assert_eq!(message["reasoning_text"], "a");
+    assert_eq!(message["reasoning_opaque"], "la\\st");
+    assert_eq!(message.get("reasoning_details"), None);
+}
+
+#[test]
 fn signed_blocks_go_back_beside_the_text_under_their_own_name() {
     let mut own = signature(Field::ReasoningContent, "a");
     let blocks = [

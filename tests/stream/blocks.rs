@@ -87,6 +87,27 @@ fn signature(outcome: &Outcome) -> Signature {
 }
 
 #[test]
+fn opaque_reasoning_of_copilot_is_kept_with_its_text_or_without() {
+    for (chunks, expected) in [
+        (
+            vec![json!({"reasoning_text": "Need w."}), json!({"reasoning_opaque": "O\n1"})],
+            "thinking \"Need w.\", tool_use a w {}; tool_use",
+        ),
+        (
+            vec![json!({"reasoning_text": "Need w.", "reasoning_opaque": "O\n1"})],
+            "thinking \"Need w.\", tool_use a w {}; tool_use",
+        ),
+        (vec![json!({"reasoning_opaque": "O\n1"})], "thinking \"\", tool_use a w {}; tool_use"),
+    ] {
+        let chunks = [chunks, vec![call(0, "call_a", "w", "{}")]].concat();
+        let outcome = case().gives(&done(&chunks), expected);
+        assert_eq!(signature(&outcome).opaque.as_deref(), Some(r#"["O\n1"]"#));
+    }
+    let nothing = [json!({"reasoning_opaque": ""}), json!({"reasoning_opaque": null}), text("Hi")];
+    case().gives(&done(&nothing), "text \"Hi\"; end_turn");
+}
+
+#[test]
 fn hidden_reasoning_comes_back_with_calls() {
     let sse = done(&[
         json!({"reasoning_content": "Need "}),
