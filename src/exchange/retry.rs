@@ -153,15 +153,19 @@ fn is_images(error: &Error) -> bool {
     matches!(error.status, 400 | 404 | 500 | NO_STATUS) && error::is_images(&error.message)
 }
 
-/// A member that a server does not know is always the request's fault.
+/// A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
+fn is_of_member(error: &Error) -> bool {
+    matches!(error.status, 400 | NO_STATUS)
+        || error.status == 500 && words::has(&error.message, "unexpected keyword argument")
+}
+
 fn is_reasoning(error: &Error) -> bool {
-    matches!(error.status, 400 | NO_STATUS) && error::is_reasoning(&error.message)
+    is_of_member(error) && error::is_reasoning(&error.message)
 }
 
 /// Whoever names the member does not know it, or knows it in no stream.
 fn is_stream_options(error: &Error) -> bool {
-    matches!(error.status, 400 | NO_STATUS)
-        && words::has_any(&error.message, &["stream_options", "include_usage"])
+    is_of_member(error) && words::has_any(&error.message, &["stream_options", "include_usage"])
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.

@@ -438,6 +438,7 @@ fn a_server_that_knows_no_stream_options_is_asked_once_more_without_them() {
     };
     for (status, message) in [
         (400, "Unsupported parameter: 'stream_options' is not supported with this model."),
+        (500, "create() got an unexpected keyword argument 'stream_options'"),
         (
             422,
             "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted'}]",

@@ -3,7 +3,7 @@
 use super::says;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 7] = [
+const SUBJECTS: [&str; 10] = [
     "image",
     "multimodal",
     "multi-modal",
@@ -11,10 +11,14 @@ const SUBJECTS: [&str; 7] = [
     "support vision",
     "vision input",
     "content.type",
+    "supports text input",
+    // Where an image makes a list of the content.
+    "content must be a string",
+    "content : value must be a string",
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 15] = [
+const REFUSALS: [&str; 19] = [
     "not support",
     "unsupported",
     "only supported by",
@@ -31,6 +35,11 @@ const REFUSALS: [&str; 15] = [
     "text only",
     "no endpoints found that support",
     "mmproj",
+    "must be a string",
+    "unknown content part type",
+    "unexpected message content type",
+    // Ollama
+    "missing data required",
 ];
 
 /// Words about one image, another of which would be taken.
@@ -84,6 +93,13 @@ mod tests {
             // Copilot, Zhipu
             "model \"gpt-4.1\" not supported for vision",
             "messages.content.type 参数非法，取值范围 ['text']",
+            // Groq, Ollama and others
+            "'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
+            "messages[0].content must be a string",
+            "this model is missing data required for image input",
+            "Unknown content part type: image_url",
+            "Unexpected message content type: image_url",
+            "Model only supports text input",
         ] {
             assert!(is_images(message), "{message}");
         }
@@ -109,6 +125,7 @@ mod tests {
             "This model revision is not supported in your tier; rate limited",
             "This model does not support tools",
             "Invalid image data",
+            "messages[0].role must be a string",
         ] {
             assert!(!is_images(message), "{message}");
         }

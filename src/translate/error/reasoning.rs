@@ -17,7 +17,7 @@ const SUBJECTS: [&str; 8] = [
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 10] = [
+const REFUSALS: [&str; 11] = [
     "invalid signature",
     "cannot be modified",
     "extra_forbidden",
@@ -28,6 +28,7 @@ const REFUSALS: [&str; 10] = [
     "unrecognized",
     "unknown",
     "additional propert",
+    "unexpected keyword argument",
 ];
 
 /// Words of those that want it and did not get it.
