@@ -131,10 +131,8 @@ impl Warnings {
     /// In strict mode, with the real API's words.
     pub fn unknown_field(&mut self, path: &str, name: &str) -> Result<(), Error> {
         if self.strict {
-            let dot = if path.is_empty() { "" } else { "." };
-            return Err(Error::invalid(format!(
-                "{path}{dot}{name}: Extra inputs are not permitted"
-            )));
+            let path = if path.is_empty() { name.to_owned() } else { [path, ".", name].concat() };
+            return Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
         }
         self.add_named("unknown_field", name);
         Ok(())

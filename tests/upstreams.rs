@@ -2,7 +2,7 @@
 //! else. To write it anew after a fixture was added or changed:
 //!
 //! ```text
-//! CREOLE_WRITE_DOCS=1 cargo test --test upstreams
+//! CREOLE_WRITE=1 cargo test --test upstreams
 //! ```
 #![allow(
     clippy::arithmetic_side_effects,
@@ -27,14 +27,14 @@ use support::fixture::{self, Fixture};
 fn the_table_of_upstreams_says_what_the_fixtures_prove() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/upstreams.md");
     let expected = document(&fixture::all());
-    if std::env::var_os("CREOLE_WRITE_DOCS").is_some() {
+    if std::env::var_os("CREOLE_WRITE").is_some() {
         fs::write(&path, &expected).unwrap();
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
     let differs = found.lines().zip(expected.lines()).position(|(left, right)| left != right);
     assert!(
         found == expected,
-        "docs/upstreams.md is stale, from line {}; write it anew with CREOLE_WRITE_DOCS=1 cargo \
+        "docs/upstreams.md is stale, from line {}; write it anew with CREOLE_WRITE=1 cargo \
          test --test upstreams",
         differs.unwrap_or_else(|| expected.lines().count().min(found.lines().count())) + 1
     );
@@ -56,7 +56,7 @@ fn document(fixtures: &[Fixture]) -> String {
          stands for a class. The fixtures were written after bug reports, documentation and sources; they\n\
          are not recordings. Where a row begins with *sent* or *refused*, it is about a request: it goes to\n\
          the upstream in the form that the fixture expects for this preset and these settings.\n\n\
-         This page is made from the fixtures. `CREOLE_WRITE_DOCS=1 cargo test --test upstreams` writes it\n\
+         This page is made from the fixtures. `CREOLE_WRITE=1 cargo test --test upstreams` writes it\n\
          anew, and `cargo test` fails while it is stale.\n\n\
          {} fixtures: {}.\n",
         fixtures.len(),

@@ -48,8 +48,8 @@ pub(crate) struct Serve {
     /// where that is a loopback address
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<String>,
-    /// Host name that requests, and web pages, may have beside localhost and IP addresses; switches that
-    /// check on where --listen is no loopback address; may be repeated
+    /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
+    /// Also turns the check of Host and Origin on where --listen is not a loopback address
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds

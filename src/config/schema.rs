@@ -252,7 +252,9 @@ fn meaning(field: &Field) -> String {
         Shape::List(Shape::Words(words)) => *words,
         _ => return text,
     };
-    for (word, doc) in words {
+    // A word that means what it says is not explained.
+    let plain = |word: &str, doc: &str| doc.trim().trim_matches('`') == word;
+    for (word, doc) in words.iter().filter(|(word, doc)| !plain(word, doc)) {
         text.push_str(&format!(" `{word}`: {}", doc.trim()));
         if !text.ends_with(['.', '!', '?']) {
             text.push('.');

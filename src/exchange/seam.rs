@@ -71,7 +71,7 @@ pub struct UpstreamRequest {
     pub upstream: String,
     /// Path with the upstream's `base_path`; the method is `POST`.
     pub path: String,
-    /// All headers to send, beside `host` and `content-length`. The client's own are not sent.
+    /// All headers to send, except `host` and `content-length`. The client's own are not sent.
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,

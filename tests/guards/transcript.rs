@@ -1,6 +1,6 @@
 //! The transcripts in docs/guards.md are what really happens.
 //!
-//! `CREOLE_WRITE_DOCS=1 cargo test --test guards transcript` writes them anew.
+//! `CREOLE_WRITE=1 cargo test --test guards transcript` writes them anew.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -157,9 +157,9 @@ fn the_transcripts_in_the_document_are_what_happens() {
         let to = from + written[from..].find("```").unwrap();
         written.replace_range(from..to, &transcript);
     }
-    if std::env::var_os("CREOLE_WRITE_DOCS").is_some() {
+    if std::env::var_os("CREOLE_WRITE").is_some() {
         fs::write(DOCUMENT, &written).unwrap();
     } else {
-        assert!(written == document, "run CREOLE_WRITE_DOCS=1 cargo test --test guards transcript");
+        assert!(written == document, "run CREOLE_WRITE=1 cargo test --test guards transcript");
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `wit/tests/cost/budgets.txt` holds a budget for each case. One that is exceeded by more than
 //! [`TOLERANCE_PERCENT`] fails; so does one that is undercut as far, because growth up to an old
-//! budget would go unseen. `CREOLE_WRITE_COST=1` writes the budgets anew.
+//! budget would go unseen. `CREOLE_WRITE=1` writes the budgets anew.
 #![allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -89,8 +89,8 @@ fn no_path_needs_more_instructions_than_its_budget() {
     for (name, fuel) in &used {
         println!("{name:<20} {fuel:>12}");
     }
-    if std::env::var_os("CREOLE_WRITE_COST").is_some() {
-        let mut text = "# WebAssembly instructions (fuel of Wasmtime) of the component. Written by\n# CREOLE_WRITE_COST=1 cargo xtask test embedding\n".to_owned();
+    if std::env::var_os("CREOLE_WRITE").is_some() {
+        let mut text = "# WebAssembly instructions (fuel of Wasmtime) of the component. Written by\n# CREOLE_WRITE=1 cargo xtask test embedding\n".to_owned();
         for (name, fuel) in &used {
             writeln!(text, "{name} {fuel}").unwrap();
         }
@@ -99,7 +99,7 @@ fn no_path_needs_more_instructions_than_its_budget() {
     let found = violations(&used, &budgets(&std::fs::read_to_string(file).unwrap()));
     assert!(
         found.is_empty(),
-        "{}\nIf that is meant: CREOLE_WRITE_COST=1 cargo xtask test embedding",
+        "{}\nIf that is meant: CREOLE_WRITE=1 cargo xtask test embedding",
         found.join("\n")
     );
 }
