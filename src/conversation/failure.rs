@@ -111,27 +111,6 @@ const OF_ERRORS: [&str; 30] = [
     "request_id",
 ];
 
-/// How Claude Code (2.1) tells in a result, with `is_error`, that a person was asked and said no. What the
-/// person wants instead follows in the same text. The names are its own, from its code.
-const REFUSALS: [&str; 4] = [
-    // `REJECT_MESSAGE`, and `REJECT_MESSAGE_WITH_REASON_PREFIX`
-    "The user doesn't want to proceed with this tool use.",
-    // `CANCEL_MESSAGE`
-    "The user doesn't want to take this action right now.",
-    // `SUBAGENT_REJECT_MESSAGE`. Other denials begin as it does, and are made by rules alone.
-    "Permission for this tool use was denied. The tool use was rejected",
-    // `AskUserQuestion`, where a client answers in place of the dialogue.
-    "The user wants to clarify these questions.",
-];
-
-/// Whether a result says that a person did not want the call.
-pub(super) fn is_refused(result: &ToolResult<'_>) -> bool {
-    let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
-        return false;
-    };
-    REFUSALS.iter().any(|start| text.text.raw().starts_with(start))
-}
-
 /// Whether the call failed. `is_complete` tells whether its input has what the tool requires; it is
 /// only asked where the answer depends on it.
 pub(super) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> bool) -> bool {

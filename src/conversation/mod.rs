@@ -5,6 +5,7 @@
 //! their own. Nothing in here knows of profiles or upstreams.
 
 pub(crate) mod breaker;
+mod claude_code;
 mod failure;
 pub(crate) mod pairs;
 pub(crate) mod person;

@@ -19,47 +19,14 @@
 //! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not hold any more
 //! ([`after_news`]).
 
-use super::failure::is_refused;
-use super::same::reminders;
+use super::claude_code::{
+    BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, REMINDER, SKILL, SPOKE, TOOL_LOADED,
+    is_refused, reminders,
+};
 use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{self, Str};
 use crate::words::is_name_byte;
-
-/// What Claude Code says beside the result of a search for tools.
-const TOOL_LOADED: &str = "Tool loaded.";
-
-/// How texts begin that Claude Code (2.1) writes by itself, from its code: most of them where an answer had no text,
-/// was cut off or had a call in it that nobody could read. It drops that answer, so that they come to stand beside
-/// the results before it.
-const NUDGES: [&str; 6] = [
-    "[Your previous response had no visible output.",
-    "Your tool call was malformed and could not be parsed.",
-    "The previous response failed to produce a valid tool call.",
-    "Output token limit hit. Resume directly",
-    "Your response above was cut off mid-stream. Resume directly",
-    NOTIFIED,
-];
-
-/// How texts begin that it writes beside results: what became of an image, and the text of a skill.
-const BESIDE_RESULTS: [&str; 3] =
-    ["[Image: original ", "[Image: source: ", "Base directory for this skill:"];
-
-/// How the result of a skill begins. Its text stands beside the result, and if it is that of a command, nothing
-/// else marks it.
-const SKILL: &str = "Launching skill: ";
-
-/// How it passes on what a person wrote while the agent worked.
-const SPOKE: &str = "The user sent a new message while you were working:";
-
-/// How it begins to tell what became of a background task, unless it begins with the element.
-const NOTIFIED: &str = "[SYSTEM NOTIFICATION - NOT USER INPUT]";
-
-const REMINDER: &str = "system-reminder";
-const NOTIFICATION: &str = "task-notification";
-
-/// Elements that Claude Code writes by itself, even where there are no results.
-const BY_CLIENT: [&str; 2] = [REMINDER, NOTIFICATION];
 
 /// Who speaks in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,11 +5,12 @@
 //! sends back is passed over, or no two calls would be the same. So is what a model says of its call and words anew
 //! each time: the `description` of a command (Claude Code, opencode) and `task_progress` (Cline).
 
+use super::claude_code::without_reminders;
 use crate::anthropic::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
 };
 use crate::hash::{self, bytes, mix, text};
-use crate::json::{self, Error, Kind, Reader, Str};
+use crate::json::{Error, Kind, Reader, Str};
 use crate::words;
 
 /// Words in the names of tools that run commands.
@@ -126,44 +127,6 @@ fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Said<'t, 'a>> {
         }
         _ => Some(Said::Block(block)),
     })
-}
-
-/// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.
-/// It changes from turn to turn, and would make equal results look different.
-fn without_reminders(text: Str<'_>) -> Str<'_> {
-    let mut rest = json::trim_end_raw(text.raw());
-    if !rest.ends_with(REMINDER_END) {
-        return text;
-    }
-    while let Some(inside) = rest.strip_suffix(REMINDER_END) {
-        let Some(start) = last_reminder(inside) else { break };
-        rest = json::trim_end_raw(inside.get(..start).unwrap_or_default());
-    }
-    Str::inside(rest).unwrap_or(text)
-}
-
-/// What [`without_reminders`] leaves out, escaped.
-pub(super) fn reminders(text: Str<'_>) -> &str {
-    // Nearly every result ends in another way, behind its last line end.
-    let is_space = |byte: &u8| matches!(byte, b' ' | b'\\' | b'n' | b'r' | b't');
-    if text.raw().bytes().rfind(|byte| !is_space(byte)) != Some(b'>') {
-        return "";
-    }
-    text.raw().get(without_reminders(text).raw().len()..).unwrap_or_default()
-}
-
-const REMINDER: &str = "<system-reminder>";
-const REMINDER_END: &str = "</system-reminder>";
-
-fn last_reminder(text: &str) -> Option<usize> {
-    let mut before = text;
-    loop {
-        let at = before.bytes().rposition(|byte| byte == b'<')?;
-        if text.get(at..)?.starts_with(REMINDER) {
-            return Some(at);
-        }
-        before = before.get(..at)?;
-    }
 }
 
 fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
