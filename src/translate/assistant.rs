@@ -1,14 +1,12 @@
 //! The assistant's turns: text, reasoning and tool calls in one message.
 
-use std::collections::VecDeque;
-
 use super::messages::MessageWriter;
 use super::parts::{begin_text, end_text};
 use super::server_history;
 use super::signature;
 use super::spoilt_inputs;
 use super::thinking::Reasoning;
-use crate::anthropic::{Block, DocumentSource, ToolUse, path_at};
+use crate::anthropic::{Block, DocumentSource, ToolResult, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
@@ -38,17 +36,19 @@ impl<'a> MessageWriter<'_, 'a> {
         let mut content = blocks;
         let mut nobodys = Vec::new();
         let results = next.map_or(&mut nobodys, |user| &mut user.results);
-        // Nearly always each stands first when its call comes.
-        let mut waiting = VecDeque::from(std::mem::take(results));
+        // They stand in the order of the calls (`pairs::order`): each is looked for behind the one before.
+        let mut waiting: Vec<_> = std::mem::take(results).into_iter().map(Some).collect();
+        let mut places = waiting.iter_mut();
         for call in others {
             self.assistant_message(content, &[call], json)?;
             content = &[];
-            let place = waiting.iter().position(|result| result.id == call.id);
-            if let Some(result) = place.and_then(|place| waiting.remove(place)) {
+            let has_id = |it: &ToolResult<'_>| it.id == call.id;
+            let ahead = places.as_slice().iter().position(|it| it.as_ref().is_some_and(has_id));
+            if let Some(result) = ahead.and_then(|at| places.nth(at)?.take()) {
                 self.tool(result, &[], json)?;
             }
         }
-        *results = waiting.into();
+        results.extend(waiting.into_iter().flatten());
         self.assistant_message(content, &[last], json)
     }
 
