@@ -12,9 +12,9 @@ use creole::{Config, Exchange, Failure, Head, Pings};
 use crate::answer::Body;
 use crate::clock::Clock;
 use crate::headers;
+use crate::load::Counted;
 use crate::log::EXCHANGE;
 use crate::metrics::Metrics;
-use crate::workers::Counted;
 
 #[derive(Debug)]
 pub(crate) struct Live {

@@ -19,6 +19,7 @@ mod configure;
 mod first_request;
 mod headers;
 mod live;
+mod load;
 mod log;
 mod metrics;
 mod offline;

@@ -20,10 +20,10 @@ use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::headers;
 use crate::live::{self, Live};
+use crate::load::Load;
 use crate::metrics::{self, Metrics};
 use crate::pass;
 use crate::reach::{self, Client, RequestBody};
-use crate::workers::Load;
 
 /// A body's length is a claim until its bytes are here: no more than this is reserved for it.
 const RESERVED_MAX: usize = 1 << 20;

@@ -8,7 +8,6 @@ use std::convert::Infallible;
 use std::io;
 use std::net;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -22,6 +21,7 @@ use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::first_request::HadRequest;
+use crate::load::{Counted, Load};
 use crate::service::Gateway;
 
 /// Agents open many streams over one HTTP/2 connection.
@@ -60,32 +60,6 @@ struct Connection {
     stream: net::TcpStream,
     watcher: Watcher,
     counted: Counted,
-}
-
-/// How much a worker has to do: its connections, and what is asked on them. A connection may be idle, or have a
-/// thousand streams.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Load(Arc<AtomicUsize>);
-
-/// Counts one for as long as it lives.
-#[derive(Debug)]
-pub(crate) struct Counted(Load);
-
-impl Load {
-    pub(crate) fn count(&self) -> Counted {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Counted(self.clone())
-    }
-
-    fn now(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 impl Workers {
