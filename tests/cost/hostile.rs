@@ -228,6 +228,15 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
             json!({"type": "object", "properties": properties, "$defs": {"d": definition}});
         request(tool_with(schema), vec![])
     }),
+    ("a choice of many that has a long description", |n| {
+        let of = |at: usize| json!({"const": format!("v{at}")});
+        let choice = json!({"anyOf": each(n, of), "description": "x".repeat(30 * n)});
+        let types = json!({"type": ["string", "number"].repeat(n / 2), "description": "x".repeat(30 * n)});
+        request(
+            tool_with(json!({"type": "object", "properties": {"a": choice, "b": types}})),
+            vec![],
+        )
+    }),
     ("definitions that refer to the next one twice", |n| {
         let next = |at: usize| json!({"$ref": format!("#/$defs/d{}", at + 1)});
         let twice = |at| json!({"type": "object", "properties": {"a": next(at), "b": next(at)}});

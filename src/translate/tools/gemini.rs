@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `const`, and `enum` of strings | `enum` of strings that are not empty |
 //! | other values, `format` of anything but numbers | told in the description: as strings they would come back as strings, which the client's schema refuses |
-//! | `anyOf`, `oneOf` or several types | `anyOf` alone: what is said of all stands in each |
+//! | `anyOf`, `oneOf` or several types | `anyOf` alone: the description stands in the first that has none |
 //! | a choice between one schema and `null`, `allOf` of one | that schema |
 //! | a choice in the root or beside `properties`, `allOf` of several | the properties of all |
 //! | `null` among types, values or choices | `nullable` |
@@ -95,7 +95,7 @@ impl Walk {
         &self,
         choices: &[&'a str],
         json: &mut Writer<'_>,
-        around: Around<'a>,
+        mut around: Around<'a>,
     ) -> Result<(), json::Error> {
         let several = choices.len() > 1;
         if several {
@@ -104,9 +104,9 @@ impl Walk {
         for schema in choices {
             let mut reader = Reader::of(schema);
             let facts = Facts::of_text(schema)?;
-            // Of several, each says what it is itself.
-            let description =
-                around.description.filter(|_| !several || facts.description.is_none());
+            // Said once: a long one would multiply with the branches.
+            let is_free = !several || facts.description.is_none();
+            let description = if is_free { around.description.take() } else { None };
             let is_object = reader.kind()? == Kind::Object;
             if !is_object {
                 reader = Reader::of("{}");
@@ -245,7 +245,7 @@ fn one_type(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::
 fn several_types(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
-    around: Around<'_>,
+    mut around: Around<'_>,
 ) -> Result<(), json::Error> {
     let types = json::member(reader.skip()?, "type").unwrap_or("[]");
     let mut types = Reader::of(types);
@@ -260,7 +260,7 @@ fn several_types(
         if around.nullable {
             json.key("nullable").bool(true);
         }
-        if let Some(description) = around.description {
+        if let Some(description) = around.description.take() {
             json.key("description").str(description);
         }
         json.end_object();

@@ -358,7 +358,7 @@ fn gemini_gets_its_subset() {
         (
             json!({"type": ["string", "number", "null"], "minimum": 1, "description": "d"}),
             json!({"anyOf": [{"type": "string", "nullable": true, "description": "d"},
-                             {"type": "number", "nullable": true, "description": "d"}]}),
+                             {"type": "number", "nullable": true}]}),
         ),
         (
             json!({"type": ["array", "string"], "items": {"type": "string"}}),
