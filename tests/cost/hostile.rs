@@ -231,7 +231,8 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
     ("a choice of many that has a long description", |n| {
         let of = |at: usize| json!({"const": format!("v{at}")});
         let choice = json!({"anyOf": each(n, of), "description": "x".repeat(30 * n)});
-        let types = json!({"type": ["string", "number"].repeat(n / 2), "description": "x".repeat(30 * n)});
+        let kinds = ["string", "number"].repeat(n / 2);
+        let types = json!({"type": kinds, "description": "x".repeat(30 * n)});
         request(
             tool_with(json!({"type": "object", "properties": {"a": choice, "b": types}})),
             vec![],
