@@ -139,7 +139,7 @@ const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     let status = match status {
         400 if said.is_bad_key() => 401,
-        500 | 502 | 503 if context::is_too_long(said) => 400,
+        500 | 502 | 503 if said.is_too_long() => 400,
         status => status,
     };
     if matches!(status, 400 | 402 | 403 | 412 | 429) && said.is_unpaid() {

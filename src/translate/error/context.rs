@@ -10,7 +10,7 @@ use crate::asked::Asked;
 use crate::words;
 
 /// Codes and types that mean it, whatever the text says.
-const CODES: [&str; 7] = [
+pub(super) const CODES: [&str; 7] = [
     "context_length_exceeded",
     "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
@@ -23,7 +23,7 @@ const CODES: [&str; 7] = [
 ];
 
 /// Words that mean it by themselves.
-const PHRASES: [&str; 30] = [
+const PHRASES: [&str; 31] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -50,8 +50,9 @@ const PHRASES: [&str; 30] = [
     "exceeds n_ctx",
     // Zhipu
     "more than max tokens allowed",
-    "token limit exceeded",
-    "token limit reached",
+    "prompt exceeds the length limit",
+    "请求的token数超过限制",
+    "输入内容过长",
     "in the messages, ",
     // Ark
     "exceed max message tokens",
@@ -61,28 +62,37 @@ const PHRASES: [&str; 30] = [
 ];
 
 /// Words that mean it when something is too much of it.
-const WINDOWS: [&str; 6] =
-    ["context length", "context window", "context size", "context limit", "total tokens", "上下文"];
+const WINDOWS: [&str; 5] =
+    ["context length", "context window", "context size", "context limit", "上下文"];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-const LIMITS: [&str; 10] = [
+const LIMITS: [&str; 7] = [
     "token limit",
-    "token数",
     "maximum allowed length",
     "max length",
-    "length limit",
     "input length",
     "input token",
     "tokens in the prompt",
     "超长",
-    "过长",
 ];
-const CONVERSATIONS: [&str; 6] = ["prompt", "input", "context", "message", "输入", "请求"];
+const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
 const OTHERS: [&str; 8] =
     ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
-/// What a window is not too small for, though it is named.
-const OTHERS_OF_A_WINDOW: [&str; 3] = ["budget", "length of the tool", "tool name"];
+/// What is wrong where a window is named and the conversation is not too long for it.
+const OTHERS_OF_A_WINDOW: [&str; 3] =
+    ["thinking budget exceeds", "length of the tool", "tool name"];
 /// Limits of time, which no shorter prompt mends.
-const RATES: [&str; 6] = ["per minute", "rate limit", "daily", "monthly", "quota", "please wait"];
+const RATES: [&str; 10] = [
+    "per minute",
+    "rate limit",
+    "daily",
+    "monthly",
+    "quota",
+    "please wait",
+    "每分钟",
+    "每天",
+    "限流",
+    "频率",
+];
 const TOO_MUCH: [&str; 13] = [
     "exceed",
     "too long",
@@ -207,8 +217,8 @@ const SNOWFLAKE: &str = "max tokens of ";
 const COHERE: &str = "max tokens must be";
 
 /// In front of the most tokens that an answer may have.
-const ANSWER_MOST_AFTER: [&str; 14] = [
-    "must be <=",
+const ANSWER_MOST_AFTER: [&str; 8] = [
+    "`max_new_tokens` must be <=",
     "at most",
     "[1,",
     "less than or equal to `",
@@ -216,6 +226,9 @@ const ANSWER_MOST_AFTER: [&str; 14] = [
     "max_model_len=",
     "a value <=",
     "model limit of",
+];
+/// The same, where an error speaks of nothing but that limit.
+const ANSWER_MOST_ALONE: [&str; 6] = [
     "exceeds the maximum",
     "maximum is",
     "context window (",
@@ -223,7 +236,7 @@ const ANSWER_MOST_AFTER: [&str; 14] = [
     "context length of",
     "context length (",
 ];
-/// The same, where the number itself is too much.
+/// The same at Google, where the number itself is too much.
 const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
 
 /// What an error speaks of beside the limit of an answer where it is not only about that.
@@ -242,14 +255,8 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     Some(format!("{wording} ({})", said.message))
 }
 
-/// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it out
-/// while it answers, and routers have a status of their own for what another server says.
-pub(super) fn is_too_long(said: &Said) -> bool {
-    is_context(said, &lowered(&said.message))
-}
-
 /// A message as it is searched.
-fn lowered(message: &str) -> String {
+pub(super) fn lowered(message: &str) -> String {
     numbers_without_commas(&message.to_ascii_lowercase())
 }
 
@@ -270,6 +277,11 @@ fn is_context(said: &Said, text: &str) -> bool {
             && (of_window
                 || text.starts_with(SNOWFLAKE) && has(&TOO_MUCH)
                 || is_negative(text)
+                || text.starts_with("total tokens ") && has(&["exceeds the maximum"])
+                || matches!(
+                    text.trim_end_matches('.'),
+                    "token limit exceeded" | "token limit reached"
+                )
                 || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS))
 }
 
@@ -284,7 +296,7 @@ fn is_of_the_answer(text: &str) -> bool {
 /// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
 /// for that.
 fn is_negative(text: &str) -> bool {
-    words::has_any(text, &ANSWER_LIMITS) && words::has_any(text, &["got -", "value=-"])
+    words::has_any(text, &ANSWER_LIMITS) && words::has_any(text, &["at least 1, got -"])
 }
 
 fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
@@ -308,7 +320,7 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
         .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
         .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
     let prompt = prompt.map(|prompt| match (window, answer) {
-        (Some(window), Some(answer)) => no_bound(prompt, answer, window, asked.input_tokens),
+        (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, asked.input_tokens),
         _ => prompt,
     });
     match (prompt.or(total), window, answer) {
@@ -324,13 +336,14 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
 /// there is room for. Clients would ask for as much less than that as they keep in reserve, be refused again, and give
 /// up long before it fits. So where the prompt looks as long to us, we say what it looks like, or else that half of
 /// what may be left is taken.
-fn no_bound(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
+fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
     let is_bound = window.checked_sub(answer).and_then(|room| room.checked_add(1)) == Some(prompt);
     if !is_bound || estimate < prompt / 2 {
         return prompt;
     }
     if estimate > prompt {
-        return estimate;
+        // Not the whole of it: that would be said of a prompt that is certainly too long.
+        return estimate.min(window.saturating_sub(1));
     }
     prompt.saturating_add(window.saturating_sub(prompt) / 2)
 }
@@ -341,9 +354,11 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
-    let most = number_before(text, ANSWER_BOUND_BEFORE)
-        .map(|bound| bound.saturating_sub(1))
-        .or_else(|| first(&ANSWER_MOST_AFTER, |word| number_after(text, word)))?;
+    let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
+    let alone = || first(&ANSWER_MOST_ALONE, |word| number_after(text, word));
+    let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))
+        .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
+        .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;
     (wanted > most).then(|| {
         format!(

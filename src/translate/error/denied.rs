@@ -1,5 +1,7 @@
-//! Errors that no second try can mend: the provider's filter, and accounts without credit.
+//! Errors that no second try can mend: the provider's filter, accounts without credit, and conversations that are too
+//! long, whatever status says so.
 
+use super::context;
 use super::said::Said;
 use crate::words;
 
@@ -35,10 +37,31 @@ const FILTERED: [&str; 7] = [
     "Response blocked due to security configurations",
 ];
 
+/// What says that a conversation is too long even where a server reports a fault of its own.
+const CERTAIN: [&str; 5] = [
+    "prompt is too long",
+    "context size has been exceeded",
+    "exceeds the available context size",
+    "maximum context length is",
+    "exceeds context length",
+];
+/// Unless it also says that it might do better later, or elsewhere.
+const PASSING: [&str; 7] =
+    ["load", "busy", "retry", "try again", "providers failed", "memory", "稍后"];
+
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
 impl Said {
+    /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
+    /// out while it answers, and routers have a status of their own for what another server says.
+    pub(super) fn is_too_long(&self) -> bool {
+        let text = context::lowered(&self.message);
+        self.has_code(&context::CODES)
+            || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
+            || words::has_any(&text, &CERTAIN) && !words::has_any(&text, &PASSING)
+    }
+
     /// Whether the provider's filter refused the prompt.
     pub(super) fn is_content_filter(&self) -> bool {
         self.has_code(&[

@@ -165,11 +165,9 @@ impl Said {
         if is_json {
             let inner = self.merge(text, place.depth.saturating_add(1));
             self.take_plain(&inner, place);
-            if !(inner.is_empty() && self.raw.is_empty()) {
-                return;
-            }
+        } else {
+            self.take_plain(text, place);
         }
-        self.take_plain(text, place);
     }
 
     /// The same, whatever the text looks like.
@@ -409,7 +407,9 @@ impl Said {
     pub(super) fn is_bad_key(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.has_code(&["invalid_api_key", "api_key_invalid"])
-            || words::has_any(&text, &["api key not valid", "incorrect api key provided"])
+            || ["api key not valid.", "incorrect api key provided:"]
+                .iter()
+                .any(|it| text.starts_with(it))
     }
 
     /// After how many seconds a retry may succeed.

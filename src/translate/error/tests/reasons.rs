@@ -238,7 +238,7 @@ fn how_long_to_wait_is_read_where_the_body_says_it() {
 }
 
 #[test]
-fn a_window_that_is_full_is_known_whatever_the_status() {
+fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
     let fields = r#"{"error":{"code":500,"message":"m","type":"exceed_context_size_error","n_prompt_tokens":1407,"n_ctx":256}}"#;
     for status in [500, 502, 503] {
         let error = refused(status, fields);
@@ -248,7 +248,19 @@ fn a_window_that_is_full_is_known_whatever_the_status() {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         assert_eq!(refused(status, &body).message, format!("prompt is too long ({text})"));
     }
-    for other in ["context deadline exceeded", "Internal error", "too many requests"] {
+    for other in [
+        "context deadline exceeded",
+        "Internal error",
+        "too many requests",
+        "请求排队时间过长，请稍后重试",
+        "请求处理时间过长",
+        "Server busy: total tokens of running requests exceed the capacity of this node, retry later",
+        "KV cache context size exceeded during decoding, worker restarted",
+        "Failed to load model: requested context length exceeds available VRAM",
+        "Loading model with context size 131072; maximum wait 60s",
+        "All providers failed. A: HTTP 429 overloaded. B: This model's maximum context length is 8192 tokens, however you requested 90000 tokens",
+        r#"{"request":{"messages":[{"role":"user","content":"my prompt is too long"}]}}"#,
+    ] {
         let body = serde_json::json!({"error": {"message": other}}).to_string();
         assert_eq!(refused(500, &body).status, 500, "{other}");
         assert_eq!(refused(503, &body).status, 529, "{other}");
@@ -280,6 +292,14 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         assert_eq!(told(text), format!("max_tokens: 32000 > {most}, {expected} ({text})"));
     }
     for text in [
+        "请求token数超过每分钟限制",
+        "请求处理时间过长，已超时",
+        "Weekly token limit reached. It resets on Monday.",
+        "Total tokens exceeded for this project, upgrade your plan",
+        "Invalid input: `user` exceeds the length limit of 64 characters",
+        "temperature must be in [0, 2], got -1 (max_tokens=32000)",
+        "tools: number of tools exceeds the maximum 128. max_tokens=32000",
+        "temperature. The maximum is 2. Request: {\"max_tokens\": 32000}",
         "Input validation error: `max_new_tokens` must be strictly positive",
         "The thinking budget exceeds the context window",
         "Please reduce the length of the tools array",
@@ -348,7 +368,7 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
     assert_eq!(told(30_000), counted(33_537 + (65_536 - 33_537) / 2));
     // It does not look like it at all.
     assert_eq!(told(10), counted(33_537));
-    assert_eq!(told(70_000), "prompt is too long: 70000 tokens > 65536 maximum");
+    assert_eq!(told(70_000), counted(65_535));
 }
 
 #[test]
@@ -368,4 +388,13 @@ fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
         assert_eq!((error.status, error.kind), (500, Kind::Api));
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
+}
+
+#[test]
+fn a_windows_numbers_count_whatever_else_is_named() {
+    let text = "maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages. Received Model Group=budget-gpt";
+    assert!(rewritten(text).starts_with("prompt is too long: 9000 tokens > 8192 maximum"));
+    let images =
+        r#"{"error":{"message":"The model does not support images. API key not valid for tier"}}"#;
+    assert_eq!(refused(400, images).status, 400);
 }
