@@ -345,7 +345,8 @@ words! {
     ToolSchema {
         /// Copied byte for byte, unless an array has no `items`, or a pattern has what some engines refuse: `\p{…}`,
         /// `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them. Nor does
-        /// OpenAI take `anyOf`, `oneOf` or `allOf` in the root: there the properties of all branches are offered.
+        /// OpenAI take `anyOf`, `oneOf` or `allOf` in the root: where the branches are plain objects, the properties of
+        /// all of them are offered.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

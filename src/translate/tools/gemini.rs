@@ -15,7 +15,7 @@
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
-use super::merged::{branches, is_merged, is_null};
+use super::merged::{branches, can_merge, is_merged, is_null};
 use super::schema::{Facts, Values, Walk, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
@@ -51,9 +51,15 @@ impl Walk {
         let choice = choice.into_iter().find(|list| !list.is_empty()).unwrap_or_default();
         let choices = branches(choice);
         let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
+        let is_list = is_of_all && choices.len() > 1;
         let merges = !choices.is_empty()
-            && (root || facts.properties && facts.object || is_of_all && choices.len() > 1);
-        if !merges && facts.reference.is_none() && !choices.is_empty() {
+            && facts.reference.is_none()
+            && (root || facts.properties || is_list)
+            && can_merge(&facts);
+        // A branch that says less than what is around it is no schema by itself.
+        let adds = || choices.iter().any(|it| !says_what(it));
+        let is_choice = !(choices.is_empty() || merges || root || is_list || facts.properties);
+        if is_choice && facts.reference.is_none() && !(facts.typed && adds()) {
             reader.skip()?;
             return self.choice(&choices, json, around.with(&facts));
         }
@@ -62,6 +68,10 @@ impl Walk {
         }
         facts.description = around.description.or(facts.description);
         facts.nullable |= around.nullable || !merges && has_null(choice);
+        if root || merges {
+            // It is an object, whatever else it says.
+            facts.values = Values::Unsaid;
+        }
         reader.begin_object()?;
         json.begin_object();
         if root && !facts.typed {
@@ -183,6 +193,12 @@ impl Walk {
         }
         Ok(())
     }
+}
+
+/// Whether a schema says by itself of what kind its values are.
+fn says_what(schema: &str) -> bool {
+    let kinds = ["type", "$ref", "enum", "const", "properties", "anyOf", "oneOf", "allOf"];
+    kinds.iter().any(|key| json::member(schema, key).is_some())
 }
 
 /// `enum` of strings, without those that are empty, and none where all are.

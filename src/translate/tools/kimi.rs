@@ -14,10 +14,10 @@
 //!
 //! The client looks at inputs itself.
 
-use super::merged::add_named;
+use super::merged::can_merge;
 use super::schema::{Facts, Walk, copy_member, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::names::Names;
+use crate::names::NameSet;
 
 const DEFS: &str = "\"$defs\"";
 
@@ -32,18 +32,27 @@ impl Walk {
         root: bool,
     ) -> Result<(), json::Error> {
         let refers = refers(facts) && !root;
-        let chooses = !facts.any_of.is_empty() && !merges(facts, root);
+        let chooses = !(facts.any_of.is_empty() || facts.properties || root);
         match (keyword, reader.kind()?) {
             ("$defs" | "definitions", Kind::Object) if facts.definitions.is_empty() => {
                 let key = Reader::of(DEFS).string()?;
                 self.member(reader, json, key, "$defs")?;
             }
             ("$defs", Kind::Object) => {
-                let mut all = Names::default();
-                add_named(reader.skip()?, &mut all)?;
-                add_named(facts.definitions, &mut all)?;
-                json.key("$defs");
-                self.named(&all, json)?;
+                let mut known = NameSet::default();
+                json.key("$defs").begin_object();
+                for definitions in [reader.skip()?, facts.definitions] {
+                    let mut reader = Reader::of(definitions);
+                    reader.begin_object()?;
+                    while let Some(name) = reader.next_key()? {
+                        let schema = reader.skip()?;
+                        if known.add(name.decode()) {
+                            json.key_text(&name.decode());
+                            self.schema(&mut Reader::of(schema), json, false)?;
+                        }
+                    }
+                }
+                json.end_object();
             }
             // With the others.
             ("definitions", Kind::Object) => drop(reader.skip()?),
@@ -63,7 +72,13 @@ impl Walk {
             ("anyOf", Kind::Array) if chooses => self.member(reader, json, key, keyword)?,
             ("anyOf", _) => drop(reader.skip()?),
             _ if chooses => drop(reader.skip()?),
-            ("enum", Kind::Array) => enumeration(reader, json, facts.typed)?,
+            ("enum", Kind::Array) => {
+                enumeration(
+                    reader,
+                    json,
+                    facts.typed || root || facts.properties || merges(facts, root),
+                )?;
+            }
             ("required", Kind::Array) => required(reader, json, facts)?,
             ("items", Kind::Array) => {
                 json.key("prefixItems");
@@ -86,7 +101,7 @@ fn refers(facts: &Facts<'_>) -> bool {
 
 /// Whether a choice stands where Kimi takes none.
 pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
-    !facts.any_of.is_empty() && (root || facts.properties && !refers(facts))
+    !facts.any_of.is_empty() && (root || facts.properties && !refers(facts)) && can_merge(facts)
 }
 
 /// The name of a definition.

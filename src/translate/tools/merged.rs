@@ -1,5 +1,5 @@
-//! What several schemas say together, for dialects that take no choice of schemas in some places: a model that is
-//! offered the properties of all of them can say what each wants, and the client looks at inputs itself.
+//! What several schemas say together, for upstreams that take no choice of schemas in some places: the properties of
+//! all of them. The client looks at inputs itself.
 
 use std::borrow::Cow;
 
@@ -38,9 +38,30 @@ pub(super) fn is_null(schema: &str) -> bool {
     said("type") || json::member(schema, "const") == Some("null") || said("enum")
 }
 
+/// So many schemas of one property are kept apart; of more, any value is taken.
+const SCHEMAS_MAX: usize = 16;
+
+/// Whether the branches of a schema can be written as one: all that they say stands in them, and some of it is
+/// properties.
+pub(super) fn can_merge(facts: &Facts<'_>) -> bool {
+    let mut has_properties = facts.properties;
+    for list in [facts.any_of, facts.one_of, facts.all_of] {
+        for branch in branches(list) {
+            let Ok(branch) = Facts::of_text(branch) else { return false };
+            let nests =
+                [branch.any_of, branch.one_of, branch.all_of].iter().any(|it| !it.is_empty());
+            if nests || branch.reference.is_some() || !branch.object {
+                return false;
+            }
+            has_properties |= branch.properties;
+        }
+    }
+    facts.object && has_properties
+}
+
 impl Walk {
-    /// Writes `properties` and `required` of a schema and of the branches in it. Of one property that several name the
-    /// first schema counts. Required is what the schema requires, or each of its choices.
+    /// Writes `properties` and `required` of a schema and of the branches in it. A property that several describe may
+    /// be what any of them says. Required is what the schema requires, or each of its choices.
     pub(super) fn merged(
         &self,
         facts: &Facts<'_>,
@@ -48,13 +69,15 @@ impl Walk {
     ) -> Result<(), json::Error> {
         let mut properties = Names::default();
         let mut required = NameSet::default();
-        add_named(facts.named, &mut properties)?;
+        // What stands beside the branches holds in each of them.
+        let mut own = Names::default();
+        add_named(facts.named, &Names::default(), &mut own)?;
         for name in names(facts.required)? {
             required.add(name);
         }
         for all in branches(facts.all_of) {
             let facts = Facts::of_text(all)?;
-            add_named(facts.named, &mut properties)?;
+            add_named(facts.named, &own, &mut properties)?;
             for name in names(facts.required)? {
                 required.add(name);
             }
@@ -64,12 +87,12 @@ impl Walk {
             let mut times: Names<'_, usize> = Names::default();
             for branch in &branches {
                 let facts = Facts::of_text(branch)?;
-                add_named(facts.named, &mut properties)?;
-                let mut own = NameSet::default();
+                add_named(facts.named, &own, &mut properties)?;
+                let mut here = NameSet::default();
                 for name in names(facts.required)? {
-                    own.add(name);
+                    here.add(name);
                 }
-                for name in own.keys() {
+                for name in here.keys() {
                     times.update(name.to_owned(), |times| *times = times.saturating_add(1));
                 }
             }
@@ -79,9 +102,23 @@ impl Walk {
                 }
             }
         }
-        json.key("properties");
-        self.named(&properties, json)?;
-        let names: Vec<&str> = required.keys().filter(|name| properties.contains(name)).collect();
+        json.key("properties").begin_object();
+        for (name, schemas) in own.iter().chain(properties.iter()) {
+            json.key_text(name);
+            match schemas.as_slice() {
+                [schema] => self.schema(&mut Reader::of(schema), json, false)?,
+                _ if schemas.len() > SCHEMAS_MAX => drop(json.raw("{}")),
+                several => {
+                    let any = ["{\"anyOf\":[", &several.join(","), "]}"].concat();
+                    self.schema(&mut Reader::of(&any), json, false)?;
+                }
+            }
+        }
+        json.end_object();
+        let names: Vec<&str> = required
+            .keys()
+            .filter(|name| own.contains(name) || properties.contains(name))
+            .collect();
         if !names.is_empty() {
             json.key("required").begin_array();
             for name in names {
@@ -91,34 +128,29 @@ impl Walk {
         }
         Ok(())
     }
-
-    /// Writes schemas under their names.
-    pub(super) fn named(
-        &self,
-        schemas: &Names<'_, &str>,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
-        json.begin_object();
-        for (name, schema) in schemas.iter() {
-            json.key_text(name);
-            self.schema(&mut Reader::of(schema), json, false)?;
-        }
-        json.end_object();
-        Ok(())
-    }
 }
 
-/// Adds the members of an object of schemas; of equal names the first one counts.
-pub(super) fn add_named<'a>(
+type Schemas<'a> = Names<'a, Vec<&'a str>>;
+
+/// Adds the members of an object of schemas whose names are not in `own`, under each name those that differ.
+fn add_named<'a>(
     properties: &'a str,
-    all: &mut Names<'a, &'a str>,
+    own: &Schemas<'a>,
+    all: &mut Schemas<'a>,
 ) -> Result<(), json::Error> {
     let mut reader = Reader::of(properties);
     if reader.kind().is_ok_and(|kind| kind == Kind::Object) {
         reader.begin_object()?;
         while let Some(name) = reader.next_key()? {
             let schema = reader.skip()?;
-            all.get_or_insert_with(name.decode(), |_| schema);
+            if own.contains(&name.decode()) {
+                continue;
+            }
+            all.update(name.decode(), |known| {
+                if known.len() <= SCHEMAS_MAX && !known.contains(&schema) {
+                    known.push(schema);
+                }
+            });
         }
     }
     Ok(())

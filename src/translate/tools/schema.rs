@@ -9,7 +9,7 @@
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
-use super::merged::is_merged;
+use super::merged::{can_merge, is_merged};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -268,7 +268,7 @@ impl<'a> Facts<'a> {
                     facts.object = name == "object";
                     continue;
                 }
-                ("type", _) => {
+                ("type", Kind::Array) => {
                     let types = reader.skip()?;
                     facts.typed = given;
                     facts.array = words::has(types, ARRAY);
@@ -279,6 +279,7 @@ impl<'a> Facts<'a> {
                     facts.several = names.saturating_sub(nulls) > 1;
                     continue;
                 }
+                ("type", _) => facts.typed = given,
                 ("items", _) => facts.items = true,
                 ("prefixItems", _) => facts.prefix_items = true,
                 ("properties", _) => {
@@ -441,7 +442,7 @@ impl Walk {
         }
         let merges = match self.dialect {
             ToolSchema::Kimi => kimi::merges(&facts, root),
-            ToolSchema::Full => root && facts.has_branches(),
+            ToolSchema::Full => root && facts.has_branches() && can_merge(&facts),
             _ => false,
         };
         reader.begin_object()?;

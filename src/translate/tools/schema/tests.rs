@@ -284,9 +284,25 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let expected = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "description": "d"});
     assert_eq!(read(&either, ToolSchema::Gemini), expected);
     let all = json!({"type": "object", "properties": {"z": {}}, "required": ["z"], "$defs": {"x": {}},
-        "allOf": [{"properties": {"a": {}, "z": {"type": "null"}}, "required": ["a"]}, {"$ref": "#/$defs/x"}]});
+        "allOf": [{"properties": {"a": {}, "z": {"type": "null"}}, "required": ["a"]}, {"required": ["x"]}]});
     let expected = json!({"type": "object", "properties": {"z": {}, "a": {}}, "required": ["z", "a"], "$defs": {"x": {}}});
     assert_eq!(read(&all, ToolSchema::Full), expected);
+    // One property of several variants.
+    let variant = |word: &str, name: &str| json!({"properties": {"action": {"const": word}, name: {}}, "required": ["action", name]});
+    let variants =
+        json!({"type": "object", "oneOf": [variant("create", "name"), variant("delete", "id")]});
+    let action = json!({"anyOf": [{"const": "create"}, {"const": "delete"}]});
+    let expected = json!({"type": "object", "properties": {"action": action, "name": {}, "id": {}}, "required": ["action"]});
+    assert_eq!(read(&variants, ToolSchema::Full), expected);
+    // What says more elsewhere stays as it came.
+    for choice in [
+        json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),
+        json!([{"anyOf": [{}]}]),
+        json!([{"type": "string"}]),
+    ] {
+        let left = json!({"type": "object", "properties": {}, "anyOf": choice});
+        assert_eq!(read(&left, ToolSchema::Full), left);
+    }
     // Not a keyword, and not in the root.
     let plain =
         r#"{"type":"object","properties":{"anyOf":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#;
@@ -382,6 +398,17 @@ fn gemini_gets_its_subset() {
         ),
         (json!({"type": "array", "prefixItems": [{}]}), json!({"type": "array", "items": {}})),
         (json!({"allOf": [{"title": "x"}]}), json!({})),
+        (json!({"allOf": [{}, {}], "type": "string"}), json!({"type": "string"})),
+        (
+            json!({"allOf": [{"pattern": "^a"}, {"pattern": "z$"}], "type": "string"}),
+            json!({"type": "string"}),
+        ),
+        (json!({"allOf": [{"$ref": "#/$defs/A"}, {"default": "red"}]}), json!({})),
+        (
+            json!({"type": "array", "items": {"type": "string"}, "anyOf": [{"minItems": 1}, {"maxItems": 3}]}),
+            json!({"type": "array", "items": {"type": "string"}}),
+        ),
+        (json!({"type": {"a": "b", "c": "d"}}), json!({"type": {"a": "b", "c": "d"}})),
         (json!({"enum": ["", "x"]}), json!({"enum": ["x"], "type": "string"})),
         (json!({"enum": [""], "type": "string"}), json!({"type": "string"})),
         (json!({"const": ""}), json!({"type": "string"})),
@@ -416,7 +443,7 @@ fn gemini_gets_its_subset() {
         (json!({"anyOf": [{"type": "null"}]}), json!({"nullable": true})),
         // The properties of all.
         (
-            json!({"allOf": [{"$ref": "#/$defs/A"}, {"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
+            json!({"allOf": [{"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
                              {"properties": {"b": {}}}], "description": "d"}),
             json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"], "description": "d"}),
         ),
