@@ -38,6 +38,24 @@ fn fragments_of_one_call_in_one_list_are_one_call() {
     }
 }
 
+#[test]
+fn two_calls_in_one_list_stay_two_whatever_they_share() {
+    for entries in [
+        [call(0, "call_a", "w", ""), call(0, "call_a", "w", "")],
+        [call(0, "w", "w", ""), call(0, "w", "w", "")],
+        [call(0, "call_a", "w", "null"), call(0, "call_a", "w", "null")],
+        [call(0, "call_a", "w", "{\"a\":1"), call(0, "call_a", "w", "{\"a\":2}")],
+        [call(0, "call_a", "w", "{\"a\":"), call(0, "call_b", "w", "{\"a\":2}")],
+    ] {
+        let all: Vec<Value> = entries.iter().map(|entry| entry["tool_calls"][0].clone()).collect();
+        let sse = done(&[json!({"tool_calls": all}), json!({"finish": "tool_calls"})]);
+        let message = message(&case().stream(&sse));
+        let blocks = message["content"].as_array().unwrap();
+        let calls = blocks.iter().filter(|block| block["type"] == "tool_use").count();
+        assert_eq!(calls, 2, "{all:?}: {message}");
+    }
+}
+
 fn without_index(mut chunk: Value) -> Value {
     chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
     chunk

@@ -156,9 +156,17 @@ impl<'a> Fragment<'a> {
     /// Whether it goes on with `call`, which has its name, although the list that it stands in has named that before:
     /// servers that have several tokens to send at once put a fragment for each into one list.
     fn goes_on_in_list(&self, call: &Call) -> bool {
-        let same_id =
-            self.key == call.key && self.id.is_some() && self.id.as_deref() == call.id.as_deref();
-        !call.input.is_object() && (same_id || call.input.has_text() && self.fits_end(call))
+        // An id that repeats the name says nothing.
+        let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
+        let known = call.id.as_deref();
+        let begins = || matches!(self.entry.arguments, Arguments::Text(text) if !text.is_blank());
+        !call.input.is_object()
+            && match call.input.has_text() {
+                true => {
+                    (id.is_none() || id == known) && call.input.is_half() && self.fits_end(call)
+                }
+                false => id.is_some() && id == known && self.key == call.key && begins(),
+            }
     }
 
     /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their id.
