@@ -179,6 +179,9 @@ async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Ve
         } else {
             Failure::Overloaded
         };
+        // What came is gone; what still comes is not kept.
+        drop(collected);
+        held.release();
         read_out(isolate, body).await;
         return Err(refused);
     }

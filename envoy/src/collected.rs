@@ -53,7 +53,12 @@ impl Collected {
             let rest = rest.min(room_bytes.saturating_sub(size));
             self.bytes.try_reserve_exact(piece.len().saturating_add(rest))
         } else {
-            self.bytes.try_reserve(piece.len())
+            // Doubling, as far as there is room.
+            let double = self.bytes.capacity().min(room_bytes.saturating_sub(self.size()));
+            match size > self.bytes.capacity() {
+                true => self.bytes.try_reserve_exact(double.max(piece.len())),
+                false => Ok(()),
+            }
         };
         if grown.is_err() {
             return false;

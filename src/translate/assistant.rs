@@ -34,8 +34,8 @@ impl<'a> MessageWriter<'_, 'a> {
             return self.assistant_message(blocks, &all, json);
         };
         let mut content = blocks;
-        let mut nobodys = Vec::new();
-        let results = next.map_or(&mut nobodys, |user| &mut user.results);
+        let mut no_results = Vec::new();
+        let results = next.map_or(&mut no_results, |user| &mut user.results);
         // They stand in the order of the calls (`pairs::order`): each is looked for behind the one before.
         let mut waiting: Vec<_> = std::mem::take(results).into_iter().map(Some).collect();
         let mut places = waiting.iter_mut();
