@@ -238,6 +238,8 @@ async fn all_bodies_together_are_limited() {
     let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
     slow.write_all(head.as_bytes()).await.unwrap();
     slow.write_all(&vec![b' '; 90_000]).await.unwrap();
+    // Were it second, it would be the one that is refused.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let large = "x".repeat(50_000);
     let sent = || request("POST", &gateway.url("/v1/messages"), large.clone());
     let mut got = send(&client(false), sent()).await;
