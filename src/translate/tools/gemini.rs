@@ -15,8 +15,9 @@
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
-use super::merged::{branches, can_merge, is_merged, is_null};
-use super::schema::{Facts, Values, Walk, required};
+use super::facts::{Facts, Values};
+use super::merged::{Branches, branches, can_merge};
+use super::schema::{Walk, next_keyword, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
 /// What is said of a schema by the one around it.
@@ -28,11 +29,10 @@ pub(super) struct Around<'a> {
 
 impl<'a> Around<'a> {
     /// With what a schema that is only a choice says of each of its branches.
-    fn with(self, facts: &Facts<'a>) -> Self {
-        let choice = if facts.any_of.is_empty() { facts.one_of } else { facts.any_of };
+    fn with(self, facts: &Facts<'a>, has_null: bool) -> Self {
         Self {
             description: self.description.or(facts.description),
-            nullable: self.nullable || facts.nullable || has_null(choice),
+            nullable: self.nullable || facts.nullable || has_null,
         }
     }
 }
@@ -47,28 +47,27 @@ impl Walk {
         mut facts: Facts<'a>,
         around: Around<'a>,
     ) -> Result<(), json::Error> {
-        let choice = [facts.any_of, facts.one_of, facts.all_of];
-        let choice = choice.into_iter().find(|list| !list.is_empty()).unwrap_or_default();
-        let choices = branches(choice);
+        let list = facts.lists().into_iter().find(|list| !list.is_empty());
+        let Branches { schemas, has_null } = branches(list.unwrap_or_default());
         let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
-        let is_list = is_of_all && choices.len() > 1;
-        let merges = !choices.is_empty()
-            && facts.reference.is_none()
-            && (root || facts.properties || is_list)
-            && can_merge(&facts);
-        // A branch that says less than what is around it is no schema by itself.
-        let adds = || choices.iter().any(|it| !says_what(it));
-        let is_choice = !(choices.is_empty() || merges || root || is_list || facts.properties);
-        if is_choice && facts.reference.is_none() && !(facts.typed && adds()) {
-            reader.skip()?;
-            return self.choice(&choices, json, around.with(&facts));
-        }
-        if facts.several && facts.values != Values::Strings && facts.reference.is_none() {
-            return several_types(reader, json, around.with(&facts));
+        let is_list = is_of_all && schemas.len() > 1;
+        // These have places in which no choice may stand.
+        let is_full = root || facts.properties || is_list;
+        if facts.reference.is_none() {
+            facts.merges = !schemas.is_empty() && is_full && can_merge(&facts);
+            // A branch that says less than what is around it is no schema by itself.
+            let is_whole = || !facts.typed || schemas.iter().all(|schema| says_what(schema));
+            if !(schemas.is_empty() || is_full) && is_whole() {
+                reader.skip()?;
+                return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
+            }
+            if facts.several && facts.values != Values::Strings {
+                return several_types(reader, json, around.with(&facts, has_null && !is_of_all));
+            }
         }
         facts.description = around.description.or(facts.description);
-        facts.nullable |= around.nullable || !merges && has_null(choice);
-        if root || merges {
+        facts.nullable |= around.nullable || !facts.merges && has_null;
+        if root || facts.merges {
             // It is an object, whatever else it says.
             facts.values = Values::Unsaid;
         }
@@ -78,24 +77,11 @@ impl Walk {
             json.key("type").text("object");
             facts.typed = true;
         }
-        while let Some(key) = reader.next_key()? {
-            let keyword = key.decode();
-            let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
-            if replaced && reader.null()? {
-                continue;
-            }
-            if merges && is_merged(&keyword) {
-                reader.skip()?;
-                continue;
-            }
-            self.gemini_member(reader, json, key, &keyword, &facts)?;
+        while let Some(key) = next_keyword(reader, &facts, root)? {
+            self.gemini_member(reader, json, key, &key.decode(), &facts)?;
         }
-        if merges {
-            self.merged(&facts, json)?;
-        } else if root && !facts.properties {
-            json.key("properties").raw("{}");
-        }
-        finish(json, &facts, merges);
+        self.missing_properties(&facts, json, root)?;
+        finish(json, &facts);
         json.end_object();
         Ok(())
     }
@@ -221,18 +207,20 @@ fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), jso
 }
 
 /// What is said in another keyword than the client's.
-fn finish(json: &mut Writer<'_>, facts: &Facts<'_>, merges: bool) {
+fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
     let refers = facts.reference.is_some();
-    if facts.values == Values::Strings && !refers {
-        json.key("type").text("string");
-    } else if (facts.properties || merges) && !facts.typed && !refers {
-        json.key("type").text("object");
-    }
-    if facts.array && !facts.items && !refers {
-        json.key("items").raw("{}");
-    }
-    if facts.nullable && !refers {
-        json.key("nullable").bool(true);
+    if !refers {
+        if facts.values == Values::Strings {
+            json.key("type").text("string");
+        } else if (facts.properties || facts.merges) && !facts.typed {
+            json.key("type").text("object");
+        }
+        if facts.array && !facts.items {
+            json.key("items").raw("{}");
+        }
+        if facts.nullable {
+            json.key("nullable").bool(true);
+        }
     }
     let noted = facts.has_note() && !refers;
     if facts.description.is_some() || noted {
@@ -283,19 +271,4 @@ fn several_types(
     }
     json.end_array().end_object();
     Ok(())
-}
-
-/// Whether one of a list of schemas is that of `null` alone.
-fn has_null(list: &str) -> bool {
-    let mut reader = Reader::of(list);
-    let mut read = || {
-        reader.begin_array().ok()?;
-        while reader.next_element().ok()? {
-            if is_null(reader.skip().ok()?) {
-                return Some(true);
-            }
-        }
-        None
-    };
-    read().is_some()
 }

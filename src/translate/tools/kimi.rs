@@ -14,8 +14,9 @@
 //!
 //! The client looks at inputs itself.
 
+use super::facts::Facts;
 use super::merged::can_merge;
-use super::schema::{Facts, Walk, copy_member, required};
+use super::schema::{Walk, copy_member, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 
@@ -73,11 +74,8 @@ impl Walk {
             ("anyOf", _) => drop(reader.skip()?),
             _ if chooses => drop(reader.skip()?),
             ("enum", Kind::Array) => {
-                enumeration(
-                    reader,
-                    json,
-                    facts.typed || root || facts.properties || merges(facts, root),
-                )?;
+                let typed = facts.typed || root || facts.properties || facts.merges;
+                enumeration(reader, json, typed)?;
             }
             ("required", Kind::Array) => required(reader, json, facts)?,
             ("items", Kind::Array) => {

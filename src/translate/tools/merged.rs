@@ -1,9 +1,8 @@
 //! What several schemas say together, for upstreams that take no choice of schemas in some places: the properties of
 //! all of them. The client looks at inputs itself.
 
-use std::borrow::Cow;
-
-use super::schema::{Facts, Walk};
+use super::facts::Facts;
+use super::schema::Walk;
 use crate::json::{self, Kind, Reader, Writer};
 use crate::names::{NameSet, Names};
 
@@ -12,16 +11,26 @@ pub(super) fn is_merged(keyword: &str) -> bool {
     matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf")
 }
 
-/// The schemas in a list, without those that are only `null`. What is no list has none.
-pub(super) fn branches(list: &str) -> Vec<&str> {
-    let mut all = Vec::new();
+/// The schemas in a list.
+#[derive(Default)]
+pub(super) struct Branches<'a> {
+    /// Without those that are only `null`.
+    pub(super) schemas: Vec<&'a str>,
+    /// Whether there are such.
+    pub(super) has_null: bool,
+}
+
+/// Reads a list. What is no list has no schemas.
+pub(super) fn branches(list: &str) -> Branches<'_> {
+    let mut all = Branches::default();
     let mut reader = Reader::of(list);
     let mut read = || {
         reader.begin_array()?;
         while reader.next_element()? {
             let branch = reader.skip()?;
-            if !is_null(branch) {
-                all.push(branch);
+            match is_null(branch) {
+                true => all.has_null = true,
+                false => all.schemas.push(branch),
             }
         }
         Ok::<(), json::Error>(())
@@ -32,7 +41,7 @@ pub(super) fn branches(list: &str) -> Vec<&str> {
 }
 
 /// Whether a schema is that of `null` alone.
-pub(super) fn is_null(schema: &str) -> bool {
+fn is_null(schema: &str) -> bool {
     let null = |value: &str| matches!(value, "\"null\"" | "[\"null\"]" | "[null]" | "null");
     let said = |key| json::member(schema, key).is_some_and(null);
     said("type") || json::member(schema, "const") == Some("null") || said("enum")
@@ -45,12 +54,10 @@ const SCHEMAS_MAX: usize = 16;
 /// properties.
 pub(super) fn can_merge(facts: &Facts<'_>) -> bool {
     let mut has_properties = facts.properties;
-    for list in [facts.any_of, facts.one_of, facts.all_of] {
-        for branch in branches(list) {
+    for list in facts.lists() {
+        for branch in branches(list).schemas {
             let Ok(branch) = Facts::of_text(branch) else { return false };
-            let nests =
-                [branch.any_of, branch.one_of, branch.all_of].iter().any(|it| !it.is_empty());
-            if nests || branch.reference.is_some() || !branch.object {
+            if branch.has_branches() || branch.reference.is_some() || !branch.object {
                 return false;
             }
             has_properties |= branch.properties;
@@ -72,26 +79,20 @@ impl Walk {
         // What stands beside the branches holds in each of them.
         let mut own = Names::default();
         add_named(facts.named, &Names::default(), &mut own)?;
-        for name in names(facts.required)? {
-            required.add(name);
-        }
-        for all in branches(facts.all_of) {
+        add_names(facts.required, &mut required)?;
+        for all in branches(facts.all_of).schemas {
             let facts = Facts::of_text(all)?;
             add_named(facts.named, &own, &mut properties)?;
-            for name in names(facts.required)? {
-                required.add(name);
-            }
+            add_names(facts.required, &mut required)?;
         }
         for choice in [facts.any_of, facts.one_of] {
-            let branches = branches(choice);
+            let branches = branches(choice).schemas;
             let mut times: Names<'_, usize> = Names::default();
             for branch in &branches {
                 let facts = Facts::of_text(branch)?;
                 add_named(facts.named, &own, &mut properties)?;
                 let mut here = NameSet::default();
-                for name in names(facts.required)? {
-                    here.add(name);
-                }
+                add_names(facts.required, &mut here)?;
                 for name in here.keys() {
                     times.update(name.to_owned(), |times| *times = times.saturating_add(1));
                 }
@@ -156,16 +157,17 @@ fn add_named<'a>(
     Ok(())
 }
 
-/// The names in `required`.
-fn names(required: &str) -> Result<Vec<Cow<'_, str>>, json::Error> {
-    let mut names = Vec::new();
+/// Adds the names in `required`.
+fn add_names<'a>(required: &'a str, all: &mut NameSet<'a>) -> Result<(), json::Error> {
     if required.is_empty() {
-        return Ok(names);
+        return Ok(());
     }
     let mut reader = Reader::of(required);
     reader.begin_array()?;
     while reader.next_element()? {
-        names.extend(reader.string_or_skip()?.map(|name| name.decode()));
+        if let Some(name) = reader.string_or_skip()? {
+            all.add(name.decode());
+        }
     }
-    Ok(names)
+    Ok(())
 }

@@ -9,6 +9,7 @@
 //! 3. `choice`: what is forced, and which tools are then sent at all.
 
 mod choice;
+mod facts;
 mod function;
 mod gemini;
 mod grammar;

@@ -6,6 +6,7 @@
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
+use super::facts::Facts;
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
@@ -204,207 +205,6 @@ fn holds(keyword: &str) -> Holds {
     }
 }
 
-/// What an `enum` or a `const` says.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Values<'a> {
-    /// There is none.
-    #[default]
-    Unsaid,
-    /// Strings.
-    Strings,
-    /// Others, as they came.
-    Others(&'a str),
-}
-
-/// What the members of one schema depend on in each other.
-#[derive(Default)]
-pub(super) struct Facts<'a> {
-    pub(super) typed: bool,
-    /// There are several types, `null` aside.
-    pub(super) several: bool,
-    /// The type is a kind of number.
-    pub(super) numeric: bool,
-    pub(super) properties: bool,
-    /// `properties`, as they came.
-    pub(super) named: &'a str,
-    /// The type is an array, or can be one.
-    pub(super) array: bool,
-    pub(super) items: bool,
-    prefix_items: bool,
-    /// `$ref`
-    pub(super) reference: Option<Str<'a>>,
-    /// Its lists of schemas, as they came; empty where there is none.
-    pub(super) any_of: &'a str,
-    pub(super) one_of: &'a str,
-    pub(super) all_of: &'a str,
-    /// `required`, as it came.
-    pub(super) required: &'a str,
-    /// `definitions`, as they came, where there are `$defs` too.
-    pub(super) definitions: &'a str,
-    /// The type is an object, can be one, or is not said.
-    pub(super) object: bool,
-    /// `null` is among the types or the values, or it is said that it may be.
-    pub(super) nullable: bool,
-    pub(super) constant: bool,
-    pub(super) values: Values<'a>,
-    pub(super) description: Option<Str<'a>>,
-    pub(super) format: Option<Str<'a>>,
-}
-
-impl<'a> Facts<'a> {
-    pub(super) fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
-        let mut facts = Self { object: true, ..Self::default() };
-        let mut defs = false;
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let value = reader.kind()?;
-            let given = value != Kind::Null;
-            match (key.decode().as_ref(), value) {
-                ("type", Kind::String) => {
-                    let name = reader.string()?;
-                    facts.typed = true;
-                    facts.numeric = name == "integer" || name == "number";
-                    facts.array = name == "array";
-                    facts.object = name == "object";
-                    continue;
-                }
-                ("type", Kind::Array) => {
-                    let types = reader.skip()?;
-                    facts.typed = given;
-                    facts.array = words::has(types, ARRAY);
-                    facts.object = !given || words::has(types, "\"object\"");
-                    facts.nullable |= words::has(types, "\"null\"");
-                    let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
-                    let nulls = words::places(types, "\"null\"").count();
-                    facts.several = names.saturating_sub(nulls) > 1;
-                    continue;
-                }
-                ("type", _) => facts.typed = given,
-                ("items", _) => facts.items = true,
-                ("prefixItems", _) => facts.prefix_items = true,
-                ("properties", _) => {
-                    facts.properties = given;
-                    facts.named = reader.skip()?;
-                    continue;
-                }
-                (key @ ("anyOf" | "oneOf" | "allOf" | "required"), Kind::Array) => {
-                    let list = reader.skip()?;
-                    match key {
-                        "anyOf" => facts.any_of = list,
-                        "oneOf" => facts.one_of = list,
-                        "allOf" => facts.all_of = list,
-                        _ => facts.required = list,
-                    }
-                    continue;
-                }
-                ("definitions", Kind::Object) => {
-                    facts.definitions = reader.skip()?;
-                    continue;
-                }
-                ("$defs", Kind::Object) => defs = true,
-                ("nullable", Kind::Bool) => {
-                    facts.nullable |= reader.bool()?;
-                    continue;
-                }
-                ("enum", Kind::Array) => {
-                    let values = reader.skip()?;
-                    if !facts.constant {
-                        facts.values = match only_strings(values) {
-                            true => Values::Strings,
-                            false => Values::Others(values),
-                        };
-                    }
-                    continue;
-                }
-                // `"const": null` is a value.
-                ("const", _) => {
-                    let constant = reader.skip()?;
-                    facts.constant = true;
-                    facts.values = match value {
-                        Kind::String => Values::Strings,
-                        _ => Values::Others(constant),
-                    };
-                    continue;
-                }
-                ("$ref", Kind::String) => {
-                    facts.reference = Some(reader.string()?);
-                    continue;
-                }
-                ("description", Kind::String) => {
-                    facts.description = Some(reader.string()?);
-                    continue;
-                }
-                ("format", Kind::String) => {
-                    facts.format = Some(reader.string()?);
-                    continue;
-                }
-                _ => {}
-            }
-            reader.skip()?;
-        }
-        if !defs {
-            facts.definitions = "";
-        }
-        Ok(facts)
-    }
-
-    /// Of a schema as it came; what is no object says nothing.
-    pub(super) fn of_text(schema: &'a str) -> Result<Self, json::Error> {
-        let mut reader = Reader::of(schema);
-        match reader.kind()? {
-            Kind::Object => Self::of(&mut reader),
-            _ => Ok(Self::default()),
-        }
-    }
-
-    /// Whether the values are told in words, because they are no strings.
-    pub(super) fn has_others(&self) -> bool {
-        matches!(self.values, Values::Others(_))
-    }
-
-    /// Whether it is made of other schemas.
-    fn has_branches(&self) -> bool {
-        [self.any_of, self.one_of, self.all_of].iter().any(|list| !list.is_empty())
-    }
-
-    /// Whether a description has something to say in place of keywords.
-    pub(super) fn has_note(&self) -> bool {
-        self.has_others() || self.format.is_some() && !self.numeric
-    }
-
-    /// Appends that, as the inside of a JSON string, behind a description if there is one.
-    pub(super) fn push_note(&self, out: &mut Vec<u8>) {
-        let [one_of, format_of, end] = match self.description.is_some() {
-            true => [" (one of: ", " (format: ", ")"],
-            false => ["One of: ", "Format: ", ""],
-        };
-        if let Values::Others(values) = self.values {
-            json::escape(out, one_of);
-            json::escape(out, values);
-        } else if let Some(format) = self.format.filter(|_| !self.numeric) {
-            json::escape(out, format_of);
-            out.extend_from_slice(format.raw().as_bytes());
-        } else {
-            return;
-        }
-        json::escape(out, end);
-    }
-}
-
-/// Whether all elements are strings, or `null`.
-fn only_strings(values: &str) -> bool {
-    let mut reader = Reader::of(values);
-    let mut read = || {
-        reader.begin_array().ok()?;
-        while reader.next_element().ok()? {
-            matches!(reader.kind().ok()?, Kind::String | Kind::Null).then_some(())?;
-            reader.skip().ok()?;
-        }
-        Some(())
-    };
-    read().is_some()
-}
-
 /// Copies a schema into a dialect.
 pub(super) struct Walk {
     dialect: ToolSchema,
@@ -436,11 +236,11 @@ impl Walk {
                 return Ok(());
             }
         }
-        let facts = Facts::of(&mut reader.clone())?;
-        if self.dialect == ToolSchema::Gemini {
-            return self.gemini(reader, json, root, facts, Around::default());
-        }
-        let merges = match self.dialect {
+        let mut facts = Facts::of(&mut reader.clone())?;
+        facts.merges = match self.dialect {
+            ToolSchema::Gemini => {
+                return self.gemini(reader, json, root, facts, Around::default());
+            }
             ToolSchema::Kimi => kimi::merges(&facts, root),
             ToolSchema::Full => root && facts.has_branches() && can_merge(&facts),
             _ => false,
@@ -450,17 +250,8 @@ impl Walk {
         if root && !facts.typed {
             json.key("type").text("object");
         }
-        while let Some(key) = reader.next_key()? {
+        while let Some(key) = next_keyword(reader, &facts, root)? {
             let keyword = key.decode();
-            // A `null` here would be a second `type`.
-            let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
-            if replaced && reader.null()? {
-                continue;
-            }
-            if merges && is_merged(&keyword) {
-                reader.skip()?;
-                continue;
-            }
             match self.dialect {
                 ToolSchema::Mistral if mistral_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
@@ -475,15 +266,27 @@ impl Walk {
         if facts.array && !facts.items && !facts.prefix_items {
             json.key("items").raw("{}");
         }
-        if merges {
-            if !(facts.typed || root) {
-                json.key("type").text("object");
-            }
-            self.merged(&facts, json)?;
-        } else if root && !facts.properties {
+        if facts.merges && !(facts.typed || root) {
+            json.key("type").text("object");
+        }
+        self.missing_properties(&facts, json, root)?;
+        json.end_object();
+        Ok(())
+    }
+
+    /// Writes the `properties` that no member of the schema gave: those of its branches, or none in a root.
+    pub(super) fn missing_properties(
+        &self,
+        facts: &Facts<'_>,
+        json: &mut Writer<'_>,
+        root: bool,
+    ) -> Result<(), json::Error> {
+        if facts.merges {
+            return self.merged(facts, json);
+        }
+        if root && !facts.properties {
             json.key("properties").raw("{}");
         }
-        json.end_object();
         Ok(())
     }
 
@@ -524,6 +327,28 @@ impl Walk {
             _ => copy_member(reader, json, key),
         }
     }
+}
+
+/// The next member that is written where it stands, whatever the dialect.
+pub(super) fn next_keyword<'a>(
+    reader: &mut Reader<'a>,
+    facts: &Facts<'_>,
+    root: bool,
+) -> Result<Option<Str<'a>>, json::Error> {
+    while let Some(key) = reader.next_key()? {
+        let keyword = key.decode();
+        // A `null` here would be a second `type`.
+        let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
+        if replaced && reader.null()? {
+            continue;
+        }
+        if facts.merges && is_merged(&keyword) {
+            reader.skip()?;
+            continue;
+        }
+        return Ok(Some(key));
+    }
+    Ok(None)
 }
 
 /// Writes `required` with the names that are properties.
