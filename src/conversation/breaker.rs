@@ -24,7 +24,7 @@ use std::fmt;
 
 use super::failure::is_failure;
 use super::person::after_news;
-use super::same::{Answer, Asked, of_call, of_result};
+use super::same::{KnownCall, KnownResult, of_call, of_result};
 use super::waiting::waits;
 use super::{Turn, answer_to, calls, said_before};
 use crate::anthropic::{ToolResult, ToolUse};
@@ -306,17 +306,17 @@ fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>)
 
 /// Whether the same call gave the same result before.
 fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
-    let (mut asked, answer) = (Asked::by(pair.call), Answer::of(pair.result));
+    let (mut asked, answer) = (KnownCall::of(pair.call), KnownResult::of(pair.result));
     for (at, turn) in earlier.iter().enumerate().rev() {
         let Turn::User(user) = turn else { continue };
-        if !user.results.iter().any(|known| answer.is_said_by(known)) {
+        if !user.results.iter().any(|known| answer.is_same(known)) {
             continue;
         }
         // In step, as in `pair`: a client may send any number of both.
         let mut results = user.results.iter().peekable();
         for call in calls(said_before(earlier, at)) {
             let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
-            if answer.is_said_by(known) && asked.is_asked_by(call) {
+            if answer.is_same(known) && asked.is_same(call) {
                 return true;
             }
         }

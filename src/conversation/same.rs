@@ -36,18 +36,18 @@ pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
 }
 
 /// A call, to be compared with any number of others.
-pub(super) struct Asked<'t, 'a> {
+pub(super) struct KnownCall<'t, 'a> {
     call: &'t ToolUse<'a>,
     hash: Option<u64>,
 }
 
-impl<'t, 'a> Asked<'t, 'a> {
-    pub(super) fn by(call: &'t ToolUse<'a>) -> Self {
+impl<'t, 'a> KnownCall<'t, 'a> {
+    pub(super) fn of(call: &'t ToolUse<'a>) -> Self {
         Self { call, hash: None }
     }
 
     /// Whether this call is the same. What is written alike need not be read.
-    pub(super) fn is_asked_by(&mut self, other: &ToolUse<'_>) -> bool {
+    pub(super) fn is_same(&mut self, other: &ToolUse<'_>) -> bool {
         let call = self.call;
         call.name == other.name
             && call.toolset == other.toolset
@@ -83,18 +83,18 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
 }
 
 /// What a result says, to be compared with any number of others.
-pub(super) struct Answer<'t, 'a> {
+pub(super) struct KnownResult<'t, 'a> {
     is_error: bool,
-    said: Vec<Said<'t, 'a>>,
+    said: Vec<Part<'t, 'a>>,
 }
 
-impl<'t, 'a> Answer<'t, 'a> {
+impl<'t, 'a> KnownResult<'t, 'a> {
     pub(super) fn of(result: &'t ToolResult<'a>) -> Self {
         Self { is_error: result.is_error, said: said(&result.content).collect() }
     }
 
     /// Whether this result says the same.
-    pub(super) fn is_said_by(&self, result: &ToolResult<'_>) -> bool {
+    pub(super) fn is_same(&self, result: &ToolResult<'_>) -> bool {
         let mut wanted = self.said.iter();
         self.is_error == result.is_error
             && said(&result.content).all(|said| wanted.next().is_some_and(|it| said.is_same(it)))
@@ -103,29 +103,29 @@ impl<'t, 'a> Answer<'t, 'a> {
 }
 
 /// A part of what a tool said.
-enum Said<'t, 'a> {
+enum Part<'t, 'a> {
     Text(Str<'a>),
     Block(&'t Block<'a>),
 }
 
-impl Said<'_, '_> {
-    fn is_same(&self, other: &Said<'_, '_>) -> bool {
+impl Part<'_, '_> {
+    fn is_same(&self, other: &Part<'_, '_>) -> bool {
         match (self, other) {
-            (Self::Text(left), Said::Text(right)) => same_text(*left, *right),
-            (Self::Block(left), Said::Block(right)) => same_block(left, right),
+            (Self::Text(left), Part::Text(right)) => same_text(*left, *right),
+            (Self::Block(left), Part::Block(right)) => same_block(left, right),
             _ => false,
         }
     }
 }
 
 /// What the tool said, without blocks, and ends of texts, that are the client's words alone.
-fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Said<'t, 'a>> {
+fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
             let said = without_reminders(text.text);
-            (text.text.is_empty() || !said.is_empty()).then_some(Said::Text(said))
+            (text.text.is_empty() || !said.is_empty()).then_some(Part::Text(said))
         }
-        _ => Some(Said::Block(block)),
+        _ => Some(Part::Block(block)),
     })
 }
 
@@ -174,8 +174,8 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
 /// What stands for a result: the same for results that are the same.
 pub(super) fn of_result(result: &ToolResult<'_>) -> u64 {
     let of = |said| match said {
-        Said::Text(said) => text(said),
-        Said::Block(block) => of_block(block),
+        Part::Text(said) => text(said),
+        Part::Block(block) => of_block(block),
     };
     let content = said(&result.content).fold(6, |all, said| mix(all, of(said)));
     mix(u64::from(result.is_error), content)
@@ -248,7 +248,7 @@ mod tests {
     use crate::json::Raw;
 
     fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
-        Answer::of(left).is_said_by(right)
+        KnownResult::of(left).is_same(right)
     }
 
     fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
