@@ -133,8 +133,8 @@ impl<'a> Fragment<'a> {
         };
         let are_tools = || tools.meant_by(name).is_some() && tools.meant_by(&call.name).is_some();
         let other_name = call.contradicts(name, tools);
-        let goes_on = !other_name && self.goes_on_in_list(call);
-        if is_named && !goes_on && (call.input.has_text() || other_name || are_tools()) {
+        let may_be_two = || call.input.has_text() || are_tools();
+        if is_named && (other_name || may_be_two() && !self.goes_on_in_list(call)) {
             return true;
         }
         // An id that repeats the name says nothing.
