@@ -47,24 +47,26 @@ impl Collected {
             self.bytes = piece;
             return true;
         }
-        // Growing by doubling to the end would hold up to three times a large body.
-        let rest = self.trusted_length(size).saturating_sub(size);
-        let grown = if rest > 0 && self.bytes.capacity() < size {
-            let rest = rest.min(room_bytes.saturating_sub(size));
-            self.bytes.try_reserve_exact(piece.len().saturating_add(rest))
-        } else {
-            // Doubling, as far as there is room.
-            let double = self.bytes.capacity().min(room_bytes.saturating_sub(self.size()));
-            match size > self.bytes.capacity() {
-                true => self.bytes.try_reserve_exact(double.max(piece.len())),
-                false => Ok(()),
-            }
-        };
-        if grown.is_err() {
+        if size > self.bytes.capacity()
+            && self.bytes.try_reserve_exact(self.more(piece.len(), room_bytes)).is_err()
+        {
             return false;
         }
         self.bytes.extend_from_slice(&piece);
         true
+    }
+
+    /// How much is reserved for a piece that finds no room. Doubling to the end would hold up to three times a large
+    /// body.
+    fn more(&self, piece_bytes: usize, room_bytes: usize) -> usize {
+        let size = self.size().saturating_add(piece_bytes);
+        let rest = self.trusted_length(size).saturating_sub(size);
+        if rest > 0 {
+            return piece_bytes.saturating_add(rest.min(room_bytes.saturating_sub(size)));
+        }
+        // Doubling, as far as there is room.
+        let double = self.bytes.capacity().min(room_bytes.saturating_sub(self.size()));
+        double.max(piece_bytes)
     }
 
     /// How long the body will be; 0 where that is not known, or not believed.
