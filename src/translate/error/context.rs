@@ -277,7 +277,7 @@ fn is_context(said: &Said, text: &str) -> bool {
             && (of_window
                 || text.starts_with(SNOWFLAKE) && has(&TOO_MUCH)
                 || is_negative(text)
-                || text.starts_with("total tokens ") && has(&["exceeds the maximum"])
+                || text.starts_with("total tokens ") && words::has(text, "exceeds the maximum")
                 || matches!(
                     text.trim_end_matches('.'),
                     "token limit exceeded" | "token limit reached"
@@ -296,7 +296,7 @@ fn is_of_the_answer(text: &str) -> bool {
 /// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
 /// for that.
 fn is_negative(text: &str) -> bool {
-    words::has_any(text, &ANSWER_LIMITS) && words::has_any(text, &["at least 1, got -"])
+    words::has_any(text, &ANSWER_LIMITS) && words::has(text, "at least 1, got -")
 }
 
 fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
