@@ -200,14 +200,21 @@ async fn a_body_above_the_limit_is_refused_when_its_length_is_not_announced() {
     assert!(answer[..length].starts_with(b"HTTP/1.1 413 "), "{:?}", &answer[..length]);
 }
 
+/// A client that says how long its body is, and has sent this of it.
+async fn part_of_body(gateway: &Gateway, length: usize, sent: &[u8]) -> tokio::net::TcpStream {
+    use tokio::io::AsyncWriteExt as _;
+    let mut client = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+    client.write_all(head.as_bytes()).await.unwrap();
+    client.write_all(sent).await.unwrap();
+    client
+}
+
 #[tokio::test]
 async fn a_client_that_stops_in_the_middle_of_its_body_is_given_up() {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::io::AsyncReadExt as _;
     let gateway = Gateway::start(&nobody().await, r#"{"stall_timeout_ms": 200}"#);
-    let mut stream = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
-    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
-    stream.write_all(head.as_bytes()).await.unwrap();
-    stream.write_all(b"{\"model\":").await.unwrap();
+    let mut stream = part_of_body(&gateway, 99_000, b"{\"model\":").await;
     let mut answer = vec![0; 4096];
     let length = rig::soon("400", stream.read(&mut answer)).await.unwrap();
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
@@ -216,12 +223,8 @@ async fn a_client_that_stops_in_the_middle_of_its_body_is_given_up() {
 
 #[tokio::test]
 async fn a_refused_body_holds_nothing_while_the_rest_of_it_comes() {
-    use tokio::io::AsyncWriteExt as _;
     let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
-    let mut refused = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
-    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 300000\r\n\r\n";
-    refused.write_all(head.as_bytes()).await.unwrap();
-    refused.write_all(&vec![b' '; 150_000]).await.unwrap();
+    let refused = part_of_body(&gateway, 300_000, &[b' '; 150_000]).await;
     // All that it sends is read.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let other = request("POST", &gateway.url("/v1/messages"), "x".repeat(50_000));
@@ -231,13 +234,9 @@ async fn a_refused_body_holds_nothing_while_the_rest_of_it_comes() {
 
 #[tokio::test]
 async fn all_bodies_together_are_limited() {
-    use tokio::io::AsyncWriteExt as _;
     let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
     // One client has sent most of a body and waits.
-    let mut slow = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
-    let head = "POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\n";
-    slow.write_all(head.as_bytes()).await.unwrap();
-    slow.write_all(&vec![b' '; 90_000]).await.unwrap();
+    let slow = part_of_body(&gateway, 99_000, &[b' '; 90_000]).await;
     // Were it second, it would be the one that is refused.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     let large = "x".repeat(50_000);

@@ -16,7 +16,11 @@ fn edge_asked() -> Asked {
 }
 
 fn refused(status: u16, body: &str) -> Error {
-    match from_upstream(status, body.as_bytes(), &asked()) {
+    refused_for(status, body, &asked())
+}
+
+fn refused_for(status: u16, body: &str, asked: &Asked) -> Error {
+    match from_upstream(status, body.as_bytes(), asked) {
         Refusal::Error(error) => error,
         Refusal::Answer(_) => panic!("not an error: {body}"),
     }

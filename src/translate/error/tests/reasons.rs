@@ -272,10 +272,7 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
     let told = |text: &str| {
         let asked = Asked { model: "m".into(), max_tokens: 32_000, ..asked() };
         let body = serde_json::json!({"error": text}).to_string();
-        match from_upstream(422, body.as_bytes(), &asked) {
-            Refusal::Error(error) => error.message.clone(),
-            Refusal::Answer(_) => panic!("not an error: {text}"),
-        }
+        refused_for(422, &body, &asked).message.clone()
     };
     for (text, most) in [
         ("Input validation error: `max_new_tokens` must be <= 2048. Given: 32000", 2_048),
@@ -352,10 +349,8 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
     let told = |input_tokens| {
         let asked = Asked { input_tokens, ..asked() };
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        match from_upstream(400, body.as_bytes(), &asked) {
-            Refusal::Error(error) => error.message.split(" (").next().unwrap().to_owned(),
-            Refusal::Answer(_) => panic!("not an error"),
-        }
+        let message = refused_for(400, &body, &asked).message.clone();
+        message.split(" (").next().unwrap().to_owned()
     };
     let counted = |prompt: u64| {
         format!(
@@ -382,9 +377,7 @@ fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
             (refused(400, body).status, refused(400, body).kind),
             (401, Kind::Authentication)
         );
-        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &edge_asked()) else {
-            panic!("not an error: {body}");
-        };
+        let error = refused_for(400, body, &edge_asked());
         assert_eq!((error.status, error.kind), (500, Kind::Api));
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
