@@ -195,9 +195,11 @@ impl Receiver<'_> {
 }
 
 /// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
-/// be a piece of the answer, and is not told.
+/// be a piece of the answer, and is not told, nor are bytes that are no text.
 pub(super) fn unreadable(text: &str, asked: &Asked) -> Error {
-    if text.bytes().any(|byte| matches!(byte, b'"' | b'{' | b'}')) {
+    let is_binary =
+        |it: char| it == char::REPLACEMENT_CHARACTER || it.is_control() && !it.is_whitespace();
+    if text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
     error::from_object(text, asked)

@@ -302,10 +302,11 @@ impl Answer {
                     messages.message_stop(&mut self.machine, None, out)
                 }
                 None if is_complete => self.machine.end(out),
-                // Plain text, or bytes that nothing here can read.
-                None if self.decoder.has_junk && self.machine.report.chunks == 0 => {
-                    Err(Error::misbehaved(INVALID_RESPONSE))
-                }
+                None if self.machine.report.chunks == 0 => match self.decoder.junk() {
+                    // Plain text, or bytes that nothing here can read.
+                    junk if !junk.is_empty() => Err(event::unreadable(&junk, &self.machine.asked)),
+                    _ => Err(Error::answer_broke_off()),
+                },
                 _ => Err(Error::answer_broke_off()),
             };
         }

@@ -16,6 +16,9 @@ use crate::words::BYTE_ORDER_MARK;
 /// The end mark.
 pub(super) const DONE: &str = "[DONE]";
 
+/// How much is kept of lines that are none of an event stream, a line more or less: an error in plain text.
+const JUNK_BYTES: usize = 1 << 10;
+
 /// Splits a body into events.
 #[derive(Debug)]
 pub(super) struct Decoder {
@@ -35,8 +38,8 @@ pub(super) struct Decoder {
     after_cr: bool,
     /// `data` was given out and can be reused.
     given: bool,
-    /// There were lines that are none of an event stream.
-    pub(super) has_junk: bool,
+    /// The first lines that are none of an event stream.
+    junk: Vec<u8>,
     bytes_max: usize,
 }
 
@@ -118,7 +121,7 @@ impl Decoder {
             called_late: None,
             after_cr: false,
             given: false,
-            has_junk: false,
+            junk: Vec::new(),
             bytes_max,
         }
     }
@@ -159,6 +162,11 @@ impl Decoder {
             }
         }
         Ok(None)
+    }
+
+    /// The first lines that are none of an event stream.
+    pub(super) fn junk(&self) -> Cow<'_, str> {
+        super::text_of(self.junk.trim_ascii())
     }
 
     /// The data of the event so far.
@@ -264,7 +272,10 @@ impl Decoder {
                 self.called = called;
             }
         } else if !name.is_empty() && !is(b"id") && !is(b"retry") {
-            self.has_junk = true;
+            if self.junk.len() < JUNK_BYTES {
+                self.junk.extend_from_slice(line);
+                self.junk.push(b'\n');
+            }
         }
         false
     }

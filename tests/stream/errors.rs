@@ -153,9 +153,20 @@ fn plain_text_in_place_of_an_answer_says_what_failed() {
             assert_eq!((error.status, &*error.message), (status, said));
             assert!(!found.out.contains("message_stop"), "{}", found.out);
         }
+        // In a body that claims to be a stream.
+        for body in [said.to_owned(), format!(": ping\n\n{said}\n\n")] {
+            let error = case().stream(&body).error.expect(said);
+            assert_eq!((error.status, &*error.message), (status, said), "{body:?}");
+        }
         for stream in [true, false] {
             let error = case().whole(stream, said).error.expect(said);
             assert_eq!((error.status, &*error.message), (status, said));
+        }
+    }
+    for said in ["\u{1f}\u{8b}\u{8}bytes", "a part of the \"answer\"", "\u{fffd}"] {
+        for found in [case().stream(said), case().whole(true, said)] {
+            let error = found.error.expect(said);
+            assert_eq!((error.status, &*error.message), (502, "Upstream sent an invalid response"));
         }
     }
     let found = case().stream("event: exception\ndata: Net\n\n");
