@@ -50,6 +50,8 @@ pub(super) struct Facts<'a> {
     pub(super) constant: bool,
     pub(super) values: Values<'a>,
     pub(super) description: Option<Str<'a>>,
+    /// What is said in front of it: the descriptions of the choices it is a branch of.
+    pub(super) around: Vec<Str<'a>>,
     pub(super) format: Option<Str<'a>>,
 }
 
@@ -174,6 +176,11 @@ impl<'a> Facts<'a> {
         self.lists().iter().any(|list| !list.is_empty())
     }
 
+    /// Whether there is a description.
+    pub(super) fn is_described(&self) -> bool {
+        self.description.is_some() || !self.around.is_empty()
+    }
+
     /// Whether a description has something to say in place of keywords.
     pub(super) fn has_note(&self) -> bool {
         self.has_others() || self.format.is_some() && !self.numeric
@@ -181,7 +188,7 @@ impl<'a> Facts<'a> {
 
     /// Appends that, as the inside of a JSON string, behind a description if there is one.
     pub(super) fn push_note(&self, out: &mut Vec<u8>) {
-        let [one_of, format_of, end] = match self.description.is_some() {
+        let [one_of, format_of, end] = match self.is_described() {
             true => [" (one of: ", " (format: ", ")"],
             false => ["One of: ", "Format: ", ""],
         };

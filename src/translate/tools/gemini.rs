@@ -21,19 +21,19 @@ use super::schema::{Walk, next_keyword, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
 /// What is said of a schema by the one around it.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub(super) struct Around<'a> {
-    description: Option<Str<'a>>,
+    /// The outermost first.
+    descriptions: Vec<Str<'a>>,
     nullable: bool,
 }
 
 impl<'a> Around<'a> {
     /// With what a schema that is only a choice says of each of its branches.
-    fn with(self, facts: &Facts<'a>, has_null: bool) -> Self {
-        Self {
-            description: self.description.or(facts.description),
-            nullable: self.nullable || facts.nullable || has_null,
-        }
+    fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
+        self.descriptions.extend(facts.description);
+        self.nullable |= facts.nullable || has_null;
+        self
     }
 }
 
@@ -65,7 +65,7 @@ impl Walk {
                 return several_types(reader, json, around.with(&facts, has_null && !is_of_all));
             }
         }
-        facts.description = around.description.or(facts.description);
+        facts.around = around.descriptions;
         facts.nullable |= around.nullable || !facts.merges && has_null;
         if root || facts.merges {
             // It is an object, whatever else it says.
@@ -94,20 +94,24 @@ impl Walk {
         mut around: Around<'a>,
     ) -> Result<(), json::Error> {
         let several = choices.len() > 1;
+        let is_free = |schema: &&str| json::member(schema, "description").is_none();
+        // Said once: a long one would multiply with the branches.
+        let described = choices.iter().position(is_free).unwrap_or(0);
         if several {
             json.begin_object().key("anyOf").begin_array();
         }
-        for schema in choices {
+        for (at, schema) in choices.iter().enumerate() {
             let mut reader = Reader::of(schema);
             let facts = Facts::of_text(schema)?;
-            // Said once: a long one would multiply with the branches.
-            let is_free = !several || facts.description.is_none();
-            let description = if is_free { around.description.take() } else { None };
+            let mut here = Around { nullable: around.nullable, ..Around::default() };
+            if at == described {
+                here.descriptions = std::mem::take(&mut around.descriptions);
+            }
             let is_object = reader.kind()? == Kind::Object;
             if !is_object {
                 reader = Reader::of("{}");
             }
-            self.gemini(&mut reader, json, false, facts, Around { description, ..around })?;
+            self.gemini(&mut reader, json, false, facts, here)?;
         }
         if several {
             json.end_array().end_object();
@@ -223,14 +227,23 @@ fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
         }
     }
     let noted = facts.has_note() && !refers;
-    if facts.description.is_some() || noted {
+    if facts.is_described() || noted {
         json.key("description").string(|out| {
-            let description = facts.description.unwrap_or_default();
-            out.extend_from_slice(description.raw().as_bytes());
+            push_all(out, facts.around.iter().chain(&facts.description));
             if noted {
                 facts.push_note(out);
             }
         });
+    }
+}
+
+/// Appends descriptions, one behind another.
+fn push_all<'a>(out: &mut Vec<u8>, descriptions: impl Iterator<Item = &'a Str<'a>>) {
+    for (at, description) in descriptions.enumerate() {
+        if at > 0 {
+            out.push(b' ');
+        }
+        out.extend_from_slice(description.raw().as_bytes());
     }
 }
 
@@ -264,8 +277,9 @@ fn several_types(
         if around.nullable {
             json.key("nullable").bool(true);
         }
-        if let Some(description) = around.description.take() {
-            json.key("description").str(description);
+        let descriptions = std::mem::take(&mut around.descriptions);
+        if !descriptions.is_empty() {
+            json.key("description").string(|out| push_all(out, descriptions.iter()));
         }
         json.end_object();
     }

@@ -441,6 +441,21 @@ fn gemini_gets_its_subset() {
             json!({"nullable": true, "description": "d"}),
         ),
         (json!({"anyOf": [{"type": "null"}]}), json!({"nullable": true})),
+        // What is said of all is said once, of one that says nothing itself, or in front of the first.
+        (
+            json!({"anyOf": [{"type": "string", "description": "s"}, {"const": 1, "description": "one"}],
+                   "description": "d"}),
+            json!({"anyOf": [{"type": "string", "description": "d s"},
+                             {"description": "one (one of: 1)"}]}),
+        ),
+        (
+            json!({"anyOf": [{"anyOf": [{"const": 1}, {"type": "null"}], "description": "e"}], "description": "d"}),
+            json!({"nullable": true, "description": "d e (one of: 1)"}),
+        ),
+        (
+            json!({"anyOf": [{"type": ["string", "integer"], "description": "e"}], "description": "d"}),
+            json!({"anyOf": [{"type": "string", "description": "d e"}, {"type": "integer"}]}),
+        ),
         // The properties of all.
         (
             json!({"allOf": [{"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
