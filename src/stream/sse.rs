@@ -271,11 +271,9 @@ impl Decoder {
             } else {
                 self.called = called;
             }
-        } else if !name.is_empty() && !is(b"id") && !is(b"retry") {
-            if self.junk.len() < JUNK_BYTES {
-                self.junk.extend_from_slice(line);
-                self.junk.push(b'\n');
-            }
+        } else if !(name.is_empty() || is(b"id") || is(b"retry")) && self.junk.len() < JUNK_BYTES {
+            self.junk.extend_from_slice(line);
+            self.junk.push(b'\n');
         }
         false
     }
