@@ -16,7 +16,7 @@ use crate::words::BYTE_ORDER_MARK;
 /// The end mark.
 pub(super) const DONE: &str = "[DONE]";
 
-/// How much is kept of lines that are none of an event stream, a line more or less: an error in plain text.
+/// How much is kept of lines that are none of an event stream, and of one at the most: an error in plain text.
 const JUNK_BYTES: usize = 1 << 10;
 
 /// Splits a body into events.
@@ -272,7 +272,7 @@ impl Decoder {
                 self.called = called;
             }
         } else if !(name.is_empty() || is(b"id") || is(b"retry")) && self.junk.len() < JUNK_BYTES {
-            self.junk.extend_from_slice(line);
+            self.junk.extend_from_slice(line.get(..JUNK_BYTES).unwrap_or(line));
             self.junk.push(b'\n');
         }
         false

@@ -127,19 +127,20 @@ fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
 }
 
 #[test]
-fn what_is_no_answer_at_all_is_called_invalid() {
-    for body in [
-        &b"upstream connect error"[..],
-        b"Internal Server Error\n",
-        b"\x1f\x8b\x08\0\n\xff",
-        b"\"no\"",
+fn what_is_no_answer_at_all_is_told_where_it_is_text() {
+    const INVALID: &str = "Upstream sent an invalid response";
+    for (body, expected) in [
+        (&b"upstream connect error"[..], "upstream connect error"),
+        (b"Internal Server Error\n", "Internal Server Error"),
+        (b"\x1f\x8b\x08\0\n\xff", INVALID),
+        (b"\"no\"", INVALID),
     ] {
         for end in [End::Complete, End::Aborted] {
             let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
             let answer = drive::respond(exchange, 200, &[], body.chunks(5), end);
             let said = error_of(&answer.body);
             let cut = body[0] == b'"' && end == End::Aborted;
-            let expected = if cut { "" } else { "Upstream sent an invalid response" };
+            let expected = if cut { "" } else { expected };
             assert_eq!(answer.head.status, 502);
             assert!(said["message"].as_str().unwrap().starts_with(expected), "{body:?}: {said}");
         }

@@ -30,6 +30,9 @@ fn fragments_of_one_call_in_one_list_are_one_call() {
     ] {
         case().gives(&done(&[list(&entries), json!({"finish": "tool_calls"})]), one);
     }
+    let nested = [call(0, "call_a", "w", "{\"a\":"), call(0, "call_a", "w", "{\"b\":1}}")];
+    let one = "tool_use a w {\"a\":{\"b\":1}}; tool_use";
+    case().gives(&done(&[list(&nested), json!({"finish": "tool_calls"})]), one);
     // Two calls of one tool.
     let two = "tool_use a w {}, tool_use b w {\"a\":1}; tool_use";
     for (first, id) in [("", "call_b"), ("{}", "call_b")] {

@@ -160,12 +160,15 @@ impl<'a> Fragment<'a> {
         let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
         let known = call.id.as_deref();
         let begins = || matches!(self.entry.arguments, Arguments::Text(text) if !text.is_blank());
+        let is_same = id.is_some() && id == known;
         !call.input.is_object()
             && match call.input.has_text() {
                 true => {
-                    (id.is_none() || id == known) && call.input.is_half() && self.fits_end(call)
+                    call.input.is_half()
+                        && (is_same && !self.is_excluded(call)
+                            || id.is_none() && self.fits_end(call))
                 }
-                false => id.is_some() && id == known && self.key == call.key && begins(),
+                false => is_same && self.key == call.key && begins(),
             }
     }
 
