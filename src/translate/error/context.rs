@@ -217,16 +217,20 @@ const SNOWFLAKE: &str = "max tokens of ";
 const COHERE: &str = "max tokens must be";
 
 /// In front of the most tokens that an answer may have.
-const ANSWER_MOST_AFTER: [&str; 8] = [
+const ANSWER_MOST_AFTER: [&str; 6] = [
     "`max_new_tokens` must be <=",
-    "at most",
-    "[1,",
     "less than or equal to `",
     "less than or equal to",
     "max_model_len=",
     "a value <=",
     "model limit of",
 ];
+/// The same, where that limit is named beside it: other things have such bounds.
+const ANSWER_MOST_BESIDE: [&str; 2] = ["at most", "[1,"];
+/// What may stand behind the number then.
+const ANSWER_UNITS: [&str; 2] = ["completion tokens", "output tokens"];
+/// In how many bytes.
+const BESIDE_BYTES: usize = 32;
 /// The same, where an error speaks of nothing but that limit.
 const ANSWER_MOST_ALONE: [&str; 6] = [
     "exceeds the maximum",
@@ -293,6 +297,18 @@ fn is_of_the_answer(text: &str) -> bool {
     ANSWER_LIMITS.iter().any(|limit| subject.starts_with(limit)) && !words::has_any(text, &PROMPTS)
 }
 
+/// Whether the limit of an answer is named beside `word`, or the error is about nothing else.
+fn is_beside(text: &str, word: &str) -> bool {
+    let Some((before, after)) = words::split_once(text, word) else { return false };
+    let named = ANSWER_LIMITS.iter().any(|limit| {
+        let at = before.rfind(limit).map(|at| at.saturating_add(limit.len()));
+        at.is_some_and(|at| before.len().saturating_sub(at) <= BESIDE_BYTES)
+    });
+    named
+        || is_of_the_answer(text)
+        || words::has_any(words::beginning(after, BESIDE_BYTES), &ANSWER_UNITS)
+}
+
 /// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
 /// for that.
 fn is_negative(text: &str) -> bool {
@@ -356,7 +372,9 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
     let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
     let alone = || first(&ANSWER_MOST_ALONE, |word| number_after(text, word));
+    let beside = |word: &str| number_after(text, word).filter(|_| is_beside(text, word));
     let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))
+        .or_else(|| first(&ANSWER_MOST_BESIDE, beside))
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;

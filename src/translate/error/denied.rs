@@ -46,8 +46,17 @@ const CERTAIN: [&str; 5] = [
     "exceeds context length",
 ];
 /// Unless it also says that it might do better later, or elsewhere.
-const PASSING: [&str; 7] =
-    ["load", "busy", "retry", "try again", "providers failed", "memory", "稍后"];
+const PASSING: [&str; 9] = [
+    "loading",
+    "overload",
+    "to load",
+    "busy",
+    "retry",
+    "try again",
+    "providers failed",
+    "memory",
+    "稍后",
+];
 
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;

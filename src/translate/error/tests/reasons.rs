@@ -247,6 +247,9 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
         let text = "litellm.APIConnectionError: Context size has been exceeded.";
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         assert_eq!(refused(status, &body).message, format!("prompt is too long ({text})"));
+        let text = "This model's maximum context length is 8192 tokens. However, your payload has 9000 tokens.";
+        let body = serde_json::json!({"error": {"message": text}}).to_string();
+        assert_eq!(refused(status, &body).status, 400, "{text}");
     }
     for other in [
         "context deadline exceeded",
@@ -258,6 +261,7 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
         "KV cache context size exceeded during decoding, worker restarted",
         "Failed to load model: requested context length exceeds available VRAM",
         "Loading model with context size 131072; maximum wait 60s",
+        "Server overloaded; maximum context length is 8192 tokens",
         "All providers failed. A: HTTP 429 overloaded. B: This model's maximum context length is 8192 tokens, however you requested 90000 tokens",
         r#"{"request":{"messages":[{"role":"user","content":"my prompt is too long"}]}}"#,
     ] {
@@ -280,6 +284,8 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         ("max_tokens must not exceed the context length of 8192", 8_192),
         ("Invalid max_tokens: maximum is 8192, context window is 32768", 8_192),
         ("max_tokens 100000 exceeds the maximum 16384", 16_384),
+        ("Range of max_tokens should be [1, 8192]", 8_192),
+        ("You asked for max_tokens=32000, and at most 4096 completion tokens are supported", 4_096),
         (
             "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.",
             8_192,
@@ -296,6 +302,8 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         "Invalid input: `user` exceeds the length limit of 64 characters",
         "temperature must be in [0, 2], got -1 (max_tokens=32000)",
         "tools: number of tools exceeds the maximum 128. max_tokens=32000",
+        "messages: at most 20 images are allowed (max_tokens=32000)",
+        "top_logprobs must be in [1, 20]; received max_tokens=32000",
         "temperature. The maximum is 2. Request: {\"max_tokens\": 32000}",
         "Input validation error: `max_new_tokens` must be strictly positive",
         "The thinking budget exceeds the context window",
