@@ -22,6 +22,8 @@ pub(super) struct Facts<'a> {
     pub(super) typed: bool,
     /// There are several types, `null` aside.
     pub(super) several: bool,
+    /// The type, `null` aside, if it is one.
+    pub(super) sole_type: Option<Str<'a>>,
     /// The type is a kind of number.
     pub(super) numeric: bool,
     pub(super) properties: bool,
@@ -33,6 +35,8 @@ pub(super) struct Facts<'a> {
     pub(super) prefix_items: bool,
     /// `$ref`
     pub(super) reference: Option<Str<'a>>,
+    /// It is written as a reference.
+    pub(super) refers: bool,
     /// Its lists of schemas, as they came; empty where there is none.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
@@ -65,11 +69,7 @@ impl<'a> Facts<'a> {
             let given = value != Kind::Null;
             match (key.decode().as_ref(), value) {
                 ("type", Kind::String) => {
-                    let name = reader.string()?;
-                    facts.typed = true;
-                    facts.numeric = name == "integer" || name == "number";
-                    facts.array = name == "array";
-                    facts.object = name == "object";
+                    facts.take_type(reader.string()?);
                     continue;
                 }
                 ("type", Kind::Array) => {
@@ -81,6 +81,7 @@ impl<'a> Facts<'a> {
                     let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
                     let nulls = words::places(types, "\"null\"").count();
                     facts.several = names.saturating_sub(nulls) > 1;
+                    facts.sole_type = first_type(types)?.filter(|_| !facts.several);
                     continue;
                 }
                 ("type", _) => facts.typed = given,
@@ -113,10 +114,7 @@ impl<'a> Facts<'a> {
                 ("enum", Kind::Array) => {
                     let values = reader.skip()?;
                     if !facts.constant {
-                        facts.values = match only_strings(values) {
-                            true => Values::Strings,
-                            false => Values::Others(values),
-                        };
+                        facts.take_values(values)?;
                     }
                     continue;
                 }
@@ -126,12 +124,15 @@ impl<'a> Facts<'a> {
                     facts.constant = true;
                     facts.values = match value {
                         Kind::String => Values::Strings,
+                        Kind::Null => Values::Unsaid,
                         _ => Values::Others(constant),
                     };
+                    facts.nullable |= value == Kind::Null;
                     continue;
                 }
                 ("$ref", Kind::String) => {
                     facts.reference = Some(reader.string()?);
+                    facts.refers = true;
                     continue;
                 }
                 ("description", Kind::String) => {
@@ -159,6 +160,36 @@ impl<'a> Facts<'a> {
             Kind::Object => Self::of(&mut reader),
             _ => Ok(Self::default()),
         }
+    }
+
+    /// It has this type.
+    pub(super) fn take_type(&mut self, name: Str<'a>) {
+        self.typed = true;
+        self.numeric = name == "integer" || name == "number";
+        self.array = name == "array";
+        self.object = name == "object";
+        self.sole_type = Some(name);
+    }
+
+    /// It has these values.
+    fn take_values(&mut self, values: &'a str) -> Result<(), json::Error> {
+        let (mut has_strings, mut has_others) = (false, false);
+        let mut reader = Reader::of(values);
+        reader.begin_array()?;
+        while reader.next_element()? {
+            match reader.kind()? {
+                Kind::String => has_strings = true,
+                Kind::Null => self.nullable = true,
+                _ => has_others = true,
+            }
+            reader.skip()?;
+        }
+        self.values = match (has_others, has_strings) {
+            (true, _) => Values::Others(values),
+            (false, true) => Values::Strings,
+            (false, false) => Values::Unsaid,
+        };
+        Ok(())
     }
 
     /// Whether the values are told in words, because they are no strings.
@@ -205,16 +236,14 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether all elements are strings, or `null`.
-fn only_strings(values: &str) -> bool {
-    let mut reader = Reader::of(values);
-    let mut read = || {
-        reader.begin_array().ok()?;
-        while reader.next_element().ok()? {
-            matches!(reader.kind().ok()?, Kind::String | Kind::Null).then_some(())?;
-            reader.skip().ok()?;
+/// The first of several types that is not `null`.
+fn first_type(types: &str) -> Result<Option<Str<'_>>, json::Error> {
+    let mut reader = Reader::of(types);
+    reader.begin_array()?;
+    while reader.next_element()? {
+        if let Some(name) = reader.string_or_skip()?.filter(|name| *name != "null") {
+            return Ok(Some(name));
         }
-        Some(())
-    };
-    read().is_some()
+    }
+    Ok(None)
 }

@@ -8,15 +8,16 @@
 //! | other values, `format` of anything but numbers | told in the description: as strings they would come back as strings, which the client's schema refuses |
 //! | `anyOf`, `oneOf` or several types | `anyOf` alone: the description stands in the first that has none |
 //! | a choice between one schema and `null`, `allOf` of one | that schema |
-//! | a choice in the root or beside `properties`, `allOf` of several | the properties of all |
+//! | a choice in the root or beside `properties`, `allOf` of several | the properties of all that are objects |
+//! | a choice beside `items` or values of its own | left out |
 //! | `null` among types, values or choices | `nullable` |
-//! | `$ref` | alone with its description |
+//! | `$ref` | alone with its description; in the root, the properties of what it refers to |
 //! | `items` for each place | the first of them |
 //! | `true`, `false` | `{}` |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
 use super::facts::{Facts, Values};
-use super::merged::{Branches, branches, can_merge};
+use super::merged::{Branches, Which, branches};
 use super::schema::{Walk, next_keyword, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 
@@ -26,6 +27,8 @@ pub(super) struct Around<'a> {
     /// The outermost first.
     descriptions: Vec<Str<'a>>,
     nullable: bool,
+    /// Its type, if it is one.
+    kind: Option<Str<'a>>,
 }
 
 impl<'a> Around<'a> {
@@ -33,11 +36,12 @@ impl<'a> Around<'a> {
     fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
         self.descriptions.extend(facts.description);
         self.nullable |= facts.nullable || has_null;
+        self.kind = facts.sole_type.or(self.kind);
         self
     }
 }
 
-impl Walk {
+impl Walk<'_> {
     /// An object, whose facts are these.
     pub(super) fn gemini<'a>(
         &self,
@@ -53,16 +57,20 @@ impl Walk {
         let is_list = is_of_all && schemas.len() > 1;
         // These have places in which no choice may stand.
         let is_full = root || facts.properties || is_list;
-        if facts.reference.is_none() {
-            facts.merges = !schemas.is_empty() && is_full && can_merge(&facts);
+        facts.refers &= !root;
+        if !facts.refers {
+            facts.merges = is_full && self.can_merge(&facts, Which::AsFarAsPossible, root);
             // A branch that says less than what is around it is no schema by itself.
+            let says_all = facts.items || facts.values != Values::Unsaid;
             let is_whole = || !facts.typed || schemas.iter().all(|schema| says_what(schema));
-            if !(schemas.is_empty() || is_full) && is_whole() {
+            if !(schemas.is_empty() || is_full || says_all) && is_whole() {
                 reader.skip()?;
                 return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
             }
-            if facts.several && facts.values != Values::Strings {
-                return several_types(reader, json, around.with(&facts, has_null && !is_of_all));
+            if facts.several && facts.values != Values::Strings && !root {
+                facts.around = around.descriptions;
+                facts.nullable |= around.nullable || has_null && !is_of_all;
+                return several_types(reader, json, &facts);
             }
         }
         facts.around = around.descriptions;
@@ -73,12 +81,24 @@ impl Walk {
         }
         reader.begin_object()?;
         json.begin_object();
-        if root && !facts.typed {
+        let says_type = facts.typed || facts.refers || facts.properties || facts.merges;
+        if root {
             json.key("type").text("object");
             facts.typed = true;
+            facts.object = true;
+        } else if let Some(kind) =
+            around.kind.filter(|_| !says_type && facts.values != Values::Strings)
+        {
+            json.key("type").str(kind);
+            facts.take_type(kind);
         }
         while let Some(key) = next_keyword(reader, &facts, root)? {
-            self.gemini_member(reader, json, key, &key.decode(), &facts)?;
+            let keyword = key.decode();
+            if root && keyword == "type" {
+                reader.skip()?;
+                continue;
+            }
+            self.gemini_member(reader, json, key, &keyword, &facts)?;
         }
         self.missing_properties(&facts, json, root)?;
         finish(json, &facts);
@@ -103,7 +123,7 @@ impl Walk {
         for (at, schema) in choices.iter().enumerate() {
             let mut reader = Reader::of(schema);
             let facts = Facts::of_text(schema)?;
-            let mut here = Around { nullable: around.nullable, ..Around::default() };
+            let mut here = Around { descriptions: Vec::new(), ..around };
             if at == described {
                 here.descriptions = std::mem::take(&mut around.descriptions);
             }
@@ -128,10 +148,11 @@ impl Walk {
         facts: &Facts<'_>,
     ) -> Result<(), json::Error> {
         match (keyword, reader.kind()?) {
+            ("$ref", _) if !facts.refers => drop(reader.skip()?),
             ("$ref" | "$defs" | "definitions", _) => self.member(reader, json, key, keyword)?,
             // `finish` says these.
             ("description" | "nullable", _) => drop(reader.skip()?),
-            _ if facts.reference.is_some() => drop(reader.skip()?),
+            _ if facts.refers => drop(reader.skip()?),
             ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
             ("type", Kind::Array) => one_type(reader, json)?,
             ("const", _) if facts.values == Values::Strings => {
@@ -212,8 +233,7 @@ fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), jso
 
 /// What is said in another keyword than the client's.
 fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
-    let refers = facts.reference.is_some();
-    if !refers {
+    if !facts.refers {
         if facts.values == Values::Strings {
             json.key("type").text("string");
         } else if (facts.properties || facts.merges) && !facts.typed {
@@ -226,24 +246,24 @@ fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
             json.key("nullable").bool(true);
         }
     }
-    let noted = facts.has_note() && !refers;
+    describe(json, facts);
+}
+
+/// Writes the description, with what it says in place of keywords.
+fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
+    let noted = facts.has_note() && !facts.refers;
     if facts.is_described() || noted {
         json.key("description").string(|out| {
-            push_all(out, facts.around.iter().chain(&facts.description));
+            for (at, description) in facts.around.iter().chain(&facts.description).enumerate() {
+                if at > 0 {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(description.raw().as_bytes());
+            }
             if noted {
                 facts.push_note(out);
             }
         });
-    }
-}
-
-/// Appends descriptions, one behind another.
-fn push_all<'a>(out: &mut Vec<u8>, descriptions: impl Iterator<Item = &'a Str<'a>>) {
-    for (at, description) in descriptions.enumerate() {
-        if at > 0 {
-            out.push(b' ');
-        }
-        out.extend_from_slice(description.raw().as_bytes());
     }
 }
 
@@ -262,10 +282,11 @@ fn one_type(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::
 fn several_types(
     reader: &mut Reader<'_>,
     json: &mut Writer<'_>,
-    mut around: Around<'_>,
+    facts: &Facts<'_>,
 ) -> Result<(), json::Error> {
     let types = json::member(reader.skip()?, "type").unwrap_or("[]");
     let mut types = Reader::of(types);
+    let mut is_first = true;
     json.begin_object().key("anyOf").begin_array();
     types.begin_array()?;
     while types.next_element()? {
@@ -274,12 +295,11 @@ fn several_types(
         if name == "array" {
             json.key("items").raw("{}");
         }
-        if around.nullable {
+        if facts.nullable {
             json.key("nullable").bool(true);
         }
-        let descriptions = std::mem::take(&mut around.descriptions);
-        if !descriptions.is_empty() {
-            json.key("description").string(|out| push_all(out, descriptions.iter()));
+        if std::mem::take(&mut is_first) {
+            describe(json, facts);
         }
         json.end_object();
     }

@@ -4,7 +4,7 @@
 //! | the client's | Kimi's |
 //! |---|---|
 //! | `true`, `false` | `{}` |
-//! | `$ref` in the root | left out: there must be no `type` beside it |
+//! | `$ref` in the root | the properties of what it refers to: there must be no `type` beside it |
 //! | `anyOf` in the root or beside `properties` | the properties of all branches |
 //! | anything but a description beside another `anyOf` or `$ref` | left out |
 //! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
@@ -15,14 +15,13 @@
 //! The client looks at inputs itself.
 
 use super::facts::Facts;
-use super::merged::can_merge;
 use super::schema::{Walk, copy_member, required};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 
 const DEFS: &str = "\"$defs\"";
 
-impl Walk {
+impl Walk<'_> {
     pub(super) fn kimi(
         &self,
         reader: &mut Reader<'_>,
@@ -97,13 +96,14 @@ fn refers(facts: &Facts<'_>) -> bool {
     facts.reference.is_some_and(|it| it == "#" || definition(it).is_some())
 }
 
-/// Whether a choice stands where Kimi takes none.
+/// Whether a choice or a reference stands where Kimi takes none.
 pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
-    !facts.any_of.is_empty() && (root || facts.properties && !refers(facts)) && can_merge(facts)
+    let chooses = !facts.any_of.is_empty();
+    root && (chooses || facts.refers) || chooses && facts.properties && !refers(facts)
 }
 
 /// The name of a definition.
-fn definition(reference: Str<'_>) -> Option<&str> {
+pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
     let place = reference.raw().strip_prefix("#/")?;
     place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))
 }

@@ -2,13 +2,14 @@
 //! all of them. The client looks at inputs itself.
 
 use super::facts::Facts;
+use super::kimi::definition;
 use super::schema::Walk;
-use crate::json::{self, Kind, Reader, Writer};
+use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::{NameSet, Names};
 
 /// Whether [`Walk::merged`] writes what this keyword says.
 pub(super) fn is_merged(keyword: &str) -> bool {
-    matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf")
+    matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
 }
 
 /// The schemas in a list.
@@ -50,55 +51,115 @@ fn is_null(schema: &str) -> bool {
 /// So many schemas of one property are kept apart; of more, any value is taken.
 const SCHEMAS_MAX: usize = 16;
 
-/// Whether the branches of a schema can be written as one: all that they say stands in them, and some of it is
-/// properties.
-pub(super) fn can_merge(facts: &Facts<'_>) -> bool {
-    let mut has_properties = facts.properties;
-    for list in facts.lists() {
-        for branch in branches(list).schemas {
-            let Ok(branch) = Facts::of_text(branch) else { return false };
-            if branch.has_branches() || branch.reference.is_some() || !branch.object {
-                return false;
-            }
-            has_properties |= branch.properties;
-        }
-    }
-    facts.object && has_properties
+/// Which branches of a schema are written with it as one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All, and only if all that they say stands in properties.
+    AllPlain,
+    /// Those of which that is so, where the others can stand nowhere.
+    AsFarAsPossible,
 }
 
-impl Walk {
+/// The schemas that are written as one with another.
+struct Parts<'a> {
+    /// What holds beside it, whatever is chosen.
+    all: Vec<Facts<'a>>,
+    /// The branches of each choice.
+    choices: [Vec<Facts<'a>>; 2],
+    /// Whether there are others in each of these.
+    has_others: [bool; 3],
+}
+
+impl Walk<'_> {
+    /// Whether a schema is written with its branches as one: some of what they say is properties. A root may also
+    /// refer to what it is.
+    pub(super) fn can_merge(&self, facts: &Facts<'_>, which: Which, root: bool) -> bool {
+        let refers = root && facts.reference.is_some();
+        if !(facts.object || root) || !(facts.has_branches() || refers) {
+            return false;
+        }
+        if which == Which::AllPlain {
+            let is_plain = |list: &str| branches(list).schemas.into_iter().all(is_plain);
+            if refers || !facts.lists().into_iter().all(is_plain) {
+                return false;
+            }
+        }
+        let Ok(Parts { all, choices: [any, one], has_others }) = self.parts(facts, root) else {
+            return false;
+        };
+        if which == Which::AllPlain && has_others.contains(&true) {
+            return false;
+        }
+        let mut parts = all.iter().chain(&any).chain(&one);
+        facts.properties && parts.clone().next().is_some() || parts.any(|part| part.properties)
+    }
+
+    /// The parts of a schema that are written as one with it.
+    fn parts<'a>(&'a self, facts: &'a Facts<'a>, root: bool) -> Result<Parts<'a>, json::Error> {
+        let read = |schemas: Vec<&'a str>| {
+            let mut parts = Vec::new();
+            let mut has_others = false;
+            for schema in schemas {
+                let reference = if root { json::member(schema, "$ref") } else { None };
+                let definition =
+                    reference.and_then(json::string).and_then(|it| self.definition(it));
+                let part = Facts::of_text(definition.unwrap_or(schema))?;
+                match part.object && !part.refers && !part.has_branches() {
+                    true => parts.push(part),
+                    false => has_others = true,
+                }
+            }
+            Ok::<_, json::Error>((parts, has_others))
+        };
+        let mut all = branches(facts.all_of).schemas;
+        if root {
+            all.extend(facts.reference.and_then(|it| self.definition(it)));
+        }
+        let (all, other_all) = read(all)?;
+        let (any, other_any) = read(branches(facts.any_of).schemas)?;
+        let (one, other_one) = read(branches(facts.one_of).schemas)?;
+        Ok(Parts { all, choices: [any, one], has_others: [other_all, other_any, other_one] })
+    }
+
+    /// What is defined in the root under a name.
+    fn definition(&self, reference: Str<'_>) -> Option<&str> {
+        let name = definition(reference)?;
+        let named = |place| json::member(json::member(self.root, place)?, name);
+        named("$defs").or_else(|| named("definitions"))
+    }
+
     /// Writes `properties` and `required` of a schema and of the branches in it. A property that several describe may
     /// be what any of them says. Required is what the schema requires, or each of its choices.
     pub(super) fn merged(
         &self,
         facts: &Facts<'_>,
         json: &mut Writer<'_>,
+        root: bool,
     ) -> Result<(), json::Error> {
+        let Parts { all, choices, has_others: [_, other_any, other_one] } =
+            self.parts(facts, root)?;
         let mut properties = Names::default();
         let mut required = NameSet::default();
         // What stands beside the branches holds in each of them.
         let mut own = Names::default();
         add_named(facts.named, &Names::default(), &mut own)?;
         add_names(facts.required, &mut required)?;
-        for all in branches(facts.all_of).schemas {
-            let facts = Facts::of_text(all)?;
-            add_named(facts.named, &own, &mut properties)?;
-            add_names(facts.required, &mut required)?;
+        for part in &all {
+            add_named(part.named, &own, &mut properties)?;
+            add_names(part.required, &mut required)?;
         }
-        for choice in [facts.any_of, facts.one_of] {
-            let branches = branches(choice).schemas;
+        for (branches, has_others) in choices.iter().zip([other_any, other_one]) {
             let mut times: Names<'_, usize> = Names::default();
-            for branch in &branches {
-                let facts = Facts::of_text(branch)?;
-                add_named(facts.named, &own, &mut properties)?;
+            for part in branches {
+                add_named(part.named, &own, &mut properties)?;
                 let mut here = NameSet::default();
-                add_names(facts.required, &mut here)?;
+                add_names(part.required, &mut here)?;
                 for name in here.keys() {
                     times.update(name.to_owned(), |times| *times = times.saturating_add(1));
                 }
             }
             for (name, times) in times.iter() {
-                if *times == branches.len() {
+                if *times == branches.len() && !has_others {
                     required.add(name.to_owned());
                 }
             }
@@ -129,6 +190,31 @@ impl Walk {
         }
         Ok(())
     }
+}
+
+/// Whether a schema says no more than a merged one does.
+fn is_plain(schema: &str) -> bool {
+    let mut reader = Reader::of(schema);
+    let mut read = || {
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let is_known = matches!(
+                key.raw(),
+                "type"
+                    | "properties"
+                    | "required"
+                    | "title"
+                    | "description"
+                    | "additionalProperties"
+            );
+            if !is_known {
+                return Ok(false);
+            }
+            reader.skip()?;
+        }
+        Ok::<_, json::Error>(true)
+    };
+    read().unwrap_or(false)
 }
 
 type Schemas<'a> = Names<'a, Vec<&'a str>>;

@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
-use super::merged::{can_merge, is_merged};
+use super::merged::{Which, is_merged};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -40,7 +40,7 @@ pub(in crate::translate) fn write_output_schema(json: &mut Writer<'_>, schema: &
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
     json.value();
     let start = json.out().len();
-    let walk = Walk { dialect };
+    let walk = Walk { dialect, root: schema };
     if walk.schema(&mut Reader::of(schema), json, function).is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
@@ -206,11 +206,13 @@ fn holds(keyword: &str) -> Holds {
 }
 
 /// Copies a schema into a dialect.
-pub(super) struct Walk {
+pub(super) struct Walk<'s> {
     dialect: ToolSchema,
+    /// The whole of it.
+    pub(super) root: &'s str,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// One schema: an object, a boolean, or an array of schemas.
     pub(super) fn schema(
         &self,
@@ -241,8 +243,10 @@ impl Walk {
             ToolSchema::Gemini => {
                 return self.gemini(reader, json, root, facts, Around::default());
             }
-            ToolSchema::Kimi => kimi::merges(&facts, root),
-            ToolSchema::Full => root && facts.has_branches() && can_merge(&facts),
+            ToolSchema::Kimi => {
+                kimi::merges(&facts, root) && self.can_merge(&facts, Which::AsFarAsPossible, root)
+            }
+            ToolSchema::Full => root && self.can_merge(&facts, Which::AllPlain, root),
             _ => false,
         };
         reader.begin_object()?;
@@ -282,7 +286,7 @@ impl Walk {
         root: bool,
     ) -> Result<(), json::Error> {
         if facts.merges {
-            return self.merged(facts, json);
+            return self.merged(facts, json, root);
         }
         if root && !facts.properties {
             json.key("properties").raw("{}");

@@ -1,3 +1,5 @@
+mod gemini;
+
 use super::*;
 use crate::translate::tools::meets_strict_subset;
 use proptest::prelude::*;
@@ -29,10 +31,6 @@ fn what_a_function_needs_is_added() {
             r#"{"properties":{"a":{}},"required":["a"]}"#,
             r#"{"type":"object","properties":{"a":{}},"required":["a"]}"#,
         ),
-        (
-            r##"{"$ref":"#/$defs/a","$defs":{"a":{}}}"##,
-            r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}},"properties":{}}"##,
-        ),
     ] {
         for dialect in
             [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini, ToolSchema::LlamaCpp]
@@ -41,6 +39,48 @@ fn what_a_function_needs_is_added() {
             assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap(), "{schema}");
         }
         assert_eq!(written(schema, ToolSchema::Full), expected);
+    }
+    let refers = r##"{"$ref":"#/$defs/a","$defs":{"a":{}}}"##;
+    let expected = r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}},"properties":{}}"##;
+    assert_eq!(written(refers, ToolSchema::Full), expected);
+}
+
+fn read(schema: &Value, dialect: ToolSchema) -> Value {
+    serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap()
+}
+
+#[test]
+fn a_root_that_refers_to_what_it_is_offers_its_properties() {
+    let defs = json!({"A": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+        "B": {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]},
+        "C": {"$ref": "#/$defs/A"}, "D": {"type": "string"}});
+    let a = json!({"a": {"type": "string"}});
+    let both = json!({"a": {"type": "string"}, "b": {"type": "string"}});
+    for (root, properties, required) in [
+        (json!({"$ref": "#/$defs/A"}), &a, Some(json!(["a"]))),
+        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]}), &both, None),
+        // Of what cannot be written there, nothing is required either.
+        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "array"}]}), &a, None),
+        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/gone"}]}), &a, None),
+        (json!({"$ref": "#/$defs/C"}), &a, Some(json!(["a"]))),
+        (json!({"$ref": "#/$defs/D"}), &json!({}), None),
+        (json!({"$ref": "#"}), &json!({}), None),
+        (
+            json!({"properties": {"b": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/A"}]}),
+            &both,
+            Some(json!(["a"])),
+        ),
+    ] {
+        for dialect in [ToolSchema::Gemini, ToolSchema::Kimi] {
+            let mut whole = root.clone();
+            whole["type"] = "object".into();
+            whole["$defs"] = defs.clone();
+            let sent = read(&whole, dialect);
+            assert_eq!(sent["type"], "object", "{sent}");
+            assert_eq!(&sent["properties"], properties, "{sent}");
+            assert_eq!(sent.get("required"), required.as_ref(), "{sent}");
+            assert!(sent.get("$ref").is_none() && sent.get("anyOf").is_none(), "{sent}");
+        }
     }
 }
 
@@ -274,9 +314,6 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let either = json!({"anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
         {"properties": {"b": {"type": "string", "title": "t"}}, "required": ["b"]}], "description": "d"});
     let both = json!({"a": {"type": "string"}, "b": {"type": "string", "title": "t"}});
-    let read = |schema: &Value, dialect| -> Value {
-        serde_json::from_str(&written(&schema.to_string(), dialect)).unwrap()
-    };
     for dialect in [ToolSchema::Full, ToolSchema::Kimi] {
         let expected = json!({"type": "object", "properties": both, "description": "d"});
         assert_eq!(read(&either, dialect), expected);
@@ -299,10 +336,20 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
         json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),
         json!([{"anyOf": [{}]}]),
         json!([{"type": "string"}]),
+        json!([{"properties": {"a": {}}, "not": {}}]),
+        json!([{"if": {}, "then": {"required": ["b"]}}]),
+        json!([{"properties": {"a": {}}}, true]),
     ] {
         let left = json!({"type": "object", "properties": {}, "anyOf": choice});
         assert_eq!(read(&left, ToolSchema::Full), left);
     }
+    // In the order that clients send.
+    let behind = r#"{"type":"object","properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}"#;
+    let expected = r#"{"type":"object","properties":{"a":{},"b":{}}}"#;
+    assert_eq!(written(behind, ToolSchema::Full), expected);
+    // Deeper, it may stay.
+    let nested = json!({"type": "object", "required": null, "properties": {"p": {"anyOf": [{"properties": {"a": {}}}]}}});
+    assert_eq!(read(&nested, ToolSchema::Full)["properties"], nested["properties"]);
     // Not a keyword, and not in the root.
     let plain =
         r#"{"type":"object","properties":{"anyOf":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#;
@@ -319,179 +366,6 @@ fn kimi_gets_one_list_of_definitions() {
     let expected =
         json!({"a": {"type": "string", "enum": ["x"]}, "b": {"type": "number", "enum": [1]}});
     assert_eq!(value["$defs"], expected);
-}
-
-#[test]
-fn gemini_gets_its_subset() {
-    // Q19 and its neighbours, each as the schema of one property.
-    for (schema, expected) in [
-        (json!({"const": "x"}), json!({"enum": ["x"], "type": "string"})),
-        (
-            json!({"const": 7, "type": "integer"}),
-            json!({"type": "integer", "description": "One of: 7"}),
-        ),
-        (json!({"const": null, "enum": ["a"]}), json!({"description": "One of: null"})),
-        (json!({"enum": ["a"], "const": 1}), json!({"description": "One of: 1"})),
-        (
-            json!({"type": "integer", "enum": [1, 2], "description": "How \"many\""}),
-            json!({"type": "integer", "description": "How \"many\" (one of: [1,2])"}),
-        ),
-        (
-            json!({"type": ["integer", "null"], "enum": [1, null]}),
-            json!({"type": "integer", "nullable": true, "description": "One of: [1,null]"}),
-        ),
-        (
-            json!({"type": ["string", "null"], "enum": ["a", null]}),
-            json!({"type": "string", "enum": ["a"], "nullable": true}),
-        ),
-        (json!({"type": "array"}), json!({"type": "array", "items": {}})),
-        (json!({"type": "integer", "exclusiveMinimum": 0}), json!({"type": "integer"})),
-        (
-            json!({"type": "number", "exclusiveMaximum": 9, "maximum": 8}),
-            json!({"type": "number", "maximum": 8}),
-        ),
-        (
-            json!({"type": "string", "format": "date"}),
-            json!({"type": "string", "description": "Format: date"}),
-        ),
-        (
-            json!({"type": "string", "format": "date", "description": "Day \"of\" birth"}),
-            json!({"type": "string", "description": "Day \"of\" birth (format: date)"}),
-        ),
-        (
-            json!({"type": "integer", "format": "int32", "description": "n"}),
-            json!({"type": "integer", "format": "int32", "description": "n"}),
-        ),
-        (
-            json!({"oneOf": [{"type": "string"}, {"const": 1}], "discriminator": {"propertyName": "t"}}),
-            json!({"anyOf": [{"type": "string"}, {"description": "One of: 1"}]}),
-        ),
-        (
-            json!({"type": "integer", "enum": [1, 2.5, "three", true, null]}),
-            json!({"type": "integer", "description": r#"One of: [1,2.5,"three",true,null]"#}),
-        ),
-        (json!({"type": ["string", "null"]}), json!({"type": "string", "nullable": true})),
-        (
-            json!({"type": ["string", "number", "null"], "minimum": 1, "description": "d"}),
-            json!({"anyOf": [{"type": "string", "nullable": true, "description": "d"},
-                             {"type": "number", "nullable": true}]}),
-        ),
-        (
-            json!({"type": ["array", "string"], "items": {"type": "string"}}),
-            json!({"anyOf": [{"type": "array", "items": {}}, {"type": "string"}]}),
-        ),
-        // What it does not know is left out, and is no keyword where it is a name.
-        (
-            json!({"type": "object", "properties": {"not": {"multipleOf": 2, "type": "integer"}, "any": true},
-                   "patternProperties": {"^x": {}}, "propertyNames": {"pattern": "a"}, "if": {}, "then": {},
-                   "not": {}, "additionalProperties": false, "readOnly": true, "required": ["not", "gone"]}),
-            json!({"type": "object", "properties": {"not": {"type": "integer"}, "any": {}}, "required": ["not"]}),
-        ),
-        (json!({"required": ["gone"], "type": "object"}), json!({"type": "object"})),
-        (
-            json!({"properties": {"a": {"type": "string"}}, "required": ["a"]}),
-            json!({"properties": {"a": {"type": "string"}}, "required": ["a"], "type": "object"}),
-        ),
-        (
-            json!({"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}),
-            json!({"type": "array", "items": {"type": "string"}}),
-        ),
-        (json!({"type": "array", "prefixItems": [{}]}), json!({"type": "array", "items": {}})),
-        (json!({"allOf": [{"title": "x"}]}), json!({})),
-        (json!({"allOf": [{}, {}], "type": "string"}), json!({"type": "string"})),
-        (
-            json!({"allOf": [{"pattern": "^a"}, {"pattern": "z$"}], "type": "string"}),
-            json!({"type": "string"}),
-        ),
-        (json!({"allOf": [{"$ref": "#/$defs/A"}, {"default": "red"}]}), json!({})),
-        (
-            json!({"type": "array", "items": {"type": "string"}, "anyOf": [{"minItems": 1}, {"maxItems": 3}]}),
-            json!({"type": "array", "items": {"type": "string"}}),
-        ),
-        (json!({"type": {"a": "b", "c": "d"}}), json!({"type": {"a": "b", "c": "d"}})),
-        (json!({"enum": ["", "x"]}), json!({"enum": ["x"], "type": "string"})),
-        (json!({"enum": [""], "type": "string"}), json!({"type": "string"})),
-        (json!({"const": ""}), json!({"type": "string"})),
-        // What pydantic makes of an optional value, and of one model or another.
-        (
-            json!({"anyOf": [{"type": "string", "maxLength": 9}, {"type": "null", "title": "None"}], "default": null,
-                   "description": "d", "title": "A"}),
-            json!({"type": "string", "maxLength": 9, "nullable": true, "description": "d"}),
-        ),
-        (
-            json!({"oneOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "default": null}),
-            json!({"$ref": "#/$defs/A"}),
-        ),
-        (
-            json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "integer", "description": "e"}, {"type": "null"}],
-                   "description": "d", "default": 1, "type": "object"}),
-            json!({"anyOf": [{"$ref": "#/$defs/A", "description": "d"},
-                             {"type": "integer", "nullable": true, "description": "e"}]}),
-        ),
-        (
-            json!({"$ref": "#/$defs/A", "description": "d", "type": ["object", "null"], "properties": {"a": {}}}),
-            json!({"$ref": "#/$defs/A", "description": "d"}),
-        ),
-        (
-            json!({"anyOf": [{"anyOf": [{"type": "string"}, {"type": "null"}]}, {"type": "null"}]}),
-            json!({"type": "string", "nullable": true}),
-        ),
-        (
-            json!({"anyOf": [true, {"type": "null"}], "description": "d"}),
-            json!({"nullable": true, "description": "d"}),
-        ),
-        (json!({"anyOf": [{"type": "null"}]}), json!({"nullable": true})),
-        // What is said of all is said once, of one that says nothing itself, or in front of the first.
-        (
-            json!({"anyOf": [{"type": "string", "description": "s"}, {"const": 1, "description": "one"}],
-                   "description": "d"}),
-            json!({"anyOf": [{"type": "string", "description": "d s"},
-                             {"description": "one (one of: 1)"}]}),
-        ),
-        (
-            json!({"anyOf": [{"anyOf": [{"const": 1}, {"type": "null"}], "description": "e"}], "description": "d"}),
-            json!({"nullable": true, "description": "d e (one of: 1)"}),
-        ),
-        (
-            json!({"anyOf": [{"type": ["string", "integer"], "description": "e"}], "description": "d"}),
-            json!({"anyOf": [{"type": "string", "description": "d e"}, {"type": "integer"}]}),
-        ),
-        // The properties of all.
-        (
-            json!({"allOf": [{"type": "object", "properties": {"a": {"title": "t"}}, "required": ["a"]},
-                             {"properties": {"b": {}}}], "description": "d"}),
-            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"], "description": "d"}),
-        ),
-        (
-            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"],
-                   "anyOf": [{"required": ["b"]}, {"required": ["c"]}]}),
-            json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}),
-        ),
-        (
-            json!({"type": "string", "properties": {"a": {}}, "required": ["a"], "nullable": true}),
-            json!({"type": "string", "nullable": true}),
-        ),
-        (
-            json!({"type": "object", "title": "T", "examples": [1], "$schema": "x", "properties": {
-                "title": {"title": "x", "type": "string"}, "format": {"type": "string"},
-                "examples": {}, "const": {"const": "c"}, "oneOf": {"type": "string"},
-            }}),
-            json!({"type": "object", "properties": {
-                "title": {"type": "string"}, "format": {"type": "string"},
-                "examples": {}, "const": {"enum": ["c"], "type": "string"}, "oneOf": {"type": "string"},
-            }}),
-        ),
-        (
-            json!({"type": "array", "items": {"title": "x"}, "prefixItems": [{"title": "y"}], "default": {"title": 1}}),
-            json!({"type": "array", "items": {}, "default": {"title": 1}}),
-        ),
-    ] {
-        let whole = json!({"type": "object", "properties": {"p": schema}, "required": ["p"]});
-        let value: Value =
-            serde_json::from_str(&written(&whole.to_string(), ToolSchema::Gemini)).unwrap();
-        assert_eq!(value["properties"]["p"], expected, "{whole}");
-        assert_eq!(value["required"], json!(["p"]));
-    }
 }
 
 #[test]
