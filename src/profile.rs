@@ -7,7 +7,7 @@ use crate::json::{Error, Reader};
 use crate::setting::{Members, Setting, keys, words};
 
 /// The members of a request that Creole writes, for one upstream or another.
-const OWN_MEMBERS: [&str; 22] = [
+const OWN_MEMBERS: [&str; 23] = [
     "enable_thinking",
     "max_completion_tokens",
     "max_tokens",
@@ -24,6 +24,7 @@ const OWN_MEMBERS: [&str; 22] = [
     "stream_options",
     "temperature",
     "thinking_budget_tokens",
+    "thinking_token_budget",
     "tool_choice",
     "tools",
     "top_k",

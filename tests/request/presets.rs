@@ -265,7 +265,34 @@ fn no_member_that_creole_writes_can_be_added() {
             found.extend(body.as_object().unwrap().keys().cloned());
         }
     }
-    assert!(found.len() > 15, "{found:?}");
+    // And whatever a flag adds, alone and with all that can be switched on.
+    let page: Value =
+        serde_json::from_str(include_str!("../../docs/configuration.schema.json")).unwrap();
+    let place =
+        "/properties/upstreams/additionalProperties/properties/profile_overrides/properties";
+    let flags = page.pointer(place).unwrap().as_object().unwrap();
+    let is_switch = |(_, schema): &(&String, &Value)| schema["type"] == "boolean";
+    let switched: Value =
+        flags.iter().filter(is_switch).map(|(flag, _)| (flag.clone(), json!(true))).collect();
+    for (flag, schema) in flags {
+        let mut values = vec![json!(true), json!(false), json!(7)];
+        let words = schema["oneOf"].as_array().into_iter().flatten();
+        values.extend(words.map(|word| word["const"].clone()));
+        for value in values {
+            for base in [json!({}), switched.clone()] {
+                let mut overrides = base;
+                overrides[flag] = value.clone();
+                let upstream = json!({"url": "http://a", "profile_overrides": overrides});
+                let text = json!({"upstreams": {"a": upstream}}).to_string();
+                // Some values are not of this flag, and some refuse this request.
+                let Ok(config) = Config::from_json(&text, |_| None) else { continue };
+                if let Ok((body, _)) = try_with(&config, &whole(request.clone())).0 {
+                    found.extend(body.as_object().unwrap().keys().cloned());
+                }
+            }
+        }
+    }
+    assert!(found.len() >= 24, "{found:?}");
     // To these can be added.
     assert!(found.remove("thinking") && found.remove("chat_template_kwargs"), "{found:?}");
     for name in found {
