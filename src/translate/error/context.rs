@@ -301,7 +301,7 @@ fn is_of_the_answer(text: &str) -> bool {
 fn is_beside(text: &str, word: &str) -> bool {
     let Some((before, after)) = words::split_once(text, word) else { return false };
     let named = ANSWER_LIMITS.iter().any(|limit| {
-        let at = before.rfind(limit).map(|at| at.saturating_add(limit.len()));
+        let at = words::places(before, limit).last().map(|at| at.saturating_add(limit.len()));
         at.is_some_and(|at| before.len().saturating_sub(at) <= BESIDE_BYTES)
     });
     named
