@@ -156,7 +156,8 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     if !report.warnings.guards().is_empty() {
         json.key("guards").text(&report.warnings.guards().join(","));
     }
-    if log == Log::Debug {
+    // A request that was refused early was not read that far.
+    if log == Log::Debug && report.asked.messages > 0 {
         let asked = &report.asked;
         json.key("shape").begin_object();
         for (key, count) in [
@@ -252,5 +253,8 @@ mod tests {
         report.asked.messages = 3;
         let read = read(line(&Request::default(), &report, Log::Debug, 5));
         assert_eq!(read["shape"]["messages"], 3);
+        let refused = Report { outcome: Outcome::Answered, ..Report::default() };
+        let line = line(&Request::default(), &refused, Log::Debug, 5);
+        assert_eq!(self::read(line)["shape"], serde_json::Value::Null);
     }
 }
