@@ -45,8 +45,11 @@ function* translate({ Exchange }, config, body, pieces) {
     exchange[Symbol.dispose ?? Symbol.for("dispose")]();
   }
 }
-// docs: end
 
+if (process.argv.length !== 3) {
+  console.error("usage: node embed.mjs dist/creole.component.wasm");
+  process.exit(2);
+}
 const { exchanges } = await load(process.argv[2]);
 const document = { upstreams: { local: { url: "http://localhost:11434", profile: "ollama" } } };
 const config = exchanges.Config.parse(JSON.stringify(document), []);
@@ -64,3 +67,4 @@ const answer = [
 for (const output of translate(exchanges, config, encode(request), answer)) {
   process.stdout.write(new TextDecoder().decode(output));
 }
+// docs: end

@@ -3,11 +3,10 @@
     python embed.py dist/creole.component.wasm
 """
 
-import json
-import sys
-
 # docs: begin
+import json
 import secrets
+import sys
 import time
 
 from wasmtime import Engine, Store
@@ -64,7 +63,6 @@ def translate(creole, config, body, pieces):
             ).body
     finally:
         exchange.drop(creole.store)
-# docs: end
 
 
 CONFIG = {"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}
@@ -80,9 +78,12 @@ ANSWER = [
 ]
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python embed.py dist/creole.component.wasm")
     creole = Creole(sys.argv[1])
     config = creole.call("[static]config.parse", json.dumps(CONFIG), [])
     if isinstance(config, str):
         sys.exit(config)
     for output in translate(creole, config, json.dumps(REQUEST).encode(), ANSWER):
         print(output.decode(), end="")
+# docs: end

@@ -4,17 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use wasmtime::component::{Component, Linker};
-use wasmtime::{Engine, Store};
-
-mod bindings {
-    #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::use_self)]
-    wasmtime::component::bindgen!({ world: "translator", path: "creole.wit" });
-}
-
-use bindings::Translator;
-use bindings::exports::creole::translate::exchanges::{End, RequestHead};
-
 const REQUEST: &str = r#"{"model": "m", "max_tokens": 9, "stream": true,
     "messages": [{"role": "user", "content": "Hi"}]}"#;
 
@@ -28,6 +17,17 @@ fn file_of(variable: &str) -> PathBuf {
 }
 
 // docs: begin
+use wasmtime::component::{Component, Linker};
+use wasmtime::{Engine, Store};
+
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all, clippy::use_self)]
+    wasmtime::component::bindgen!({ world: "translator", path: "creole.wit" });
+}
+
+use bindings::Translator;
+use bindings::exports::creole::translate::exchanges::{End, RequestHead};
+
 const CONFIG: &str =
     r#"{"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}"#;
 
