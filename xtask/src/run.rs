@@ -188,7 +188,9 @@ fn print(serving: &Serving) {
     );
     match demo {
         true => println!("Try it:\n"),
-        false => println!("Try it, with the name that your server has in place of MODEL:\n"),
+        false => println!(
+            "Try it, in place of MODEL with the name that your server has, or one that your \"models\" cover:\n"
+        ),
     }
     println!("  curl -N http://{listen}/v1/messages \\");
     println!("    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \\");
