@@ -169,6 +169,9 @@ fn plain_text_in_place_of_an_answer_says_what_failed() {
             assert_eq!((error.status, &*error.message), (502, "Upstream sent an invalid response"));
         }
     }
+    // What is no event says nothing behind one that is.
+    let broken = case().stream(&format!("{}Net\n", sse(&[text("a")], "")));
+    assert_eq!(broken.error.unwrap().message, "Upstream stream ended before completion.");
     let found = case().stream("event: exception\ndata: Net\n\n");
     assert_eq!(found.error.unwrap().message, "Net");
     let after = format!("{}data: [ERROR] Net\n\n", done(&[text("a"), json!({"finish": "stop"})]));

@@ -251,6 +251,14 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         assert_eq!(refused(status, &body).status, 400, "{text}");
     }
+    // Each sign by itself: the code, and more tokens than there is room for.
+    let code = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
+    assert_eq!(refused(500, code).status, 400);
+    let counts = |prompt: u64| {
+        format!(r#"{{"error":{{"message":"m","n_prompt_tokens":{prompt},"n_ctx":256}}}}"#)
+    };
+    assert_eq!(refused(500, &counts(257)).status, 400);
+    assert_eq!(refused(500, &counts(256)).status, 500);
     for other in [
         "context deadline exceeded",
         "Internal error",
@@ -395,7 +403,6 @@ fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
 fn a_windows_numbers_count_whatever_else_is_named() {
     let text = "maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens. Please reduce the length of the messages. Received Model Group=budget-gpt";
     assert!(rewritten(text).starts_with("prompt is too long: 9000 tokens > 8192 maximum"));
-    let images =
-        r#"{"error":{"message":"The model does not support images. API key not valid for tier"}}"#;
+    let images = r#"{"error":{"message":"The model does not support images. API key not valid. Use another tier"}}"#;
     assert_eq!(refused(400, images).status, 400);
 }

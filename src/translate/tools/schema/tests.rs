@@ -331,6 +331,15 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let action = json!({"anyOf": [{"const": "create"}, {"const": "delete"}]});
     let expected = json!({"type": "object", "properties": {"action": action, "name": {}, "id": {}}, "required": ["action"]});
     assert_eq!(read(&variants, ToolSchema::Full), expected);
+    // Each schema of a property once, and of too many none.
+    let many = |count: usize| {
+        let branch = |word: usize| json!({"properties": {"a": {"const": word}, "b": {}}});
+        json!({"type": "object", "anyOf": (0..count).map(branch).collect::<Vec<_>>()})
+    };
+    let several: Vec<Value> = (0..16).map(|word| json!({"const": word})).collect();
+    let offered = |count: usize| read(&many(count), ToolSchema::Full)["properties"].clone();
+    assert_eq!(offered(16), json!({"a": {"anyOf": several}, "b": {}}));
+    assert_eq!(offered(17), json!({"a": {}, "b": {}}));
     // What says more elsewhere stays as it came.
     for choice in [
         json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),

@@ -148,6 +148,24 @@ fn gemini_gets_its_subset() {
             json!({"allOf": [{"$ref": "#/$defs/A"}, {"type": "object", "properties": {"a": {}}}]}),
             json!({"type": "object", "properties": {"a": {}}}),
         ),
+        (
+            json!({"type": "integer", "format": "int32"}),
+            json!({"type": "integer", "format": "int32"}),
+        ),
+        (json!({"default": null, "type": "string"}), json!({"type": "string"})),
+        (
+            json!({"anyOf": [{"type": "string"}, {"const": null}, {"enum": [null]}]}),
+            json!({"type": "string", "nullable": true}),
+        ),
+        // A choice has no place beside properties.
+        (
+            json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}, {"type": "null"}]}),
+            json!({"type": "object", "properties": {"a": {}, "b": {}}}),
+        ),
+        (
+            json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer"}], "description": "d"}),
+            json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer", "description": "d"}]}),
+        ),
         // What is said of all is said once, of one that says nothing itself, or in front of the first.
         (
             json!({"anyOf": [{"type": "string", "description": "s"}, {"const": 1, "description": "one"}],
