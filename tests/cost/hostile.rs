@@ -245,6 +245,28 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         let schema = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": definitions});
         request(tool_with(schema), vec![])
     }),
+    ("a root that refers to one long definition again and again", |n| {
+        let properties: Map<String, Value> =
+            (0..n).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
+        let long = json!({"type": "object", "properties": properties});
+        let again = each(n, |_| json!({"$ref": "#/$defs/A"}));
+        let schema =
+            json!({"type": "object", "anyOf": again, "$ref": "#/$defs/A", "$defs": {"A": long}});
+        request(tool_with(schema), vec![])
+    }),
+    ("a root that chooses among many definitions", |n| {
+        let definitions: Map<String, Value> = (0..n)
+            .map(|at| {
+                (
+                    format!("D{at}"),
+                    json!({"properties": {format!("p{at}"): {}}, "required": ["p0"]}),
+                )
+            })
+            .collect();
+        let all = each(n, |at| json!({"$ref": format!("#/$defs/D{at}")}));
+        let schema = json!({"type": "object", "oneOf": all, "$defs": definitions});
+        request(tool_with(schema), vec![])
+    }),
     ("examples of inputs", |n| {
         let examples = each(n, |at| json!({"a": at}));
         request(vec![json!({"name": "w", "input_schema": {}, "input_examples": examples})], vec![])

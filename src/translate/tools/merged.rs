@@ -4,7 +4,7 @@
 use super::facts::Facts;
 use super::kimi::definition;
 use super::schema::Walk;
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Kind, Reader, Writer};
 use crate::names::{NameSet, Names};
 
 /// Whether [`Walk::merged`] writes what this keyword says.
@@ -96,14 +96,23 @@ impl Walk<'_> {
 
     /// The parts of a schema that are written as one with it.
     fn parts<'a>(&'a self, facts: &'a Facts<'a>, root: bool) -> Result<Parts<'a>, json::Error> {
-        let read = |schemas: Vec<&'a str>| {
+        let mut definitions = if root { self.definitions()? } else { Names::default() };
+        let mut take = |reference| definitions.get_mut(definition(reference)?).map(std::mem::take);
+        let mut all = branches(facts.all_of).schemas;
+        all.extend(facts.reference.and_then(&mut take));
+        let mut read = |schemas: Vec<&'a str>| {
             let mut parts = Vec::new();
             let mut has_others = false;
             for schema in schemas {
-                let reference = if root { json::member(schema, "$ref") } else { None };
-                let definition =
-                    reference.and_then(json::string).and_then(|it| self.definition(it));
-                let part = Facts::of_text(definition.unwrap_or(schema))?;
+                let mut part = Facts::of_text(schema)?;
+                if let Some(definition) = part.reference.and_then(&mut take) {
+                    if definition.is_empty() {
+                        // Its properties are there already, and what it requires may be elsewhere.
+                        has_others = true;
+                        continue;
+                    }
+                    part = Facts::of_text(definition)?;
+                }
                 match part.object && !part.refers && !part.has_branches() {
                     true => parts.push(part),
                     false => has_others = true,
@@ -111,21 +120,26 @@ impl Walk<'_> {
             }
             Ok::<_, json::Error>((parts, has_others))
         };
-        let mut all = branches(facts.all_of).schemas;
-        if root {
-            all.extend(facts.reference.and_then(|it| self.definition(it)));
-        }
         let (all, other_all) = read(all)?;
         let (any, other_any) = read(branches(facts.any_of).schemas)?;
         let (one, other_one) = read(branches(facts.one_of).schemas)?;
         Ok(Parts { all, choices: [any, one], has_others: [other_all, other_any, other_one] })
     }
 
-    /// What is defined in the root under a name.
-    fn definition(&self, reference: Str<'_>) -> Option<&str> {
-        let name = definition(reference)?;
-        let named = |place| json::member(json::member(self.root, place)?, name);
-        named("$defs").or_else(|| named("definitions"))
+    /// What the root defines, by names as they are referred to.
+    fn definitions(&self) -> Result<Names<'_, &str>, json::Error> {
+        let mut all = Names::default();
+        for place in ["$defs", "definitions"] {
+            let mut reader = Reader::of(json::member(self.root, place).unwrap_or("{}"));
+            if reader.kind()? == Kind::Object {
+                reader.begin_object()?;
+                while let Some(name) = reader.next_key()? {
+                    let schema = reader.skip()?;
+                    all.get_or_insert_with(name.raw().into(), |_| schema);
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Writes `properties` and `required` of a schema and of the branches in it. A property that several describe may
