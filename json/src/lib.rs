@@ -28,7 +28,7 @@ mod writer;
 
 pub use error::Error;
 pub use kind::Kind;
-pub use member::{member, string};
+pub use member::{elements, member, members, string};
 pub use number::Number;
 pub use place::offset_in;
 pub use reader::{DEPTH_LIMIT, Reader};

@@ -1,4 +1,7 @@
-//! Finds one member of an object, or one string, for callers that need no other.
+//! What stands in a text of JSON that was read before: its members, its elements, one string. What is of another kind
+//! has none, and what is broken has those before it breaks.
+
+use std::iter;
 
 use crate::{Reader, Str};
 
@@ -16,6 +19,30 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
         }
     }
     found
+}
+
+/// The members of an object, each with the text of its value.
+pub fn members(object: &str) -> impl Iterator<Item = (Str<'_>, &str)> {
+    let mut reader = Reader::of(object);
+    let mut is_open = reader.begin_object().is_ok();
+    iter::from_fn(move || {
+        let mut read = || Some((reader.next_key().ok()??, reader.skip().ok()?));
+        let next = if is_open { read() } else { None };
+        is_open = next.is_some();
+        next
+    })
+}
+
+/// The texts of the elements of an array.
+pub fn elements(array: &str) -> impl Iterator<Item = &str> {
+    let mut reader = Reader::of(array);
+    let mut is_open = reader.begin_array().is_ok();
+    iter::from_fn(move || {
+        is_open = is_open && reader.next_element().unwrap_or(false);
+        let next = if is_open { reader.skip().ok() } else { None };
+        is_open = next.is_some();
+        next
+    })
 }
 
 /// The string that `text` is; `None` if it is anything else.
@@ -43,6 +70,31 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(member(object, "a"), expected, "{object}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_a_text_is_given_until_it_breaks() {
+        for (text, expected) in [
+            (r#"{"a":1,"b":{"a":2}}"#, vec!["a 1", r#"b {"a":2}"#]),
+            ("{}", vec![]),
+            (r#"{"a":1,"b"}"#, vec!["a 1"]),
+            (r#"{"a":1;"b":2}"#, vec!["a 1"]),
+            (r#"["a",1]"#, vec![]),
+            ("", vec![]),
+        ] {
+            let found = members(text).map(|(name, value)| format!("{} {value}", name.raw()));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{text}");
+        }
+        for (text, expected) in [
+            (r#"[1, "a" ,[2]]"#, vec!["1", "\"a\"", "[2]"]),
+            ("[]", vec![]),
+            ("[1,]", vec!["1"]),
+            ("[1;2]", vec!["1"]),
+            ("{}", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(elements(text).collect::<Vec<_>>(), expected, "{text}");
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::anthropic::{Block, Document, DocumentSource, Image, ImageSource, path_at};
 use crate::error::Error;
-use crate::json::{Reader, Str, Writer, escape};
+use crate::json::{self, Reader, Str, Writer, escape};
 use crate::profile::{ImageParts, Profile};
 use crate::words;
 
@@ -299,12 +299,7 @@ fn write_breakpoint(json: &mut Writer<'_>, due: bool) {
 fn push_browser_state(out: &mut Vec<u8>, tabs: &str, changes: &str) {
     let start = out.len();
     for (array, is_tab) in [(tabs, true), (changes, false)] {
-        let mut reader = Reader::of(array);
-        if array.is_empty() || reader.begin_array().is_err() {
-            continue;
-        }
-        while let Ok(true) = reader.next_element() {
-            let Ok(raw) = reader.skip() else { break };
+        for raw in json::elements(array) {
             if out.len() > start {
                 escape(out, "\n");
             }

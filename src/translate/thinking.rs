@@ -5,7 +5,7 @@
 use crate::anthropic::Block;
 use crate::config::{Config, Upstream};
 use crate::ids::hex_of_hash;
-use crate::json::{self, Reader, Str, Writer, escape};
+use crate::json::{self, Str, Writer, escape};
 use crate::names::Names;
 use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::translate::signature::{self, Field, Signature};
@@ -225,14 +225,7 @@ impl<'a> Reasoning<'a> {
     /// The elements of all arrays of items.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
-            let mut reader = Reader::of(items);
-            if reader.begin_array().is_err() {
-                continue;
-            }
-            while let Ok(true) = reader.next_element() {
-                let Ok(item) = reader.skip() else { break };
-                each(item);
-            }
+            json::elements(items).for_each(&mut each);
         }
     }
 

@@ -1,6 +1,6 @@
 //! One message out of repaired events, for a client that wants no stream.
 
-use super::member::{copy, each, elements, has, member, string, text, with};
+use super::member::{copy, elements, has, member, members, string, text, with};
 use crate::json::{self, Reader, Str, Writer};
 use crate::warning::Warnings;
 
@@ -108,10 +108,10 @@ impl Folded {
             "signature_delta" => Some("signature"),
             _ => None,
         };
-        each(delta, &mut |key, value| {
+        for (key, value) in members(delta) {
             let key = key.decode();
             if key == "type" || own.is_some_and(|own| key != *own) {
-                return;
+                continue;
             }
             // There is one, with all of it.
             let replaces = kind == "compaction_delta" || key == "signature";
@@ -120,7 +120,7 @@ impl Folded {
                 None if replaces => self.set(&key, value.to_owned()),
                 None => {}
             }
-        });
+        }
     }
 
     /// Adds to a text, or puts one in its place.

@@ -1,7 +1,7 @@
 //! Members of JSON objects by name, and objects with some of them replaced.
 
 use crate::json::{self, Kind, Reader, Str, Writer};
-pub(super) use crate::json::{quoted, string};
+pub(super) use crate::json::{elements, members, quoted, string};
 
 /// The member `name`; absent and null mean the same.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
@@ -11,35 +11,6 @@ pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
 /// Whether there is a member `name`, be it null.
 pub(super) fn has(object: &str, name: &str) -> bool {
     json::member(object, name).is_some()
-}
-
-/// Calls `take` with each member.
-pub(super) fn each<'a>(object: &'a str, take: &mut dyn FnMut(Str<'a>, &'a str)) {
-    let mut reader = Reader::of(object);
-    let mut read = || {
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            take(key, reader.skip()?);
-        }
-        Ok::<(), json::Error>(())
-    };
-    // What is no object has no members; everything was read as JSON before.
-    let _ = read();
-}
-
-/// The elements of an array.
-pub(super) fn elements(array: &str) -> Vec<&str> {
-    let mut reader = Reader::of(array);
-    let mut found = Vec::new();
-    let mut read = || {
-        reader.begin_array()?;
-        while reader.next_element()? {
-            found.push(reader.skip()?);
-        }
-        Ok::<(), json::Error>(())
-    };
-    let _ = read();
-    found
 }
 
 /// The text of the member `name`.
@@ -64,11 +35,11 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     let mut json = Writer::new(&mut out);
     let mut done = vec![false; changes.len()];
     json.begin_object();
-    each(object, &mut |key, value| {
+    for (key, value) in members(object) {
         let change = changes.iter().zip(&mut done).find(|((name, _), _)| key == **name);
         let value = match change {
             // A second member of that name would undo the change.
-            Some((_, true)) => return,
+            Some((_, true)) => continue,
             Some(((_, value), done)) => {
                 *done = true;
                 value
@@ -77,7 +48,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
         };
         json.str(key).out().push(b':');
         json::compact(json.out(), value);
-    });
+    }
     for ((name, value), done) in changes.iter().zip(done) {
         if !done {
             json.key(name).raw(value);
@@ -89,10 +60,10 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
 
 /// Copies the members of `object` whose names `keep` accepts.
 pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: &dyn Fn(&str) -> bool) {
-    each(object, &mut |key, value| {
+    for (key, value) in members(object) {
         if keep(&key.decode()) {
             json.str(key).out().push(b':');
             json::compact(json.out(), value);
         }
-    });
+    }
 }

@@ -71,8 +71,7 @@ pub(super) fn blocks(content: &str) -> Vec<String> {
 fn calls_if_right(body: &str, machine: &Machine) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(Kind::Array))?;
     let mut ids = NameSet::default();
-    let blocks = elements(content);
-    let mut right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
+    let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
         Some("thinking") => text(block, "thinking").is_some(),
         Some("tool_use") => {
@@ -85,7 +84,7 @@ fn calls_if_right(body: &str, machine: &Machine) -> Option<u32> {
     };
     let said = text(body, "stop_reason")?.decode();
     let usage = member(body, "usage").unwrap_or("{}");
-    let is_right = blocks.iter().all(|block| right(block))
+    let is_right = elements(content).all(right)
         && ending::reason(Some(&said), !ids.is_empty(), true).is_ok_and(|reason| reason == said)
         && count(usage, "input_tokens").is_some()
         && count(usage, "output_tokens").is_some()
