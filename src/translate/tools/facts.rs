@@ -35,7 +35,7 @@ pub(super) struct Facts<'a> {
     pub(super) prefix_items: bool,
     /// `$ref`
     pub(super) reference: Option<Str<'a>>,
-    /// It is written as a reference.
+    /// It is written as a reference: decided where the dialect is known.
     pub(super) refers: bool,
     /// Its lists of schemas, as they came; empty where there is none.
     pub(super) any_of: &'a str,
@@ -78,10 +78,11 @@ impl<'a> Facts<'a> {
                     facts.array = words::has(types, ARRAY);
                     facts.object = !given || words::has(types, "\"object\"");
                     facts.nullable |= words::has(types, "\"null\"");
-                    let names = types.bytes().filter(|byte| *byte == b'"').count() / 2;
-                    let nulls = words::places(types, "\"null\"").count();
-                    facts.several = names.saturating_sub(nulls) > 1;
-                    facts.sole_type = first_type(types)?.filter(|_| !facts.several);
+                    let names = json::elements(types).filter_map(json::string);
+                    let mut names = names.filter(|name| *name != "null");
+                    let first = names.next();
+                    facts.several = names.next().is_some();
+                    facts.sole_type = first.filter(|_| !facts.several);
                     continue;
                 }
                 ("type", _) => facts.typed = given,
@@ -114,7 +115,7 @@ impl<'a> Facts<'a> {
                 ("enum", Kind::Array) => {
                     let values = reader.skip()?;
                     if !facts.constant {
-                        facts.take_values(values)?;
+                        facts.take_values(values);
                     }
                     continue;
                 }
@@ -132,7 +133,6 @@ impl<'a> Facts<'a> {
                 }
                 ("$ref", Kind::String) => {
                     facts.reference = Some(reader.string()?);
-                    facts.refers = true;
                     continue;
                 }
                 ("description", Kind::String) => {
@@ -172,24 +172,20 @@ impl<'a> Facts<'a> {
     }
 
     /// It has these values.
-    fn take_values(&mut self, values: &'a str) -> Result<(), json::Error> {
+    fn take_values(&mut self, values: &'a str) {
         let (mut has_strings, mut has_others) = (false, false);
-        let mut reader = Reader::of(values);
-        reader.begin_array()?;
-        while reader.next_element()? {
-            match reader.kind()? {
-                Kind::String => has_strings = true,
-                Kind::Null => self.nullable = true,
+        for value in json::elements(values) {
+            match value {
+                "null" => self.nullable = true,
+                _ if value.starts_with('"') => has_strings = true,
                 _ => has_others = true,
             }
-            reader.skip()?;
         }
         self.values = match (has_others, has_strings) {
             (true, _) => Values::Others(values),
             (false, true) => Values::Strings,
             (false, false) => Values::Unsaid,
         };
-        Ok(())
     }
 
     /// Whether the values are told in words, because they are no strings.
@@ -234,16 +230,4 @@ impl<'a> Facts<'a> {
         }
         json::escape(out, end);
     }
-}
-
-/// The first of several types that is not `null`.
-fn first_type(types: &str) -> Result<Option<Str<'_>>, json::Error> {
-    let mut reader = Reader::of(types);
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if let Some(name) = reader.string_or_skip()?.filter(|name| *name != "null") {
-            return Ok(Some(name));
-        }
-    }
-    Ok(None)
 }

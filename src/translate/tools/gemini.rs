@@ -57,24 +57,24 @@ impl Walk<'_> {
         let is_list = is_of_all && schemas.len() > 1;
         // These have places in which no choice may stand.
         let is_full = root || facts.properties || is_list;
-        facts.refers &= !root;
-        if !facts.refers {
-            facts.merges = is_full && self.can_merge(&facts, Which::AsFarAsPossible, root);
-            // A branch that says less than what is around it is no schema by itself.
-            let says_all = facts.items || facts.values != Values::Unsaid;
-            let is_whole = || !facts.typed || schemas.iter().all(|schema| says_what(schema));
-            if !(schemas.is_empty() || is_full || says_all) && is_whole() {
-                reader.skip()?;
-                return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
-            }
-            if facts.several && facts.values != Values::Strings && !root {
-                facts.around = around.descriptions;
-                facts.nullable |= around.nullable || has_null && !is_of_all;
-                return several_types(reader, json, &facts);
-            }
+        facts.refers = facts.reference.is_some() && !root;
+        let which = Which::AsFarAsPossible;
+        let parts = if is_full && !facts.refers { self.parts(&facts, which, root) } else { None };
+        facts.merges = parts.is_some();
+        // A branch that says less than what is around it is no schema by itself.
+        let says_all = facts.items || facts.values != Values::Unsaid;
+        let is_whole = || !facts.typed || schemas.iter().all(|schema| says_what(schema));
+        if !(schemas.is_empty() || is_full || facts.refers || says_all) && is_whole() {
+            reader.skip()?;
+            return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
         }
         facts.around = around.descriptions;
-        facts.nullable |= around.nullable || !facts.merges && has_null;
+        facts.nullable |= around.nullable;
+        if facts.several && facts.values != Values::Strings && !root && !facts.refers {
+            facts.nullable |= has_null && !is_of_all;
+            return several_types(reader, json, &facts);
+        }
+        facts.nullable |= has_null && !facts.merges;
         if root || facts.merges {
             // It is an object, whatever else it says.
             facts.values = Values::Unsaid;
@@ -100,7 +100,7 @@ impl Walk<'_> {
             }
             self.gemini_member(reader, json, key, &keyword, &facts)?;
         }
-        self.missing_properties(&facts, json, root)?;
+        self.missing_properties(&facts, parts, json, root)?;
         finish(json, &facts);
         json.end_object();
         Ok(())
@@ -154,7 +154,12 @@ impl Walk<'_> {
             ("description" | "nullable", _) => drop(reader.skip()?),
             _ if facts.refers => drop(reader.skip()?),
             ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
-            ("type", Kind::Array) => one_type(reader, json)?,
+            ("type", Kind::Array) => {
+                reader.skip()?;
+                if let Some(name) = facts.sole_type {
+                    json.key("type").str(name);
+                }
+            }
             ("const", _) if facts.values == Values::Strings => {
                 let value = reader.string()?;
                 if !value.is_empty() {
@@ -267,17 +272,6 @@ fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
     }
 }
 
-/// The one type of a list that is not `null`.
-fn one_type(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if let Some(name) = reader.string_or_skip()?.filter(|name| *name != "null") {
-            json.key("type").str(name);
-        }
-    }
-    Ok(())
-}
-
 /// A schema of several types, each of which is one. What else it says is left out.
 fn several_types(
     reader: &mut Reader<'_>,
@@ -285,12 +279,10 @@ fn several_types(
     facts: &Facts<'_>,
 ) -> Result<(), json::Error> {
     let types = json::member(reader.skip()?, "type").unwrap_or("[]");
-    let mut types = Reader::of(types);
+    let names = json::elements(types).filter_map(json::string);
     let mut is_first = true;
     json.begin_object().key("anyOf").begin_array();
-    types.begin_array()?;
-    while types.next_element()? {
-        let Some(name) = types.string_or_skip()?.filter(|name| *name != "null") else { continue };
+    for name in names.filter(|name| *name != "null") {
         json.begin_object().key("type").str(name);
         if name == "array" {
             json.key("items").raw("{}");

@@ -31,7 +31,6 @@ impl Walk<'_> {
         facts: &Facts<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        let refers = refers(facts) && !root;
         let chooses = !(facts.any_of.is_empty() || facts.properties || root);
         match (keyword, reader.kind()?) {
             ("$defs" | "definitions", Kind::Object) if facts.definitions.is_empty() => {
@@ -42,10 +41,7 @@ impl Walk<'_> {
                 let mut known = NameSet::default();
                 json.key("$defs").begin_object();
                 for definitions in [reader.skip()?, facts.definitions] {
-                    let mut reader = Reader::of(definitions);
-                    reader.begin_object()?;
-                    while let Some(name) = reader.next_key()? {
-                        let schema = reader.skip()?;
+                    for (name, schema) in json::members(definitions) {
                         if known.add(name.decode()) {
                             json.key_text(&name.decode());
                             self.schema(&mut Reader::of(schema), json, false)?;
@@ -57,7 +53,7 @@ impl Walk<'_> {
             // With the others.
             ("definitions", Kind::Object) => drop(reader.skip()?),
             ("description" | "title", _) => copy_member(reader, json, key)?,
-            ("$ref", Kind::String) if refers => {
+            ("$ref", Kind::String) if facts.refers => {
                 let reference = reader.string()?;
                 json.key("$ref").string(|out| match definition(reference) {
                     Some(name) => {
@@ -68,7 +64,7 @@ impl Walk<'_> {
                 });
             }
             ("$ref" | "$id", _) => drop(reader.skip()?),
-            _ if refers => drop(reader.skip()?),
+            _ if facts.refers => drop(reader.skip()?),
             ("anyOf", Kind::Array) if chooses => self.member(reader, json, key, keyword)?,
             ("anyOf", _) => drop(reader.skip()?),
             _ if chooses => drop(reader.skip()?),
@@ -84,7 +80,7 @@ impl Walk<'_> {
             ("additionalProperties", Kind::Bool) => copy_member(reader, json, key)?,
             _ => self.member(reader, json, key, keyword)?,
         }
-        if keyword == "properties" && !facts.typed && !root && !refers {
+        if keyword == "properties" && !facts.typed && !root && !facts.refers {
             json.key("type").text("object");
         }
         Ok(())
@@ -92,14 +88,14 @@ impl Walk<'_> {
 }
 
 /// Whether there is a `$ref`, and Kimi knows to what: the whole, or a definition.
-fn refers(facts: &Facts<'_>) -> bool {
+pub(super) fn refers(facts: &Facts<'_>) -> bool {
     facts.reference.is_some_and(|it| it == "#" || definition(it).is_some())
 }
 
 /// Whether a choice or a reference stands where Kimi takes none.
 pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty();
-    root && (chooses || facts.refers) || chooses && facts.properties && !refers(facts)
+    root && (chooses || facts.reference.is_some()) || chooses && facts.properties && !facts.refers
 }
 
 /// The name of a definition.

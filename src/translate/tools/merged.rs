@@ -4,7 +4,7 @@
 use super::facts::Facts;
 use super::kimi::definition;
 use super::schema::Walk;
-use crate::json::{self, Kind, Reader, Writer};
+use crate::json::{self, Reader, Writer};
 use crate::names::{NameSet, Names};
 
 /// Whether [`Walk::merged`] writes what this keyword says.
@@ -24,20 +24,12 @@ pub(super) struct Branches<'a> {
 /// Reads a list. What is no list has no schemas.
 pub(super) fn branches(list: &str) -> Branches<'_> {
     let mut all = Branches::default();
-    let mut reader = Reader::of(list);
-    let mut read = || {
-        reader.begin_array()?;
-        while reader.next_element()? {
-            let branch = reader.skip()?;
-            match is_null(branch) {
-                true => all.has_null = true,
-                false => all.schemas.push(branch),
-            }
+    for branch in json::elements(list) {
+        match is_null(branch) {
+            true => all.has_null = true,
+            false => all.schemas.push(branch),
         }
-        Ok::<(), json::Error>(())
-    };
-    // It was read as JSON before.
-    let _ = read();
+    }
     all
 }
 
@@ -61,85 +53,76 @@ pub(super) enum Which {
 }
 
 /// The schemas that are written as one with another.
-struct Parts<'a> {
+pub(super) struct Parts<'a> {
     /// What holds beside it, whatever is chosen.
     all: Vec<Facts<'a>>,
-    /// The branches of each choice.
-    choices: [Vec<Facts<'a>>; 2],
-    /// Whether there are others in each of these.
-    has_others: [bool; 3],
+    /// The branches of each choice, and whether there are others.
+    choices: [(Vec<Facts<'a>>, bool); 2],
 }
 
 impl Walk<'_> {
-    /// Whether a schema is written with its branches as one: some of what they say is properties. A root may also
-    /// refer to what it is.
-    pub(super) fn can_merge(&self, facts: &Facts<'_>, which: Which, root: bool) -> bool {
+    /// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
+    pub(super) fn parts<'a>(
+        &'a self,
+        facts: &Facts<'a>,
+        which: Which,
+        root: bool,
+    ) -> Option<Parts<'a>> {
         let refers = root && facts.reference.is_some();
         if !(facts.object || root) || !(facts.has_branches() || refers) {
-            return false;
+            return None;
         }
-        if which == Which::AllPlain {
-            let is_plain = |list: &str| branches(list).schemas.into_iter().all(is_plain);
-            if refers || !facts.lists().into_iter().all(is_plain) {
-                return false;
-            }
+        let [mut all, any, one] =
+            [facts.all_of, facts.any_of, facts.one_of].map(|list| branches(list).schemas);
+        if which == Which::AllPlain
+            && (refers || ![&all, &any, &one].into_iter().flatten().all(|schema| is_plain(schema)))
+        {
+            return None;
         }
-        let Ok(Parts { all, choices: [any, one], has_others }) = self.parts(facts, root) else {
-            return false;
-        };
-        if which == Which::AllPlain && has_others.contains(&true) {
-            return false;
-        }
-        let mut parts = all.iter().chain(&any).chain(&one);
-        facts.properties && parts.clone().next().is_some() || parts.any(|part| part.properties)
-    }
-
-    /// The parts of a schema that are written as one with it.
-    fn parts<'a>(&'a self, facts: &'a Facts<'a>, root: bool) -> Result<Parts<'a>, json::Error> {
-        let mut definitions = if root { self.definitions()? } else { Names::default() };
+        let mut definitions = if root { self.definitions() } else { Names::default() };
         let mut take = |reference| definitions.get_mut(definition(reference)?).map(std::mem::take);
-        let mut all = branches(facts.all_of).schemas;
         all.extend(facts.reference.and_then(&mut take));
         let mut read = |schemas: Vec<&'a str>| {
             let mut parts = Vec::new();
             let mut has_others = false;
             for schema in schemas {
-                let mut part = Facts::of_text(schema)?;
+                let mut part = Facts::of_text(schema).ok()?;
                 if let Some(definition) = part.reference.and_then(&mut take) {
                     if definition.is_empty() {
                         // Its properties are there already, and what it requires may be elsewhere.
                         has_others = true;
                         continue;
                     }
-                    part = Facts::of_text(definition)?;
+                    part = Facts::of_text(definition).ok()?;
                 }
-                match part.object && !part.refers && !part.has_branches() {
+                match part.object && part.reference.is_none() && !part.has_branches() {
                     true => parts.push(part),
                     false => has_others = true,
                 }
             }
-            Ok::<_, json::Error>((parts, has_others))
+            Some((parts, has_others))
         };
         let (all, other_all) = read(all)?;
-        let (any, other_any) = read(branches(facts.any_of).schemas)?;
-        let (one, other_one) = read(branches(facts.one_of).schemas)?;
-        Ok(Parts { all, choices: [any, one], has_others: [other_all, other_any, other_one] })
+        let choices = [read(any)?, read(one)?];
+        if which == Which::AllPlain && (other_all || choices.iter().any(|(_, others)| *others)) {
+            return None;
+        }
+        let mut parts = all.iter().chain(choices.iter().flat_map(|(parts, _)| parts)).peekable();
+        let is_some = parts.peek().is_some();
+        let has_properties = facts.properties || parts.any(|part| part.properties);
+        (is_some && has_properties).then_some(Parts { all, choices })
     }
 
     /// What the root defines, by names as they are referred to.
-    fn definitions(&self) -> Result<Names<'_, &str>, json::Error> {
+    fn definitions(&self) -> Names<'_, &str> {
         let mut all = Names::default();
         for place in ["$defs", "definitions"] {
-            let mut reader = Reader::of(json::member(self.root, place).unwrap_or("{}"));
-            if reader.kind()? == Kind::Object {
-                reader.begin_object()?;
-                while let Some(name) = reader.next_key()? {
-                    let schema = reader.skip()?;
-                    all.get_or_insert_with(name.raw().into(), |_| schema);
-                }
+            for (name, schema) in json::members(json::member(self.root, place).unwrap_or_default())
+            {
+                all.get_or_insert_with(name.raw().into(), |_| schema);
             }
         }
-        Ok(all)
+        all
     }
 
     /// Writes `properties` and `required` of a schema and of the branches in it. A property that several describe may
@@ -147,33 +130,31 @@ impl Walk<'_> {
     pub(super) fn merged(
         &self,
         facts: &Facts<'_>,
+        Parts { all, choices }: Parts<'_>,
         json: &mut Writer<'_>,
-        root: bool,
     ) -> Result<(), json::Error> {
-        let Parts { all, choices, has_others: [_, other_any, other_one] } =
-            self.parts(facts, root)?;
         let mut properties = Names::default();
         let mut required = NameSet::default();
         // What stands beside the branches holds in each of them.
         let mut own = Names::default();
-        add_named(facts.named, &Names::default(), &mut own)?;
-        add_names(facts.required, &mut required)?;
+        add_named(facts.named, &Names::default(), &mut own);
+        add_names(facts.required, &mut required);
         for part in &all {
-            add_named(part.named, &own, &mut properties)?;
-            add_names(part.required, &mut required)?;
+            add_named(part.named, &own, &mut properties);
+            add_names(part.required, &mut required);
         }
-        for (branches, has_others) in choices.iter().zip([other_any, other_one]) {
+        for (branches, has_others) in &choices {
             let mut times: Names<'_, usize> = Names::default();
             for part in branches {
-                add_named(part.named, &own, &mut properties)?;
+                add_named(part.named, &own, &mut properties);
                 let mut here = NameSet::default();
-                add_names(part.required, &mut here)?;
+                add_names(part.required, &mut here);
                 for name in here.keys() {
                     times.update(name.to_owned(), |times| *times = times.saturating_add(1));
                 }
             }
             for (name, times) in times.iter() {
-                if *times == branches.len() && !has_others {
+                if *times == branches.len() && !*has_others {
                     required.add(name.to_owned());
                 }
             }
@@ -208,66 +189,30 @@ impl Walk<'_> {
 
 /// Whether a schema says no more than a merged one does.
 fn is_plain(schema: &str) -> bool {
-    let mut reader = Reader::of(schema);
-    let mut read = || {
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let is_known = matches!(
-                key.raw(),
-                "type"
-                    | "properties"
-                    | "required"
-                    | "title"
-                    | "description"
-                    | "additionalProperties"
-            );
-            if !is_known {
-                return Ok(false);
-            }
-            reader.skip()?;
-        }
-        Ok::<_, json::Error>(true)
-    };
-    read().unwrap_or(false)
+    const KNOWN: [&str; 6] =
+        ["type", "properties", "required", "title", "description", "additionalProperties"];
+    schema.starts_with('{') && json::members(schema).all(|(key, _)| KNOWN.contains(&key.raw()))
 }
 
 type Schemas<'a> = Names<'a, Vec<&'a str>>;
 
 /// Adds the members of an object of schemas whose names are not in `own`, under each name those that differ.
-fn add_named<'a>(
-    properties: &'a str,
-    own: &Schemas<'a>,
-    all: &mut Schemas<'a>,
-) -> Result<(), json::Error> {
-    let mut reader = Reader::of(properties);
-    if reader.kind().is_ok_and(|kind| kind == Kind::Object) {
-        reader.begin_object()?;
-        while let Some(name) = reader.next_key()? {
-            let schema = reader.skip()?;
-            if own.contains(&name.decode()) {
-                continue;
-            }
-            all.update(name.decode(), |known| {
-                if known.len() <= SCHEMAS_MAX && !known.contains(&schema) {
-                    known.push(schema);
-                }
-            });
+fn add_named<'a>(properties: &'a str, own: &Schemas<'a>, all: &mut Schemas<'a>) {
+    for (name, schema) in json::members(properties) {
+        if own.contains(&name.decode()) {
+            continue;
         }
+        all.update(name.decode(), |known| {
+            if known.len() <= SCHEMAS_MAX && !known.contains(&schema) {
+                known.push(schema);
+            }
+        });
     }
-    Ok(())
 }
 
 /// Adds the names in `required`.
-fn add_names<'a>(required: &'a str, all: &mut NameSet<'a>) -> Result<(), json::Error> {
-    if required.is_empty() {
-        return Ok(());
+fn add_names<'a>(required: &'a str, all: &mut NameSet<'a>) {
+    for name in json::elements(required).filter_map(json::string) {
+        all.add(name.decode());
     }
-    let mut reader = Reader::of(required);
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if let Some(name) = reader.string_or_skip()? {
-            all.add(name.decode());
-        }
-    }
-    Ok(())
 }

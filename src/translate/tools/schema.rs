@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
-use super::merged::{Which, is_merged};
+use super::merged::{Parts, Which, is_merged};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -239,16 +239,19 @@ impl Walk<'_> {
             }
         }
         let mut facts = Facts::of(&mut reader.clone())?;
-        facts.merges = match self.dialect {
+        let which = match self.dialect {
             ToolSchema::Gemini => {
                 return self.gemini(reader, json, root, facts, Around::default());
             }
             ToolSchema::Kimi => {
-                kimi::merges(&facts, root) && self.can_merge(&facts, Which::AsFarAsPossible, root)
+                facts.refers = kimi::refers(&facts) && !root;
+                kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
             }
-            ToolSchema::Full => root && self.can_merge(&facts, Which::AllPlain, root),
-            _ => false,
+            ToolSchema::Full => root.then_some(Which::AllPlain),
+            _ => None,
         };
+        let parts = which.and_then(|which| self.parts(&facts, which, root));
+        facts.merges = parts.is_some();
         reader.begin_object()?;
         json.begin_object();
         if root && !facts.typed {
@@ -273,7 +276,7 @@ impl Walk<'_> {
         if facts.merges && !(facts.typed || root) {
             json.key("type").text("object");
         }
-        self.missing_properties(&facts, json, root)?;
+        self.missing_properties(&facts, parts, json, root)?;
         json.end_object();
         Ok(())
     }
@@ -282,11 +285,12 @@ impl Walk<'_> {
     pub(super) fn missing_properties(
         &self,
         facts: &Facts<'_>,
+        parts: Option<Parts<'_>>,
         json: &mut Writer<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        if facts.merges {
-            return self.merged(facts, json, root);
+        if let Some(parts) = parts {
+            return self.merged(facts, parts, json);
         }
         if root && !facts.properties {
             json.key("properties").raw("{}");
@@ -362,12 +366,8 @@ pub(super) fn required(
     facts: &Facts<'_>,
 ) -> Result<(), json::Error> {
     let mut known = NameSet::default();
-    let mut properties = Reader::of(facts.named);
-    if properties.begin_object().is_ok() {
-        while let Some(name) = properties.next_key()? {
-            known.add(name.decode());
-            properties.skip()?;
-        }
+    for (name, _) in json::members(facts.named) {
+        known.add(name.decode());
     }
     let mut has_one = false;
     reader.begin_array()?;
