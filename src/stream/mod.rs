@@ -302,11 +302,10 @@ impl Answer {
                     messages.message_stop(&mut self.machine, None, out)
                 }
                 None if is_complete => self.machine.end(out),
-                None if self.machine.report.chunks == 0 => match self.decoder.junk() {
-                    // Plain text, or bytes that nothing here can read.
-                    junk if !junk.is_empty() => Err(event::unreadable(&junk, &self.machine.asked)),
-                    _ => Err(Error::answer_broke_off()),
-                },
+                // Plain text, or bytes that nothing here can read.
+                None if self.machine.report.chunks == 0 && self.decoder.has_junk() => {
+                    Err(event::unreadable(&self.decoder.junk(), &self.machine.asked))
+                }
                 _ => Err(Error::answer_broke_off()),
             };
         }

@@ -164,7 +164,12 @@ impl Decoder {
         Ok(None)
     }
 
-    /// The first lines that are none of an event stream.
+    /// Whether there were lines that are none of an event stream.
+    pub(super) fn has_junk(&self) -> bool {
+        !self.junk.is_empty()
+    }
+
+    /// The first of them.
     pub(super) fn junk(&self) -> Cow<'_, str> {
         super::text_of(self.junk.trim_ascii())
     }
