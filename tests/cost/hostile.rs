@@ -246,8 +246,7 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         request(tool_with(schema), vec![])
     }),
     ("a root that refers to one long definition again and again", |n| {
-        let properties: Map<String, Value> =
-            (0..n).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
+        let properties = object((0..n).map(|at| (format!("p{at}"), json!({"type": "string"}))));
         let long = json!({"type": "object", "properties": properties});
         let again = each(n, |_| json!({"$ref": "#/$defs/A"}));
         let schema =
@@ -255,14 +254,8 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         request(tool_with(schema), vec![])
     }),
     ("a root that chooses among many definitions", |n| {
-        let definitions: Map<String, Value> = (0..n)
-            .map(|at| {
-                (
-                    format!("D{at}"),
-                    json!({"properties": {format!("p{at}"): {}}, "required": ["p0"]}),
-                )
-            })
-            .collect();
+        let one = |at| json!({"properties": {format!("p{at}"): {}}, "required": ["p0"]});
+        let definitions = object((0..n).map(|at| (format!("D{at}"), one(at))));
         let all = each(n, |at| json!({"$ref": format!("#/$defs/D{at}")}));
         let schema = json!({"type": "object", "oneOf": all, "$defs": definitions});
         request(tool_with(schema), vec![])
