@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
+use clap::ValueEnum;
 
 use crate::workspace::{self, step};
 use crate::{component, setup, shrink, worker};
@@ -73,12 +74,34 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
 /// Every artefact.
 pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
-/// Builds every artefact.
+/// What `cargo xtask build` makes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Part {
+    /// `creole.wasm`, the filter for Envoy.
+    Filter,
+    /// `worker/`, the modules for Cloudflare Workers.
+    Worker,
+    /// `creole.component.wasm`, the component to embed.
+    Component,
+    /// `creole-http.component.wasm`, the component for servers of `wasi:http`.
+    WasiHttp,
+}
+
+/// Builds everything.
 pub(crate) fn all() -> Result<()> {
-    for artefact in ARTEFACTS {
-        one(artefact)?;
+    parts(Part::value_variants())
+}
+
+/// Builds these parts.
+pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
+    for part in chosen {
+        match part {
+            Part::Filter => one(&FILTER).map(drop),
+            Part::Worker => worker::shipped().map(drop),
+            Part::Component => one(&COMPONENT).map(drop),
+            Part::WasiHttp => one(&WASI_HTTP).map(drop),
+        }?;
     }
-    worker::shipped()?;
     Ok(())
 }
 

@@ -54,7 +54,11 @@ enum Command {
     /// Measure what Creole costs under load, beside other proxies; writes docs/load.md.
     Load(load::Options),
     /// Leave the artefacts in `dist/`.
-    Build,
+    Build {
+        /// Only these; all of them if none is named.
+        #[arg(value_enum, value_name = "PART")]
+        parts: Vec<build::Part>,
+    },
     /// Make `dist/` complete: artefacts, OCI image, bill of materials, checksums.
     Dist,
     /// Build the filter twice and compare the bytes.
@@ -78,7 +82,8 @@ fn main() -> ExitCode {
             operate::chaos(host, seconds, setup::run).map(|()| true)
         }
         Command::Load(options) => load::load(&options).map(|()| true),
-        Command::Build => build::all().map(|_| true),
+        Command::Build { parts } if parts.is_empty() => build::all().map(|()| true),
+        Command::Build { parts } => build::parts(&parts).map(|()| true),
         Command::Dist => dist::all().map(|()| true),
         Command::Reproduce => dist::reproduce().map(|()| true),
         Command::Site => site::build().map(|()| true),

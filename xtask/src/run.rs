@@ -126,6 +126,13 @@ fn start(
     listen: SocketAddr,
     children: &mut Children,
 ) -> Result<Serving> {
+    check_profile(&document, profile)?;
+    let secrets = secrets(&document);
+    for name in &secrets {
+        if std::env::var_os(name).is_none() {
+            bail!("the configuration names the secret {name}: set this environment variable");
+        }
+    }
     // One folder for each port: several hosts can run side by side.
     let folder = workspace::own().join("run").join(listen.port().to_string());
     fs::create_dir_all(&folder)?;
@@ -142,12 +149,6 @@ fn start(
         }
     };
     configure(&mut document, &upstream, profile)?;
-    let secrets = secrets(&document);
-    for name in &secrets {
-        if std::env::var_os(name).is_none() {
-            bail!("the configuration names the secret {name}: set this environment variable");
-        }
-    }
     let key = client_key(demo, &upstream, &secrets);
     let config = Value::Object(document).to_string();
     let plan = Plan { listen, upstream, config, secrets, folder };
@@ -280,6 +281,25 @@ fn configure(
     Ok(())
 }
 
+/// Refuses a profile that the published schema does not have, before minutes of building.
+fn check_profile(document: &Map<String, Value>, option: Option<&str>) -> Result<()> {
+    let mut copy = document.clone();
+    let own = own_upstream(&mut copy)?;
+    let Some(profile) = option.or_else(|| own.get("profile")?.as_str()) else {
+        return Ok(());
+    };
+    let path = workspace::root().join("docs/configuration.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(&path)?)?;
+    let known =
+        schema.pointer("/properties/upstreams/additionalProperties/properties/profile/enum");
+    let known: Vec<&str> =
+        known.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    if !known.contains(&profile) {
+        bail!("there is no profile {profile:?}: expected one of {}", known.join(", "));
+    }
+    Ok(())
+}
+
 /// The names in `key: {secret: NAME}`.
 fn secrets(document: &Map<String, Value>) -> Vec<String> {
     let upstreams = document.get("upstreams").and_then(Value::as_object);
@@ -346,6 +366,23 @@ mod tests {
         assert_eq!(key(false, own, &[]), "local");
         assert_eq!(key(false, hosted, &[]), "$OPENAI_API_KEY");
         assert_eq!(key(false, hosted, &["KEY".to_owned()]), "local");
+    }
+
+    #[test]
+    fn a_profile_that_no_host_knows_is_refused_before_building() {
+        let named = |profile| document(&json!({"upstreams": {"big": {"profile": profile}}}));
+        assert!(check_profile(&Map::new(), None).is_ok());
+        assert!(check_profile(&Map::new(), Some("vllm")).is_ok());
+        assert!(check_profile(&named("vlm"), Some("vllm")).is_ok());
+        for refused in
+            [check_profile(&named("vlm"), None), check_profile(&named("vllm"), Some("vlm"))]
+        {
+            let said = refused.unwrap_err().to_string();
+            assert!(
+                said.starts_with("there is no profile \"vlm\": expected one of default, openai"),
+                "{said}"
+            );
+        }
     }
 
     #[test]
