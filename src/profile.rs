@@ -344,19 +344,22 @@ words! {
     }
     /// See [`Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items`, or a pattern has what some engines refuse: `\p{…}`,
-        /// `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them. Nor does
-        /// OpenAI take `anyOf`, `oneOf` or `allOf` in the root: where the branches are plain objects, the properties of
-        /// all of them are offered.
+        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false` (sent as `{}`: Ollama and
+        /// Fireworks refuse those), or a pattern has what some engines refuse: `\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`,
+        /// or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`, `oneOf` or
+        /// `allOf` in the root: where the branches are plain objects, the properties of all of them are offered.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",
         /// The subset of Gemini's endpoint. Calls in the history that it did not sign say so
-        /// (`skip_thought_signature_validator`).
+        /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is prefixed.
         Gemini = "gemini",
-        /// The flavour that Kimi insists on ("moonshot flavored json schema").
+        /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that does not begin with
+        /// a letter is prefixed.
         Kimi = "kimi",
-        /// Without `pattern`, and without lengths and counts of 2000 and more, for which it builds no grammar.
+        /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
+        /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it
+        /// would see the choice alone. So is the schema of an output (`output_config.format`).
         LlamaCpp = "llama.cpp",
     }
     /// See [`Profile::tokenizer`].

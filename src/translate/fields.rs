@@ -6,6 +6,7 @@ use crate::ids::hex_of_hash;
 use crate::json::{Reader, Str, Writer};
 use crate::profile::{MaxTokensField, Profile, ResponseFormat, SHARED_MEMBERS, UserId};
 use crate::warning::Warnings;
+use crate::words;
 
 use super::effort::Effective;
 use super::headers::{Header, Headers};
@@ -102,7 +103,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
         ResponseFormat::JsonSchema => {
             json.key("type").text("json_schema");
             json.key("json_schema").begin_object().key("name").text("output");
-            write_output_schema(json.key("schema"), schema);
+            write_output_schema(json.key("schema"), schema, profile.tool_schema);
             if profile.strict_tools {
                 json.key("strict").bool(meets_strict_subset(schema));
             }
@@ -152,8 +153,12 @@ fn write_identity(
     }
 }
 
-/// `session_id` of a user id that is a JSON text, which is Claude Code's.
+/// The session in a user id of Claude Code: `session_id` of a JSON text, or, in its versions until 2025, what stands
+/// behind `_session_`.
 fn session_of(user_id: &str) -> Option<String> {
+    if let Some((_, session)) = words::split_once(user_id, "_session_") {
+        return Some(session.to_owned()).filter(|session| !session.is_empty());
+    }
     let mut reader = Reader::new(user_id, 16);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::names;
-use super::schema::{copy_member, write_schema};
+use super::schema::{asks_for_nothing, copy_member, write_schema};
 use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
 use crate::json::{self, Reader, Str, Writer};
@@ -42,10 +42,10 @@ impl<'a> Function<'a> {
     pub(super) fn custom(
         definition: &mut ToolDefinition<'a>,
         name: Cow<'a, str>,
-        name_length_max: usize,
+        rules: names::Rules,
     ) -> Self {
         Self {
-            outgoing: shortened(&name, name_length_max),
+            outgoing: accepted(&name, rules),
             name,
             schema: Cow::Borrowed(definition.input_schema.map_or("{}", |schema| schema.text())),
             description: definition.description.unwrap_or_default(),
@@ -59,10 +59,10 @@ impl<'a> Function<'a> {
         definition: &mut ToolDefinition<'a>,
         builtin: &'static Builtin,
         name: Cow<'a, str>,
-        name_length_max: usize,
+        rules: names::Rules,
     ) -> Self {
         let mut function = Self {
-            outgoing: shortened(&name, name_length_max),
+            outgoing: accepted(&name, rules),
             name,
             schema: Cow::Owned(input_schema(builtin.input)),
             description: definition.description.unwrap_or_else(|| Str::plain(builtin.description)),
@@ -88,11 +88,11 @@ impl<'a> Function<'a> {
     pub(super) fn member(
         toolset: &'static str,
         member: &'static Builtin,
-        name_length_max: usize,
+        rules: names::Rules,
     ) -> Self {
         Self {
             name: Cow::Borrowed(member.name),
-            outgoing: member_name(member.name, toolset, name_length_max),
+            outgoing: member_name(member.name, toolset, rules),
             toolset: Some(toolset),
             schema: Cow::Owned(input_schema(member.input)),
             description: Str::plain(member.description),
@@ -163,8 +163,11 @@ impl<'a> Function<'a> {
                 json::escape(out, remarks);
             });
         }
-        json.key("parameters");
-        write_schema(json, &self.schema, dialect);
+        // Gemini's endpoint refused objects without properties.
+        if dialect != ToolSchema::Gemini || !asks_for_nothing(&self.schema) {
+            json.key("parameters");
+            write_schema(json, &self.schema, dialect);
+        }
         if self.strict {
             json.key("strict").bool(true);
         }
@@ -187,13 +190,13 @@ fn write_given(json: &mut Writer<'_>, object: &str) -> Result<(), json::Error> {
 }
 
 /// What the upstream knows a member of a toolset as.
-pub(super) fn member_name(name: &str, toolset: &str, length_max: usize) -> Cow<'static, str> {
-    Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), length_max).into_owned())
+pub(super) fn member_name(name: &str, toolset: &str, rules: names::Rules) -> Cow<'static, str> {
+    Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), rules).into_owned())
 }
 
-fn shortened<'a>(name: &Cow<'a, str>, length_max: usize) -> Cow<'a, str> {
-    match names::outgoing(name, length_max) {
+fn accepted<'a>(name: &Cow<'a, str>, rules: names::Rules) -> Cow<'a, str> {
+    match names::outgoing(name, rules) {
         Cow::Borrowed(_) => name.clone(),
-        Cow::Owned(shorter) => Cow::Owned(shorter),
+        Cow::Owned(other) => Cow::Owned(other),
     }
 }

@@ -14,6 +14,7 @@
 //! | `$ref` | alone with its description; in the root, the properties of what it refers to |
 //! | `items` for each place | the first of them |
 //! | `true`, `false` | `{}` |
+//! | `properties` without any | left out, and for a function without parameters all of them |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
 use super::facts::{Facts, Values};
@@ -98,7 +99,7 @@ impl Walk<'_> {
                 reader.skip()?;
                 continue;
             }
-            self.gemini_member(reader, json, key, &keyword, &facts)?;
+            self.gemini_member(reader, json, key, &keyword, &facts, root)?;
         }
         self.missing_properties(&facts, parts, json, root)?;
         finish(json, &facts);
@@ -146,6 +147,7 @@ impl Walk<'_> {
         key: Str<'_>,
         keyword: &str,
         facts: &Facts<'_>,
+        root: bool,
     ) -> Result<(), json::Error> {
         match (keyword, reader.kind()?) {
             ("$ref", _) if !facts.refers => drop(reader.skip()?),
@@ -170,6 +172,9 @@ impl Walk<'_> {
                 enumeration(reader, json)?;
             }
             ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
+                reader.skip()?;
+            }
+            ("properties", _) if json::members(facts.named).next().is_none() && !root => {
                 reader.skip()?;
             }
             ("required", Kind::Array) => required(reader, json, facts)?,

@@ -16,10 +16,11 @@ pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bo
 
 /// llama.cpp makes one grammar of all tools, so one keyword ends every request. Of patterns it takes few: they
 /// must have `^` and `$`, and neither `\d` nor groups that look around. Claude Code's `Workflow` has a text of
-/// at most 524,288 letters.
+/// at most 524,288 letters. A reference must be a path: `#`, which zod writes for a schema that holds itself, is none.
 pub(super) fn llama_cpp_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match (keyword, value.kind()?) {
         ("pattern", Kind::String) => true,
+        ("$ref", Kind::String) => !value.string()?.raw().starts_with("#/"),
         ("minLength" | "maxLength" | "minItems" | "maxItems", Kind::Number) => {
             let times = value.skip()?.parse::<u32>();
             times.map_or(true, |times| times >= REPETITIONS_MAX)

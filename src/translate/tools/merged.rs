@@ -74,9 +74,8 @@ impl Walk<'_> {
         }
         let [mut all, any, one] =
             [facts.all_of, facts.any_of, facts.one_of].map(|list| branches(list).schemas);
-        if which == Which::AllPlain
-            && (refers || ![&all, &any, &one].into_iter().flatten().all(|schema| is_plain(schema)))
-        {
+        let all_plain = which == Which::AllPlain;
+        if all_plain && refers {
             return None;
         }
         let mut definitions = if root { self.definitions() } else { Names::default() };
@@ -85,7 +84,7 @@ impl Walk<'_> {
         let mut read = |schemas: Vec<&'a str>| {
             let mut parts = Vec::new();
             let mut has_others = false;
-            for schema in schemas {
+            for mut schema in schemas {
                 let mut part = Facts::of_text(schema).ok()?;
                 if let Some(definition) = part.reference.and_then(&mut take) {
                     if definition.is_empty() {
@@ -93,7 +92,11 @@ impl Walk<'_> {
                         has_others = true;
                         continue;
                     }
-                    part = Facts::of_text(definition).ok()?;
+                    schema = definition;
+                    part = Facts::of_text(schema).ok()?;
+                }
+                if all_plain && !is_plain(schema) {
+                    return None;
                 }
                 match part.object && part.reference.is_none() && !part.has_branches() {
                     true => parts.push(part),
@@ -104,7 +107,7 @@ impl Walk<'_> {
         };
         let (all, other_all) = read(all)?;
         let choices = [read(any)?, read(one)?];
-        if which == Which::AllPlain && (other_all || choices.iter().any(|(_, others)| *others)) {
+        if all_plain && (other_all || choices.iter().any(|(_, others)| *others)) {
             return None;
         }
         let mut parts = all.iter().chain(choices.iter().flat_map(|(parts, _)| parts)).peekable();

@@ -60,7 +60,7 @@ pub(super) struct ToolSet<'a> {
     /// Functions that are not sent, because nothing has loaded them.
     deferred: Vec<Function<'a>>,
     dialect: ToolSchema,
-    name_length_max: usize,
+    names: names::Rules,
 }
 
 /// What a request says about tools.
@@ -141,7 +141,7 @@ impl<'a> ToolSet<'a> {
             one_tool_call,
             web_search,
             dialect: profile.tool_schema,
-            name_length_max: profile.max_tool_name,
+            names: names::Rules::of(profile),
         })
     }
 
@@ -149,7 +149,7 @@ impl<'a> ToolSet<'a> {
     /// its `tool_use` block. The tool need not be among those that are sent.
     #[must_use]
     pub(super) fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
-        let outgoing = offer::name_in_history(name, toolset, self.name_length_max);
+        let outgoing = offer::name_in_history(name, toolset, self.names);
         if toolset.is_none()
             && matches!(outgoing, Cow::Owned(_))
             && self.named(name).is_some_and(Function::is_ready)

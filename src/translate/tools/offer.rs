@@ -99,7 +99,7 @@ pub(super) struct Offers<'a> {
     by_name: Names<'a, usize>,
     /// The candidates that are members of toolsets; few, since names are unique.
     members: Vec<usize>,
-    name_length_max: usize,
+    names: names::Rules,
     /// `function.strict` is understood.
     strict_tools: bool,
 }
@@ -108,7 +108,7 @@ impl<'a> Offers<'a> {
     pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
         Self {
             body,
-            name_length_max: profile.max_tool_name,
+            names: names::Rules::of(profile),
             // The other dialects take away what makes a schema strict.
             strict_tools: profile.strict_tools && profile.tool_schema == ToolSchema::Full,
             ..Self::default()
@@ -166,7 +166,7 @@ impl<'a> Offers<'a> {
             }
             let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
             let state = State::first(deferred, added);
-            let function = Function::member(toolset.name, member, self.name_length_max);
+            let function = Function::member(toolset.name, member, self.names);
             self.push(Candidate { state, what: What::Function(function), added }, at, warnings)?;
         }
         Ok(())
@@ -181,7 +181,7 @@ impl<'a> Offers<'a> {
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(Function<'a>, State), Error> {
-        let (body, at, length_max) = (self.body, definition.at, self.name_length_max);
+        let (body, at, rules) = (self.body, definition.at, self.names);
         let name = definition.name.take();
         let mut function = match kind {
             Kind::Client(builtin) => {
@@ -190,7 +190,7 @@ impl<'a> Offers<'a> {
                     Some(name) if !known => checked_name(name, body, at, warnings)?,
                     _ => Cow::Borrowed(builtin.name),
                 };
-                Function::client(&mut definition, builtin, name, length_max)
+                Function::client(&mut definition, builtin, name, rules)
             }
             Kind::Function => {
                 let Some(function) = definition.function else {
@@ -211,7 +211,7 @@ impl<'a> Offers<'a> {
                 if definition.input_schema.is_none() && warnings.strict() {
                     return Err(required(body, at, "input_schema"));
                 }
-                Function::custom(&mut definition, name, length_max)
+                Function::custom(&mut definition, name, rules)
             }
         };
         let callers = definition.allowed_callers.as_ref();
@@ -323,7 +323,7 @@ impl<'a> Offers<'a> {
 
     /// The tools that `name` refers to: one, or members of a toolset.
     fn find(&self, name: &str) -> Vec<usize> {
-        let outgoing = names::outgoing(name, self.name_length_max);
+        let outgoing = names::outgoing(name, self.names);
         if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
             return vec![*index];
         }
@@ -526,10 +526,10 @@ pub(super) fn left_out(
 pub(super) fn name_in_history<'n>(
     name: &'n str,
     toolset: Option<&str>,
-    length_max: usize,
+    rules: names::Rules,
 ) -> Cow<'n, str> {
     match toolset {
-        Some(toolset) => member_name(name, toolset, length_max),
-        None => names::outgoing(name, length_max),
+        Some(toolset) => member_name(name, toolset, rules),
+        None => names::outgoing(name, rules),
     }
 }

@@ -18,8 +18,8 @@ use crate::words;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
-/// a root that is a choice, and, at any depth, an array without `items` and a pattern that
-/// [not every engine takes](is_unportable).
+/// a root that is a choice, and, at any depth, an array without `items`, a boolean in place of a schema and
+/// a pattern that [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
         json.raw(schema);
@@ -28,13 +28,29 @@ pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSch
     }
 }
 
-/// Writes the schema of `response_format`: nothing is missing in its root, whatever it is.
-pub(in crate::translate) fn write_output_schema(json: &mut Writer<'_>, schema: &str) {
-    if is_taken(schema) {
+/// Writes the schema of `response_format`: nothing is missing in its root, whatever it is. llama.cpp makes a grammar of
+/// it as of those of tools; of the other dialects it is not known that they hold for it.
+pub(in crate::translate) fn write_output_schema(
+    json: &mut Writer<'_>,
+    schema: &str,
+    tools: ToolSchema,
+) {
+    if tools == ToolSchema::LlamaCpp {
+        walk(json, schema, tools, false);
+    } else if is_taken(schema) {
         json.raw(schema);
     } else {
         walk(json, schema, ToolSchema::Full, false);
     }
+}
+
+/// Whether a function has no parameters at all.
+pub(super) fn asks_for_nothing(schema: &str) -> bool {
+    Facts::of_text(schema).is_ok_and(|facts| {
+        json::members(facts.named).next().is_none()
+            && !facts.has_branches()
+            && facts.reference.is_none()
+    })
 }
 
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
@@ -71,8 +87,8 @@ fn is_complete(schema: &str) -> bool {
     read().is_ok() && typed && properties && !refused
 }
 
-/// Whether no schema in it is refused for an array or for a pattern. Most need no walk to say so: they have
-/// no array, or `items` directly behind each, and few have a pattern.
+/// Whether no schema in it is refused for an array, a boolean or a pattern. Most need no walk to say so: they
+/// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, and few have a pattern.
 fn is_taken(schema: &str) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
@@ -90,13 +106,28 @@ fn is_taken(schema: &str) -> bool {
         !Reader::of(text).string().is_ok_and(is_unportable)
     };
     let patterns = || words::places(schema, "\"pattern").all(is_plain);
-    arrays && patterns() || all_taken(&mut Reader::of(schema)).unwrap_or(false)
+    // `true` and `false` by their ends, with which few other words begin, end or go on.
+    let booleans =
+        || ["rue", "lse"].iter().all(|end| words::places(schema, end).all(is_no_schema(schema)));
+    arrays && patterns() && booleans() || all_taken(&mut Reader::of(schema)).unwrap_or(false)
+}
+
+/// Whether what ends at a place in a schema is certainly no boolean in place of a schema.
+fn is_no_schema(schema: &str) -> impl Fn(usize) -> bool {
+    |end| {
+        let before = schema.get(..end).unwrap_or_default();
+        let before = before.trim_end_matches(|letter: char| letter.is_ascii_lowercase()).trim_end();
+        match before.strip_suffix(':') {
+            Some(key) => key.trim_end().ends_with("\"additionalProperties\""),
+            None => !before.ends_with(['[', ',']),
+        }
+    }
 }
 
 pub(super) const ARRAY: &str = "\"array\"";
 const PATTERN: &str = "\"pattern\"";
 
-/// Whether each array in a schema has `items`, and every engine takes every pattern.
+/// Whether each array in a schema has `items`, none is a boolean, and every engine takes every pattern.
 fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
     let mut taken = true;
     match reader.kind()? {
@@ -108,9 +139,9 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
             }
             return Ok(taken);
         }
-        _ => {
+        other => {
             reader.skip()?;
-            return Ok(true);
+            return Ok(other != Kind::Bool);
         }
     }
     let (mut array, mut items) = (false, false);
@@ -120,6 +151,7 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
         let keyword = keyword.as_ref();
         items |= matches!(keyword, "items" | "prefixItems");
         match (holds(keyword), reader.kind()?) {
+            (Holds::Schema, Kind::Bool) if may_be_bool(keyword) => drop(reader.skip()?),
             (Holds::Schema, _) => taken &= all_taken(reader)?,
             (Holds::Named, Kind::Object) => {
                 reader.begin_object()?;
@@ -205,6 +237,14 @@ fn holds(keyword: &str) -> Holds {
     }
 }
 
+/// Whether every server takes a boolean as the schema that this keyword holds.
+fn may_be_bool(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "additionalProperties" | "unevaluatedProperties" | "additionalItems" | "unevaluatedItems"
+    )
+}
+
 /// Copies a schema into a dialect.
 pub(super) struct Walk<'s> {
     dialect: ToolSchema,
@@ -231,6 +271,12 @@ impl Walk<'_> {
                 json.end_array();
                 return Ok(());
             }
+            // llama.cpp, Ollama and Fireworks refuse it. The client looks at inputs itself.
+            Kind::Bool => {
+                reader.skip()?;
+                json.raw("{}");
+                return Ok(());
+            }
             _ => {
                 let value = reader.skip()?;
                 let is_taken = !matches!(self.dialect, ToolSchema::Gemini | ToolSchema::Kimi);
@@ -248,7 +294,12 @@ impl Walk<'_> {
                 kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
             }
             ToolSchema::Full => root.then_some(Which::AllPlain),
-            _ => None,
+            // Its grammar is that of the choice alone, or of the properties alone.
+            ToolSchema::LlamaCpp => {
+                let refers = facts.reference.is_some();
+                (facts.properties && !refers).then_some(Which::AsFarAsPossible)
+            }
+            ToolSchema::Mistral => None,
         };
         let parts = which.and_then(|which| self.parts(&facts, which, root));
         facts.merges = parts.is_some();
@@ -307,6 +358,11 @@ impl Walk<'_> {
         keyword: &str,
     ) -> Result<(), json::Error> {
         match (holds(keyword), reader.kind()?) {
+            (Holds::Schema, Kind::Bool)
+                if may_be_bool(keyword) && self.dialect != ToolSchema::Kimi =>
+            {
+                copy_member(reader, json, key)
+            }
             (Holds::Schema, _) => {
                 write_key(json, key);
                 self.schema(reader, json, false)

@@ -132,6 +132,34 @@ fn arrays_that_have_items_are_copied_byte_for_byte() {
 }
 
 #[test]
+fn a_boolean_in_place_of_a_schema_is_written_as_an_object() {
+    let whole = |property: &str, rest: &str| {
+        format!(r#"{{"type":"object","properties":{{"p":{property}}}{rest}}}"#)
+    };
+    for (property, expected) in [
+        ("true", "{}"),
+        (" true", "{}"),
+        ("false", "{}"),
+        (r#"{"type":"array","items":true}"#, r#"{"type":"array","items":{}}"#),
+        (r#"{"anyOf":[{"type":"string"}, true]}"#, r#"{"anyOf":[{"type":"string"},{}]}"#),
+        (
+            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"not":false}}"#,
+            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"not":{}}}"#,
+        ),
+    ] {
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::LlamaCpp] {
+            assert_eq!(written(&whole(property, ""), dialect), whole(expected, ""));
+        }
+    }
+    let open = r#","additionalProperties" : true,"$defs":{"d":{"unevaluatedProperties":false,"default":true,"enum":[true, false],"description":"say: true, false"}}"#;
+    for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::LlamaCpp] {
+        assert_eq!(written(&whole("true", open), dialect), whole("{}", &open.replace(" : ", ":")));
+    }
+    // Nothing is copied in another way where all booleans are data.
+    assert_eq!(written(&whole("{ }", open), ToolSchema::Full), whole("{ }", open));
+}
+
+#[test]
 fn a_pattern_that_an_engine_refuses_is_left_out() {
     // The first two are those of Claude Code's `Artifact`, then OpenAI's, zod's, and one that DeepSeek refused.
     for (property, expected) in [
@@ -190,11 +218,15 @@ fn other_patterns_are_copied_byte_for_byte() {
 
 #[test]
 fn the_schema_of_an_output_is_mended_like_a_tools() {
-    let written = |schema: &str| {
+    let sent = |schema: &str, tools| {
         let mut out = Vec::new();
-        write_output_schema(&mut Writer::new(&mut out), schema);
+        write_output_schema(&mut Writer::new(&mut out), schema, tools);
         String::from_utf8(out).unwrap()
     };
+    let written = |schema: &str| sent(schema, ToolSchema::Full);
+    let pattern = r#"{"anyOf":[{"type":"string","pattern":"^\\d$"}]}"#;
+    assert_eq!(sent(pattern, ToolSchema::LlamaCpp), r#"{"anyOf":[{"type":"string"}]}"#);
+    assert_eq!(sent(pattern, ToolSchema::Kimi), pattern);
     for (schema, expected) in [
         (
             r#"{"type":"object","properties":{"a":{"type":"array"},"b":{"pattern":"\\p{L}"}}}"#,
@@ -225,7 +257,7 @@ fn mistral_gets_no_keyword_that_breaks_its_grammar() {
         ),
         (
             r#"{"type":"object","properties":{"a":{"type":"array","items":{"$schema":"x","anyOf":[{"$id":"y","type":"string"},true]}}},"additionalProperties":{"$id":"z","type":"string"}}"#,
-            r#"{"type":"object","properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},true]}}},"additionalProperties":{"type":"string"}}"#,
+            r#"{"type":"object","properties":{"a":{"type":"array","items":{"anyOf":[{"type":"string"},{}]}}},"additionalProperties":{"type":"string"}}"#,
         ),
         (
             r#"{"type":"object","properties":{"a":{"default":{"$id":1,"strict":false},"enum":[{"$schema":2}]}},"additionalProperties":true,"$defs":{"$schema":{"$id":"q"}}}"#,
@@ -250,6 +282,20 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         (r#"{"type":"string","pattern":"^\\S+$"}"#, r#"{"type":"string"}"#),
         (r#"{"type":"array","items":{"pattern":"[a-z]+"}}"#, r#"{"type":"array","items":{}}"#),
         (r#"{"properties":{"pattern":{"type":"string"},"maxLength":{"const":9999}}}"#, ""),
+        // It knows references by path only, as zod does not write them.
+        (r##"{"items":{"$ref":"#"}}"##, r#"{"items":{}}"#),
+        (r##"{"$ref":"#node","description":"d"}"##, r#"{"description":"d"}"#),
+        (r##"{"$ref":"#/$defs/node"}"##, ""),
+        // Beside properties, its grammar is that of the choice alone.
+        (
+            r#"{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
+            r#"{"type":"object","properties":{"a":{},"b":{}}}"#,
+        ),
+        (
+            r##"{"properties":{"a":{}},"allOf":[{"properties":{"b":{"$ref":"#"}},"required":["b"]}]}"##,
+            r#"{"type":"object","properties":{"a":{},"b":{}},"required":["b"]}"#,
+        ),
+        (r#"{"anyOf":[{"properties":{"a":{}}},{"type":"string"}]}"#, ""),
     ] {
         let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
         let expected = if expected.is_empty() { property } else { expected };
@@ -339,6 +385,12 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let offered = |count: usize| read(&many(count), ToolSchema::Full)["properties"].clone();
     assert_eq!(offered(16), json!({"a": {"anyOf": several}, "b": {}}));
     assert_eq!(offered(17), json!({"a": {}, "b": {}}));
+    // What the branches refer to.
+    let referred = json!({"type": "object", "anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}],
+        "$defs": {"A": {"properties": {"a": {}}}, "B": {"properties": {"b": {}}}}});
+    let expected =
+        json!({"type": "object", "properties": {"a": {}, "b": {}}, "$defs": referred["$defs"]});
+    assert_eq!(read(&referred, ToolSchema::Full), expected);
     // What says more elsewhere stays as it came.
     for choice in [
         json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),
@@ -346,7 +398,7 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
         json!([{"type": "string"}]),
         json!([{"properties": {"a": {}}, "not": {}}]),
         json!([{"if": {}, "then": {"required": ["b"]}}]),
-        json!([{"properties": {"a": {}}}, true]),
+        json!([{"properties": {"a": {}}}, "x"]),
     ] {
         let left = json!({"type": "object", "properties": {}, "anyOf": choice});
         assert_eq!(read(&left, ToolSchema::Full), left);

@@ -212,3 +212,20 @@ fn schemas_follow_the_profile() {
     );
     assert!(gemini.asked.iter().next().unwrap().schema.as_ref().unwrap().contains("$schema"));
 }
+
+#[test]
+fn gemini_gets_no_empty_properties() {
+    let schemas = [
+        json!({"type": "object", "properties": {}, "additionalProperties": false}),
+        json!({"properties": {"p": {"type": "object", "properties": {}}}}),
+        json!({"type": "object", "anyOf": [{"properties": {"a": {}}}]}),
+    ];
+    let tools = schemas.iter().enumerate();
+    let tools = tools.map(|(at, schema)| json!({"name": format!("t{at}"), "input_schema": schema}));
+    let given = Given::tools(tools.collect());
+    let sent = given.profile(|profile| profile.tool_schema = ToolSchema::Gemini).got().body;
+    let parameters = |at: usize| sent["tools"][at]["function"].get("parameters");
+    assert_eq!(parameters(0), None);
+    assert_eq!(parameters(1).unwrap()["properties"], json!({"p": {"type": "object"}}));
+    assert_eq!(parameters(2).unwrap()["properties"], json!({"a": {}}));
+}
