@@ -32,6 +32,8 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) input: ToolInput,
     pub(super) state: CallState,
+    /// It is none, unless an input comes.
+    pub(super) doubtful: bool,
     /// What the fragments after its first one say of it, while its input goes on.
     pub(super) habit: Habit,
     /// The client's id, once it was needed.
@@ -172,7 +174,10 @@ impl Machine {
         };
         let index = match found {
             Some(index) => index,
-            None => self.add_call(Call { key: fragment.key, legacy, ..Call::default() })?,
+            None => {
+                let doubtful = self.calls.last().is_some_and(|last| fragment.may_only_repeat(last));
+                self.add_call(Call { key: fragment.key, legacy, doubtful, ..Call::default() })?
+            }
         };
         if fragment.name.is_some() {
             self.named_in_list.push(index);

@@ -211,6 +211,12 @@ impl Machine {
         let Some(call) = self.calls.get_mut(index) else { return true };
         let at_end = after == After::End;
         let over = at_end || goes_on && call.input.is_object();
+        if call.doubtful && !call.input.has_text() {
+            if at_end {
+                call.state = CallState::LeftOut;
+            }
+            return at_end;
+        }
         if call.name.is_empty() {
             // Without a name there is nothing that a client could run.
             if at_end {

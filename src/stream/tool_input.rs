@@ -95,6 +95,11 @@ impl Reading {
         behind
     }
 
+    /// Whether it is the first part of an object.
+    fn is_half(&self) -> bool {
+        self.scan.starts_object() && !self.scan.is_broken() && !self.scan.is_object()
+    }
+
     /// Whether it is `{}`, or only its first half yet.
     fn may_be_placeholder(&self) -> bool {
         self.is_placeholder() || self.text.trim_end() == "{"
@@ -341,9 +346,7 @@ impl ToolInput {
 
     /// Whether it is the first part of an object, which a text for a custom tool never is: nobody scans it.
     pub(super) fn is_half(&self) -> bool {
-        let Reading { scan, .. } = &self.reading;
-        let goes_on = scan.starts_object() && !scan.is_broken() && !scan.is_object();
-        goes_on && !self.may_be_object()
+        self.reading.is_half() && !self.may_be_object()
     }
 
     /// Whether anything came.
@@ -356,6 +359,19 @@ impl ToolInput {
         self.has_text()
             && (!text.trim_start().starts_with('{')
                 || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
+    }
+
+    /// Whether `text`, which begins with a `{`, can stand within this input and does not begin like it, as another
+    /// input for the same tool would.
+    pub(super) fn can_hold(&self, text: &str) -> bool {
+        let before = &self.reading.text;
+        let key = before.find(':').and_then(|end| before.get(..end)).unwrap_or(before);
+        self.is_half() && !text.trim_start().starts_with(key) && !self.excludes(text)
+    }
+
+    /// Whether `text` begins another input, where this one came in parts and is complete.
+    pub(super) fn is_followed_by(&self, text: &str) -> bool {
+        !self.whole && !self.reading.is_placeholder() && is_half(text)
     }
 
     /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
@@ -481,6 +497,11 @@ impl ToolInput {
             None => Input::Invalid,
         }
     }
+}
+
+/// Whether a text is the first part of an object.
+pub(super) fn is_half(text: &str) -> bool {
+    Reading::of(text.trim_start()).is_half()
 }
 
 /// What follows the mark that Mistral's models write before an input, and that some servers leave there. `before`: what

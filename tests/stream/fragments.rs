@@ -59,11 +59,6 @@ fn two_calls_in_one_list_stay_two_whatever_they_share() {
     }
 }
 
-fn without_index(mut chunk: Value) -> Value {
-    chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
-    chunk
-}
-
 #[test]
 fn fragments_find_their_call() {
     let c = case();
@@ -423,16 +418,6 @@ fn the_word_null_is_no_name_and_no_id() {
 }
 
 #[test]
-fn fragments_whose_indices_rise_are_one_call() {
-    let pieces = ["{\"todos\":", " [", "{\"c\"", ":1}", ", ", "{\"c\":2}", "]}"];
-    let mut chunks = vec![call(0, "call_a", "w", "")];
-    for (piece, index) in pieces.iter().zip(1..) {
-        chunks.push(call(index, "", "", piece));
-    }
-    case().gives(&done(&chunks), "tool_use a w {\"todos\":[{\"c\":1},{\"c\":2}]}; tool_use");
-}
-
-#[test]
 fn an_entry_that_says_nothing_is_no_call() {
     let empty = json!({"index": 0, "id": "", "type": "function",
         "function": {"name": "", "arguments": ""}});
@@ -444,59 +429,6 @@ fn an_entry_that_says_nothing_is_no_call() {
         // Each word as it comes.
         assert_eq!(streamed.out.matches("text_delta").count(), 2, "{}", streamed.out);
     }
-}
-
-#[test]
-fn a_name_that_comes_twice_alone_is_two_calls() {
-    let nameless = || json!({"tool_calls": [{"function": {"name": "w", "arguments": ""}}]});
-    let found = case().run(true, [done(&[nameless(), nameless()]).as_bytes()]);
-    assert_eq!(found.out.matches("\"type\":\"tool_use\"").count(), 2, "{}", found.out);
-}
-
-#[test]
-fn what_the_fragments_of_a_call_repeat_begins_no_other_call() {
-    let c = case();
-    for index in [true, false] {
-        let entry = |id: &str, name: &str, arguments: &str| {
-            let chunk = call(0, id, name, arguments);
-            if index { chunk } else { without_index(chunk) }
-        };
-        for last in ["", "\n", "{\"c\":1}", "{\"c\": 1}"] {
-            // Another id with each fragment.
-            for (second, third) in [("w", "w"), ("", "w"), ("w", ""), ("", "")] {
-                let chunks = [
-                    entry("call_a", "w", "{\"c\":"),
-                    entry("call_b", second, "1}"),
-                    entry("call_c", third, last),
-                ];
-                c.gives(&done(&chunks), "tool_use a w {\"c\":1}; tool_use");
-            }
-            // The name with each, and no id.
-            let chunks = [entry("", "w", "{\"c\":"), entry("", "w", "1}"), entry("", "w", last)];
-            c.gives(&done(&chunks), "tool_use minted w {\"c\":1}; tool_use");
-        }
-        // What is not repeated is another call's.
-        let chunks = [
-            entry("call_a", "w", "{\"c\":"),
-            entry("call_b", "w", "1}"),
-            entry("call_c", "w", "{\"c\":"),
-            entry("call_d", "w", "2}"),
-        ];
-        c.gives(&done(&chunks), "tool_use a w {\"c\":1}, tool_use c w {\"c\":2}; tool_use");
-    }
-}
-
-#[test]
-fn a_name_begins_a_call_where_only_first_fragments_have_one() {
-    let one = [call(0, "", "w", ""), call(0, "", "", "{\"c\":"), call(0, "", "", "1}")];
-    let two = [call(0, "", "w", ""), call(0, "", "", "{\"c\":"), call(0, "", "", "2}")];
-    let both = "tool_use minted w {\"c\":1}, tool_use minted w {\"c\":2}; tool_use";
-    case().gives(&done(&[one.clone(), two].concat()), both);
-    let pieces = [call(0, "", "w", "{\"c\":"), call(0, "", "", "2}")];
-    case().gives(&done(&[&one[..], &pieces].concat()), both);
-    // All of it once more.
-    let again = [&one[..], &[call(0, "", "w", "{\"c\":1}")]].concat();
-    case().gives(&done(&again), "tool_use minted w {\"c\":1}; tool_use");
 }
 
 #[test]

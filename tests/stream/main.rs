@@ -10,6 +10,7 @@ mod endings;
 mod errors;
 mod fragments;
 mod framing;
+mod habits;
 mod invariants;
 mod markup;
 mod reasoning_calls;
@@ -240,6 +241,11 @@ fn call(index: u64, id: &str, name: &str, arguments: &str) -> Value {
         call["function"]["name"] = json!(name);
     }
     json!({"tool_calls": [call]})
+}
+
+fn without_index(mut chunk: Value) -> Value {
+    chunk["tool_calls"][0].as_object_mut().unwrap().remove("index");
+    chunk
 }
 
 fn text(text: &str) -> Value {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::{Call, Habit};
 use crate::asked::Tools;
 use crate::openai::{Arguments, ToolCall};
-use crate::stream::tool_input::Compared;
+use crate::stream::tool_input::{Compared, is_half};
 
 /// A call, or a part of one, as an upstream sent it.
 pub(super) struct Fragment<'a> {
@@ -79,7 +79,16 @@ impl<'a> Fragment<'a> {
                             && !self.is_second_head(call)
                 }
                 (Some(_), None) => true,
-                (None, name) => self.id.is_none() && name.is_none() && self.goes_on(call),
+                // Where the id has changed too, only what it says tells that it is a part of a call.
+                (None, None) => self.goes_on(call) && (self.id.is_none() || self.says_more(call)),
+                // No input begins so.
+                (None, Some(name)) => {
+                    let is_part = !self.begins_with_brace() && self.says_more(call);
+                    is_part
+                        && call.name == **name
+                        && call.input.is_half()
+                        && !self.is_excluded(call)
+                }
             };
             return joins.then_some(at);
         }
@@ -109,7 +118,7 @@ impl<'a> Fragment<'a> {
         }
         match (&self.id, &last.id) {
             (None, None) if is_end(named) => true,
-            (Some(_), _) if is_end(other_ids) => true,
+            (Some(_), _) if is_end(other_ids) => !self.is_named_anew(last),
             // A name alone, twice, is two calls without arguments.
             (None, None) => {
                 !last.input.is_object()
@@ -118,7 +127,13 @@ impl<'a> Fragment<'a> {
             // A server that gives ids gives each call its own.
             (None, Some(_)) => self.compare(last) != Some(Compared::Other),
             (Some(_), _) => {
-                !last.input.is_object() && self.fits_end(last) && !self.is_excluded(last)
+                !last.input.is_object()
+                    && match last.input.has_text() {
+                        true => {
+                            self.fits_end(last) && !self.is_excluded(last) || self.is_within(last)
+                        }
+                        false => self.begins_input(),
+                    }
             }
         }
     }
@@ -150,7 +165,8 @@ impl<'a> Fragment<'a> {
         let no_ids = id.is_none() && known.is_none();
         other_name
             || other_id && !(call.habit.other_ids && self.only_repeats(call))
-            || no_ids && (self.compare(call) == Some(Compared::Other) || self.is_named_anew(call))
+            || (no_ids || other_id) && self.is_named_anew(call)
+            || no_ids && self.is_input_anew(call)
     }
 
     /// Whether it goes on with `call`, which has its name, although the list that it stands in has named that before:
@@ -207,9 +223,31 @@ impl<'a> Fragment<'a> {
             }
     }
 
+    /// Whether it has text for the input of `call`, be it white space within.
+    fn says_more(&self, call: &Call) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text)
+            if !text.is_blank() || call.input.has_text() && !text.is_empty())
+    }
+
+    /// Whether its input begins like an object, or with nothing yet.
+    fn begins_with_brace(&self) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text)
+            if text.decode().trim_start().bytes().next().is_none_or(|first| first == b'{'))
+    }
+
     /// Whether its input is text that can stand behind the input of `call`.
     fn fits_end(&self, call: &Call) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text) if call.input.goes_on_with(&text.decode()))
+    }
+
+    /// Whether its input is text that stands within the input of `call`, although it begins like one of its own.
+    fn is_within(&self, call: &Call) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text) if call.input.can_hold(&text.decode()))
+    }
+
+    /// Whether its input is the first part of an object: a name comes with each part, then.
+    fn begins_input(&self) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text) if is_half(&text.decode()))
     }
 
     /// Whether its input is text that cannot.
@@ -229,6 +267,24 @@ impl<'a> Fragment<'a> {
     /// Whether the input of `call` is complete, and this has nothing but white space or the same once more.
     fn only_repeats(&self, call: &Call) -> bool {
         matches!(self.compare(call), Some(Compared::Nothing | Compared::Same))
+    }
+
+    /// Whether its input is not the complete one of `call` but another, or begins one.
+    fn is_input_anew(&self, call: &Call) -> bool {
+        let begins = |text: &str| call.habit.named && call.input.is_followed_by(text);
+        match self.compare(call) {
+            Some(Compared::Other) => true,
+            Some(Compared::More) => {
+                matches!(self.entry.arguments, Arguments::Text(text) if begins(&text.decode()))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each fragment.
+    pub(super) fn may_only_repeat(&self, last: &Call) -> bool {
+        let same_name = self.name.as_deref() == Some(last.name.as_str());
+        last.habit.other_ids && same_name && self.compare(last) == Some(Compared::Nothing)
     }
 
     /// Whether its name, which is that of `call`, begins another one, since no fragment had it again.
