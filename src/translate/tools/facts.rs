@@ -37,6 +37,8 @@ pub(super) struct Facts<'a> {
     pub(super) reference: Option<Str<'a>>,
     /// It is written as a reference: decided where the dialect is known.
     pub(super) refers: bool,
+    /// It is written as a choice, beside which nothing stands: decided where the dialect is known.
+    pub(super) chooses: bool,
     /// Its lists of schemas, as they came; empty where there is none.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
@@ -198,6 +200,11 @@ impl<'a> Facts<'a> {
         [self.any_of, self.one_of, self.all_of]
     }
 
+    /// Whether each of these branches says by itself of what kind its values are, if this does.
+    pub(super) fn are_whole(&self, branches: &[&str]) -> bool {
+        !self.typed || branches.iter().all(|schema| says_what(schema))
+    }
+
     /// Whether it is made of other schemas.
     pub(super) fn has_branches(&self) -> bool {
         self.lists().iter().any(|list| !list.is_empty())
@@ -230,4 +237,15 @@ impl<'a> Facts<'a> {
         }
         json::escape(out, end);
     }
+}
+
+/// Whether a schema says by itself of what kind its values are.
+fn says_what(schema: &str) -> bool {
+    let is_kind = |key: &str| {
+        matches!(
+            key,
+            "type" | "$ref" | "enum" | "const" | "properties" | "anyOf" | "oneOf" | "allOf"
+        )
+    };
+    json::members(schema).any(|(key, _)| is_kind(key.raw()))
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::names;
-use super::schema::{asks_for_nothing, copy_member, write_schema};
+use super::schema::{copy_member, write_schema};
 use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
 use crate::json::{self, Reader, Str, Writer};
@@ -163,16 +163,24 @@ impl<'a> Function<'a> {
                 json::escape(out, remarks);
             });
         }
-        // Gemini's endpoint refused objects without properties.
-        if dialect != ToolSchema::Gemini || !asks_for_nothing(&self.schema) {
-            json.key("parameters");
-            write_schema(json, &self.schema, dialect);
+        let before = json.out().len();
+        json.key("parameters");
+        let start = json.out().len();
+        write_schema(json, &self.schema, dialect);
+        if dialect == ToolSchema::Gemini && has_no_properties(json.out().get(start..)) {
+            // Its endpoint refused such objects.
+            json.out().truncate(before);
         }
         if self.strict {
             json.key("strict").bool(true);
         }
         json.end_object().end_object();
     }
+}
+
+fn has_no_properties(schema: Option<&[u8]>) -> bool {
+    let schema = schema.and_then(|schema| std::str::from_utf8(schema).ok());
+    schema.and_then(|schema| json::member(schema, "properties")) == Some("{}")
 }
 
 /// Writes an object as it came, without members that are null: some servers refuse those.

@@ -64,8 +64,8 @@ impl Walk<'_> {
         facts.merges = parts.is_some();
         // A branch that says less than what is around it is no schema by itself.
         let says_all = facts.items || facts.values != Values::Unsaid;
-        let is_whole = || !facts.typed || schemas.iter().all(|schema| says_what(schema));
-        if !(schemas.is_empty() || is_full || facts.refers || says_all) && is_whole() {
+        if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
+        {
             reader.skip()?;
             return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
         }
@@ -79,6 +79,7 @@ impl Walk<'_> {
         if root || facts.merges {
             // It is an object, whatever else it says.
             facts.values = Values::Unsaid;
+            facts.array = false;
         }
         reader.begin_object()?;
         json.begin_object();
@@ -93,7 +94,7 @@ impl Walk<'_> {
             json.key("type").str(kind);
             facts.take_type(kind);
         }
-        while let Some(key) = next_keyword(reader, &facts, root)? {
+        while let Some(key) = next_keyword(reader, &facts)? {
             let keyword = key.decode();
             if root && keyword == "type" {
                 reader.skip()?;
@@ -115,7 +116,7 @@ impl Walk<'_> {
         mut around: Around<'a>,
     ) -> Result<(), json::Error> {
         let several = choices.len() > 1;
-        let is_free = |schema: &&str| json::member(schema, "description").is_none();
+        let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
         // Said once: a long one would multiply with the branches.
         let described = choices.iter().position(is_free).unwrap_or(0);
         if several {
@@ -168,7 +169,7 @@ impl Walk<'_> {
                     json.key("enum").begin_array().str(value).end_array();
                 }
             }
-            ("enum", Kind::Array) if !(facts.constant || facts.has_others()) => {
+            ("enum", Kind::Array) if !facts.constant && facts.values == Values::Strings => {
                 enumeration(reader, json)?;
             }
             ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
@@ -214,12 +215,6 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a schema says by itself of what kind its values are.
-fn says_what(schema: &str) -> bool {
-    let kinds = ["type", "$ref", "enum", "const", "properties", "anyOf", "oneOf", "allOf"];
-    kinds.iter().any(|key| json::member(schema, key).is_some())
 }
 
 /// `enum` of strings, without those that are empty, and none where all are.

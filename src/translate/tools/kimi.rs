@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `true`, `false` | `{}` |
 //! | `$ref` in the root | the properties of what it refers to: there must be no `type` beside it |
-//! | `anyOf` in the root or beside `properties` | the properties of all branches |
+//! | a list of schemas in the root, `anyOf` beside `properties` | the properties of all branches |
 //! | anything but a description beside another `anyOf` or `$ref` | left out |
 //! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
 //! | `enum` without a type | with that of its values, which must be one; `null` is left out |
@@ -31,7 +31,6 @@ impl Walk<'_> {
         facts: &Facts<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        let chooses = !(facts.any_of.is_empty() || facts.properties || root);
         match (keyword, reader.kind()?) {
             ("$defs" | "definitions", Kind::Object) if facts.definitions.is_empty() => {
                 let key = Reader::of(DEFS).string()?;
@@ -65,9 +64,9 @@ impl Walk<'_> {
             }
             ("$ref" | "$id", _) => drop(reader.skip()?),
             _ if facts.refers => drop(reader.skip()?),
-            ("anyOf", Kind::Array) if chooses => self.member(reader, json, key, keyword)?,
+            ("anyOf", Kind::Array) if facts.chooses => self.member(reader, json, key, keyword)?,
             ("anyOf", _) => drop(reader.skip()?),
-            _ if chooses => drop(reader.skip()?),
+            _ if facts.chooses => drop(reader.skip()?),
             ("enum", Kind::Array) => {
                 let typed = facts.typed || root || facts.properties || facts.merges;
                 enumeration(reader, json, typed)?;
@@ -92,10 +91,16 @@ pub(super) fn refers(facts: &Facts<'_>) -> bool {
     facts.reference.is_some_and(|it| it == "#" || definition(it).is_some())
 }
 
+/// Whether it is written as a choice.
+pub(super) fn chooses(facts: &Facts<'_>) -> bool {
+    let branches: Vec<&str> = json::elements(facts.any_of).collect();
+    !(branches.is_empty() || facts.properties) && facts.are_whole(&branches)
+}
+
 /// Whether a choice or a reference stands where Kimi takes none.
 pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
-    let chooses = !facts.any_of.is_empty();
-    root && (chooses || facts.reference.is_some()) || chooses && facts.properties && !facts.refers
+    let chooses = !facts.any_of.is_empty() && facts.properties && !facts.refers;
+    root && (facts.has_branches() || facts.reference.is_some()) || chooses
 }
 
 /// The name of a definition.

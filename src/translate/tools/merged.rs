@@ -4,8 +4,9 @@
 use super::facts::Facts;
 use super::kimi::definition;
 use super::schema::Walk;
-use crate::json::{self, Reader, Writer};
+use crate::json::{self, Reader, Str, Writer};
 use crate::names::{NameSet, Names};
+use crate::words;
 
 /// Whether [`Walk::merged`] writes what this keyword says.
 pub(super) fn is_merged(keyword: &str) -> bool {
@@ -36,12 +37,18 @@ pub(super) fn branches(list: &str) -> Branches<'_> {
 /// Whether a schema is that of `null` alone.
 fn is_null(schema: &str) -> bool {
     let null = |value: &str| matches!(value, "\"null\"" | "[\"null\"]" | "[null]" | "null");
-    let said = |key| json::member(schema, key).is_some_and(null);
-    said("type") || json::member(schema, "const") == Some("null") || said("enum")
+    json::members(schema).any(|(key, value)| match key.raw() {
+        "type" | "enum" => null(value),
+        "const" => value == "null",
+        _ => false,
+    })
 }
 
 /// So many schemas of one property are kept apart; of more, any value is taken.
 const SCHEMAS_MAX: usize = 16;
+
+/// So deep branches and references are followed.
+const DEPTH_MAX: u32 = 32;
 
 /// Which branches of a schema are written with it as one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -52,12 +59,14 @@ pub(super) enum Which {
     AsFarAsPossible,
 }
 
-/// The schemas that are written as one with another.
-pub(super) struct Parts<'a> {
-    /// What holds beside it, whatever is chosen.
-    all: Vec<Facts<'a>>,
-    /// The branches of each choice, and whether there are others.
-    choices: [(Vec<Facts<'a>>, bool); 2],
+/// What a schema and its branches say together. A property that several of them describe may be what any of them says.
+pub(super) struct Merged<'a> {
+    /// Of the schema itself: what stands beside the branches holds in each of them.
+    own: Schemas<'a>,
+    /// Of the branches.
+    others: Schemas<'a>,
+    /// What the schema requires, or each of its choices.
+    required: NameSet<'a>,
 }
 
 impl Walk<'_> {
@@ -67,53 +76,35 @@ impl Walk<'_> {
         facts: &Facts<'a>,
         which: Which,
         root: bool,
-    ) -> Option<Parts<'a>> {
+    ) -> Option<Merged<'a>> {
         let refers = root && facts.reference.is_some();
         if !(facts.object || root) || !(facts.has_branches() || refers) {
             return None;
         }
-        let [mut all, any, one] =
-            [facts.all_of, facts.any_of, facts.one_of].map(|list| branches(list).schemas);
         let all_plain = which == Which::AllPlain;
-        if all_plain && refers {
+        // The lists that such references lead through would be gone, and only these dialects have them.
+        let lists = ["/allOf/", "/anyOf/", "/oneOf/"];
+        if all_plain && (refers || words::has_any(self.root, &lists)) {
             return None;
         }
-        let mut definitions = if root { self.definitions() } else { Names::default() };
-        let mut take = |reference| definitions.get_mut(definition(reference)?).map(std::mem::take);
-        all.extend(facts.reference.and_then(&mut take));
-        let mut read = |schemas: Vec<&'a str>| {
-            let mut parts = Vec::new();
-            let mut has_others = false;
-            for mut schema in schemas {
-                let mut part = Facts::of_text(schema).ok()?;
-                if let Some(definition) = part.reference.and_then(&mut take) {
-                    if definition.is_empty() {
-                        // Its properties are there already, and what it requires may be elsewhere.
-                        has_others = true;
-                        continue;
-                    }
-                    schema = definition;
-                    part = Facts::of_text(schema).ok()?;
-                }
-                if all_plain && !is_plain(schema) {
-                    return None;
-                }
-                match part.object && part.reference.is_none() && !part.has_branches() {
-                    true => parts.push(part),
-                    false => has_others = true,
-                }
-            }
-            Some((parts, has_others))
+        let mut own = Names::default();
+        add_named(facts.named, &Names::default(), &mut own);
+        let mut branches = Branched {
+            definitions: if root { self.definitions() } else { Names::default() },
+            own,
+            others: Names::default(),
+            all_plain,
+            found: false,
+            refused: false,
         };
-        let (all, other_all) = read(all)?;
-        let choices = [read(any)?, read(one)?];
-        if all_plain && (other_all || choices.iter().any(|(_, others)| *others)) {
-            return None;
+        let mut required = branches.object(facts, 0);
+        if refers {
+            let definition = facts.reference.and_then(|it| branches.referred(it, 0));
+            add_all(definition.unwrap_or_default(), &mut required);
         }
-        let mut parts = all.iter().chain(choices.iter().flat_map(|(parts, _)| parts)).peekable();
-        let is_some = parts.peek().is_some();
-        let has_properties = facts.properties || parts.any(|part| part.properties);
-        (is_some && has_properties).then_some(Parts { all, choices })
+        let Branched { own, others, found, refused, .. } = branches;
+        let is_some = found && (facts.properties || !others.is_empty());
+        (is_some && !refused).then_some(Merged { own, others, required })
     }
 
     /// What the root defines, by names as they are referred to.
@@ -128,58 +119,32 @@ impl Walk<'_> {
         all
     }
 
-    /// Writes `properties` and `required` of a schema and of the branches in it. A property that several describe may
-    /// be what any of them says. Required is what the schema requires, or each of its choices.
+    /// Writes `properties` and `required`; of these, none that is no property.
     pub(super) fn merged(
         &self,
-        facts: &Facts<'_>,
-        Parts { all, choices }: Parts<'_>,
+        merged: Merged<'_>,
         json: &mut Writer<'_>,
+        root: bool,
     ) -> Result<(), json::Error> {
-        let mut properties = Names::default();
-        let mut required = NameSet::default();
-        // What stands beside the branches holds in each of them.
-        let mut own = Names::default();
-        add_named(facts.named, &Names::default(), &mut own);
-        add_names(facts.required, &mut required);
-        for part in &all {
-            add_named(part.named, &own, &mut properties);
-            add_names(part.required, &mut required);
-        }
-        for (branches, has_others) in &choices {
-            let mut times: Names<'_, usize> = Names::default();
-            for part in branches {
-                add_named(part.named, &own, &mut properties);
-                let mut here = NameSet::default();
-                add_names(part.required, &mut here);
-                for name in here.keys() {
-                    times.update(name.to_owned(), |times| *times = times.saturating_add(1));
+        let Merged { own, others, required } = merged;
+        if root || !(own.is_empty() && others.is_empty()) {
+            json.key("properties").begin_object();
+            for (name, schemas) in own.iter().chain(others.iter()) {
+                json.key_text(name);
+                match schemas.as_slice() {
+                    [schema] => self.schema(&mut Reader::of(schema), json, false)?,
+                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw("{}")),
+                    several => {
+                        let any = ["{\"anyOf\":[", &several.join(","), "]}"].concat();
+                        self.schema(&mut Reader::of(&any), json, false)?;
+                    }
                 }
             }
-            for (name, times) in times.iter() {
-                if *times == branches.len() && !*has_others {
-                    required.add(name.to_owned());
-                }
-            }
+            json.end_object();
         }
-        json.key("properties").begin_object();
-        for (name, schemas) in own.iter().chain(properties.iter()) {
-            json.key_text(name);
-            match schemas.as_slice() {
-                [schema] => self.schema(&mut Reader::of(schema), json, false)?,
-                _ if schemas.len() > SCHEMAS_MAX => drop(json.raw("{}")),
-                several => {
-                    let any = ["{\"anyOf\":[", &several.join(","), "]}"].concat();
-                    self.schema(&mut Reader::of(&any), json, false)?;
-                }
-            }
-        }
-        json.end_object();
-        let names: Vec<&str> = required
-            .keys()
-            .filter(|name| own.contains(name) || properties.contains(name))
-            .collect();
-        if !names.is_empty() {
+        let mut names =
+            required.keys().filter(|name| own.contains(name) || others.contains(name)).peekable();
+        if names.peek().is_some() {
             json.key("required").begin_array();
             for name in names {
                 json.text(name);
@@ -187,6 +152,85 @@ impl Walk<'_> {
             json.end_array();
         }
         Ok(())
+    }
+}
+
+/// The branches of a schema, and theirs, while they are read.
+struct Branched<'a> {
+    /// What the root defines and no branch has referred to: each counts once, or it would take time without bounds.
+    definitions: Names<'a, &'a str>,
+    own: Schemas<'a>,
+    others: Schemas<'a>,
+    all_plain: bool,
+    /// There is a branch that is written.
+    found: bool,
+    /// There is one that is not, although all must be.
+    refused: bool,
+}
+
+impl<'a> Branched<'a> {
+    /// Takes what an object and its branches say, and gives what they require.
+    fn object(&mut self, facts: &Facts<'a>, depth: u32) -> NameSet<'a> {
+        let mut required = NameSet::default();
+        add_names(facts.required, &mut required);
+        for schema in branches(facts.all_of).schemas {
+            add_all(self.branch(schema, depth).unwrap_or_default(), &mut required);
+        }
+        for list in [facts.any_of, facts.one_of] {
+            let schemas = branches(list).schemas;
+            let (mut times, mut has_others) = (Names::<usize>::default(), false);
+            for schema in &schemas {
+                match self.branch(schema, depth) {
+                    Some(names) => {
+                        for name in names.keys() {
+                            times.update(name.to_owned(), |times| *times = times.saturating_add(1));
+                        }
+                    }
+                    None => has_others = true,
+                }
+            }
+            for (name, times) in times.iter() {
+                if *times == schemas.len() && !has_others {
+                    required.add(name.to_owned());
+                }
+            }
+        }
+        required
+    }
+
+    /// The same of a branch; nothing if it is no object, so that nothing is certain.
+    fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
+        let facts = Facts::of_text(schema).unwrap_or_default();
+        if let Some(reference) = facts.reference {
+            return self.referred(reference, depth);
+        }
+        if !facts.object || depth >= DEPTH_MAX || self.all_plain && !is_plain(schema) {
+            self.refused |= self.all_plain;
+            return None;
+        }
+        self.found = true;
+        add_named(facts.named, &self.own, &mut self.others);
+        Some(self.object(&facts, depth.saturating_add(1)))
+    }
+
+    /// The same of what a reference is to.
+    fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
+        let place = definition(reference).and_then(|name| self.definitions.get_mut(name));
+        match place.map(std::mem::take) {
+            // Its properties are there already, and what it requires may be elsewhere.
+            Some("") => None,
+            Some(schema) if depth < DEPTH_MAX => self.branch(schema, depth.saturating_add(1)),
+            _ => {
+                self.refused |= self.all_plain;
+                None
+            }
+        }
+    }
+}
+
+fn add_all<'a>(names: NameSet<'a>, all: &mut NameSet<'a>) {
+    for name in names.keys() {
+        all.add(name.to_owned());
     }
 }
 

@@ -10,7 +10,7 @@ use super::facts::Facts;
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
 use super::kimi;
-use super::merged::{Parts, Which, is_merged};
+use super::merged::{Merged, Which, is_merged};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::NameSet;
 use crate::profile::ToolSchema;
@@ -42,15 +42,6 @@ pub(in crate::translate) fn write_output_schema(
     } else {
         walk(json, schema, ToolSchema::Full, false);
     }
-}
-
-/// Whether a function has no parameters at all.
-pub(super) fn asks_for_nothing(schema: &str) -> bool {
-    Facts::of_text(schema).is_ok_and(|facts| {
-        json::members(facts.named).next().is_none()
-            && !facts.has_branches()
-            && facts.reference.is_none()
-    })
 }
 
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
@@ -291,13 +282,15 @@ impl Walk<'_> {
             }
             ToolSchema::Kimi => {
                 facts.refers = kimi::refers(&facts) && !root;
+                facts.chooses = kimi::chooses(&facts) && !root;
                 kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
             }
             ToolSchema::Full => root.then_some(Which::AllPlain),
             // Its grammar is that of the choice alone, or of the properties alone.
             ToolSchema::LlamaCpp => {
                 let refers = facts.reference.is_some();
-                (facts.properties && !refers).then_some(Which::AsFarAsPossible)
+                let is_hidden = facts.properties || root && !facts.all_of.is_empty();
+                (is_hidden && !refers).then_some(Which::AllPlain)
             }
             ToolSchema::Mistral => None,
         };
@@ -308,7 +301,7 @@ impl Walk<'_> {
         if root && !facts.typed {
             json.key("type").text("object");
         }
-        while let Some(key) = next_keyword(reader, &facts, root)? {
+        while let Some(key) = next_keyword(reader, &facts)? {
             let keyword = key.decode();
             match self.dialect {
                 ToolSchema::Mistral if mistral_refuses(&keyword, reader.clone())? => {
@@ -321,7 +314,7 @@ impl Walk<'_> {
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        if facts.array && !facts.items && !facts.prefix_items {
+        if facts.array && !(facts.items || facts.prefix_items || facts.chooses) {
             json.key("items").raw("{}");
         }
         if facts.merges && !(facts.typed || root) {
@@ -336,14 +329,16 @@ impl Walk<'_> {
     pub(super) fn missing_properties(
         &self,
         facts: &Facts<'_>,
-        parts: Option<Parts<'_>>,
+        merged: Option<Merged<'_>>,
         json: &mut Writer<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        if let Some(parts) = parts {
-            return self.merged(facts, parts, json);
+        if let Some(merged) = merged {
+            return self.merged(merged, json, root);
         }
-        if root && !facts.properties {
+        // Of properties beside what it makes a grammar of, llama.cpp would see the properties alone.
+        let is_seen = self.dialect == ToolSchema::LlamaCpp && facts.has_branches();
+        if root && !facts.properties && !is_seen {
             json.key("properties").raw("{}");
         }
         Ok(())
@@ -358,6 +353,11 @@ impl Walk<'_> {
         keyword: &str,
     ) -> Result<(), json::Error> {
         match (holds(keyword), reader.kind()?) {
+            // As an object, `false` would say the opposite.
+            (Holds::Schema, Kind::Bool) if keyword == "not" => {
+                reader.skip()?;
+                Ok(())
+            }
             (Holds::Schema, Kind::Bool)
                 if may_be_bool(keyword) && self.dialect != ToolSchema::Kimi =>
             {
@@ -397,12 +397,11 @@ impl Walk<'_> {
 pub(super) fn next_keyword<'a>(
     reader: &mut Reader<'a>,
     facts: &Facts<'_>,
-    root: bool,
 ) -> Result<Option<Str<'a>>, json::Error> {
     while let Some(key) = reader.next_key()? {
         let keyword = key.decode();
         // A `null` here would be a second `type`.
-        let replaced = root && matches!(keyword.as_ref(), "type" | "properties" | "required");
+        let replaced = matches!(keyword.as_ref(), "type" | "properties" | "required");
         if replaced && reader.null()? {
             continue;
         }

@@ -1,4 +1,5 @@
 mod gemini;
+mod merged;
 
 use super::*;
 use crate::translate::tools::meets_strict_subset;
@@ -50,37 +51,12 @@ fn read(schema: &Value, dialect: ToolSchema) -> Value {
 }
 
 #[test]
-fn a_root_that_refers_to_what_it_is_offers_its_properties() {
-    let defs = json!({"A": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
-        "B": {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]},
-        "C": {"$ref": "#/$defs/A"}, "D": {"type": "string"}});
-    let a = json!({"a": {"type": "string"}});
-    let both = json!({"a": {"type": "string"}, "b": {"type": "string"}});
-    for (root, properties, required) in [
-        (json!({"$ref": "#/$defs/A"}), &a, Some(json!(["a"]))),
-        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]}), &both, None),
-        // Of what cannot be written there, nothing is required either.
-        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"type": "array"}]}), &a, None),
-        (json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/gone"}]}), &a, None),
-        (json!({"$ref": "#/$defs/C"}), &a, Some(json!(["a"]))),
-        (json!({"$ref": "#/$defs/D"}), &json!({}), None),
-        (json!({"$ref": "#"}), &json!({}), None),
-        (
-            json!({"properties": {"b": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/A"}]}),
-            &both,
-            Some(json!(["a"])),
-        ),
-    ] {
-        for dialect in [ToolSchema::Gemini, ToolSchema::Kimi] {
-            let mut whole = root.clone();
-            whole["type"] = "object".into();
-            whole["$defs"] = defs.clone();
-            let sent = read(&whole, dialect);
-            assert_eq!(sent["type"], "object", "{sent}");
-            assert_eq!(&sent["properties"], properties, "{sent}");
-            assert_eq!(sent.get("required"), required.as_ref(), "{sent}");
-            assert!(sent.get("$ref").is_none() && sent.get("anyOf").is_none(), "{sent}");
-        }
+fn a_keyword_that_is_null_is_left_out_at_any_depth() {
+    let schema = r#"{"type":"object","properties":{"p":{"type":null,"properties":{"a":{}},"required":null}}}"#;
+    let expected =
+        r#"{"type":"object","properties":{"p":{"properties":{"a":{}},"type":"object"}}}"#;
+    for dialect in [ToolSchema::Gemini, ToolSchema::Kimi] {
+        assert_eq!(written(schema, dialect), expected);
     }
 }
 
@@ -143,8 +119,8 @@ fn a_boolean_in_place_of_a_schema_is_written_as_an_object() {
         (r#"{"type":"array","items":true}"#, r#"{"type":"array","items":{}}"#),
         (r#"{"anyOf":[{"type":"string"}, true]}"#, r#"{"anyOf":[{"type":"string"},{}]}"#),
         (
-            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"not":false}}"#,
-            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"not":{}}}"#,
+            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"if":false,"not":false}}"#,
+            r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"if":{}}}"#,
         ),
     ] {
         for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::LlamaCpp] {
@@ -237,7 +213,7 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
             r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
             r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
         ),
-        (r#"{"type":"array","required":null}"#, r#"{"type":"array","required":null,"items":{}}"#),
+        (r#"{"type":"array","required":null}"#, r#"{"type":"array","items":{}}"#),
     ] {
         assert_eq!(written(schema), expected);
     }
@@ -296,6 +272,12 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
             r#"{"type":"object","properties":{"a":{},"b":{}},"required":["b"]}"#,
         ),
         (r#"{"anyOf":[{"properties":{"a":{}}},{"type":"string"}]}"#, ""),
+        // What it cannot be given whole stays as it came.
+        (r##"{"properties":{"a":{}},"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"b":{}}}]}"##, ""),
+        (
+            r##"{"properties":{"a":{}},"anyOf":[{"properties":{"b":{"$ref":"#/anyOf/0/properties/c"}}}]}"##,
+            "",
+        ),
     ] {
         let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
         let expected = if expected.is_empty() { property } else { expected };
@@ -341,6 +323,15 @@ fn kimi_gets_its_own_flavour() {
             json!({"type": "array", "prefixItems": [{"type": "string"}, {}]}),
         ),
         (json!({"type": "array", "items": true}), json!({"type": "array", "items": {}})),
+        // Nothing stands beside a choice, and no choice whose branches do not say what they are.
+        (
+            json!({"type": ["array", "null"], "anyOf": [{"type": "array"}, {"type": "null"}]}),
+            json!({"anyOf": [{"type": "array", "items": {}}, {"type": "null"}]}),
+        ),
+        (
+            json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}),
+            json!({"type": "object"}),
+        ),
         (
             json!({"type": "object", "properties": {"enum": false, "$ref": {"const": 1}}, "additionalProperties": false}),
             json!({"type": "object", "properties": {"enum": {}, "$ref": {"const": 1}}, "additionalProperties": false}),
@@ -352,68 +343,6 @@ fn kimi_gets_its_own_flavour() {
         let expected = json!({"type": "object", "properties": {"p": expected}, "required": ["p"], "$defs": {"d": {}}});
         assert_eq!(value, expected, "{whole}");
     }
-}
-
-#[test]
-fn a_root_that_is_a_choice_offers_the_properties_of_all() {
-    let either = json!({"anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]},
-        {"properties": {"b": {"type": "string", "title": "t"}}, "required": ["b"]}], "description": "d"});
-    let both = json!({"a": {"type": "string"}, "b": {"type": "string", "title": "t"}});
-    for dialect in [ToolSchema::Full, ToolSchema::Kimi] {
-        let expected = json!({"type": "object", "properties": both, "description": "d"});
-        assert_eq!(read(&either, dialect), expected);
-    }
-    let expected = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}, "description": "d"});
-    assert_eq!(read(&either, ToolSchema::Gemini), expected);
-    let all = json!({"type": "object", "properties": {"z": {}}, "required": ["z"], "$defs": {"x": {}},
-        "allOf": [{"properties": {"a": {}, "z": {"type": "null"}}, "required": ["a"]}, {"required": ["x"]}]});
-    let expected = json!({"type": "object", "properties": {"z": {}, "a": {}}, "required": ["z", "a"], "$defs": {"x": {}}});
-    assert_eq!(read(&all, ToolSchema::Full), expected);
-    // One property of several variants.
-    let variant = |word: &str, name: &str| json!({"properties": {"action": {"const": word}, name: {}}, "required": ["action", name]});
-    let variants =
-        json!({"type": "object", "oneOf": [variant("create", "name"), variant("delete", "id")]});
-    let action = json!({"anyOf": [{"const": "create"}, {"const": "delete"}]});
-    let expected = json!({"type": "object", "properties": {"action": action, "name": {}, "id": {}}, "required": ["action"]});
-    assert_eq!(read(&variants, ToolSchema::Full), expected);
-    // Each schema of a property once, and of too many none.
-    let many = |count: usize| {
-        let branch = |word: usize| json!({"properties": {"a": {"const": word}, "b": {}}});
-        json!({"type": "object", "anyOf": (0..count).map(branch).collect::<Vec<_>>()})
-    };
-    let several: Vec<Value> = (0..16).map(|word| json!({"const": word})).collect();
-    let offered = |count: usize| read(&many(count), ToolSchema::Full)["properties"].clone();
-    assert_eq!(offered(16), json!({"a": {"anyOf": several}, "b": {}}));
-    assert_eq!(offered(17), json!({"a": {}, "b": {}}));
-    // What the branches refer to.
-    let referred = json!({"type": "object", "anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}],
-        "$defs": {"A": {"properties": {"a": {}}}, "B": {"properties": {"b": {}}}}});
-    let expected =
-        json!({"type": "object", "properties": {"a": {}, "b": {}}, "$defs": referred["$defs"]});
-    assert_eq!(read(&referred, ToolSchema::Full), expected);
-    // What says more elsewhere stays as it came.
-    for choice in [
-        json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),
-        json!([{"anyOf": [{}]}]),
-        json!([{"type": "string"}]),
-        json!([{"properties": {"a": {}}, "not": {}}]),
-        json!([{"if": {}, "then": {"required": ["b"]}}]),
-        json!([{"properties": {"a": {}}}, "x"]),
-    ] {
-        let left = json!({"type": "object", "properties": {}, "anyOf": choice});
-        assert_eq!(read(&left, ToolSchema::Full), left);
-    }
-    // In the order that clients send.
-    let behind = r#"{"type":"object","properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}"#;
-    let expected = r#"{"type":"object","properties":{"a":{},"b":{}}}"#;
-    assert_eq!(written(behind, ToolSchema::Full), expected);
-    // Deeper, it may stay.
-    let nested = json!({"type": "object", "required": null, "properties": {"p": {"anyOf": [{"properties": {"a": {}}}]}}});
-    assert_eq!(read(&nested, ToolSchema::Full)["properties"], nested["properties"]);
-    // Not a keyword, and not in the root.
-    let plain =
-        r#"{"type":"object","properties":{"anyOf":{"anyOf":[{"type":"string"},{"type":"null"}]}}}"#;
-    assert_eq!(written(plain, ToolSchema::Full), plain);
 }
 
 #[test]

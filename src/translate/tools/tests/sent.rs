@@ -219,6 +219,8 @@ fn gemini_gets_no_empty_properties() {
         json!({"type": "object", "properties": {}, "additionalProperties": false}),
         json!({"properties": {"p": {"type": "object", "properties": {}}}}),
         json!({"type": "object", "anyOf": [{"properties": {"a": {}}}]}),
+        json!({"$ref": "#/$defs/none"}),
+        json!({"properties": {"p": {"type": "object", "properties": {}, "anyOf": [{"required": ["a"]}]}}}),
     ];
     let tools = schemas.iter().enumerate();
     let tools = tools.map(|(at, schema)| json!({"name": format!("t{at}"), "input_schema": schema}));
@@ -228,4 +230,6 @@ fn gemini_gets_no_empty_properties() {
     assert_eq!(parameters(0), None);
     assert_eq!(parameters(1).unwrap()["properties"], json!({"p": {"type": "object"}}));
     assert_eq!(parameters(2).unwrap()["properties"], json!({"a": {}}));
+    assert_eq!(parameters(3), None);
+    assert_eq!(parameters(4).unwrap()["properties"], json!({"p": {"type": "object"}}));
 }
