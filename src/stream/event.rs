@@ -197,9 +197,11 @@ impl Receiver<'_> {
 /// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
 /// be a piece of the answer, and is not told, nor are bytes that are no text.
 pub(super) fn unreadable(text: &str, asked: &Asked) -> Error {
-    let is_binary =
-        |it: char| it == char::REPLACEMENT_CHARACTER || it.is_control() && !it.is_whitespace();
-    if text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
+    // Programs colour what they say with escapes.
+    let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
+    let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
+    let is_json = text.contains(['{', '}']) || text.starts_with('"') || words::has(text, "\":");
+    if is_json || text.contains(is_binary) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
     error::from_object(text, asked)

@@ -276,8 +276,10 @@ impl Decoder {
             } else {
                 self.called = called;
             }
-        } else if !(name.is_empty() || is(b"id") || is(b"retry")) && self.junk.len() < JUNK_BYTES {
-            self.junk.extend_from_slice(line.get(..JUNK_BYTES).unwrap_or(line));
+        } else if !(name.is_empty() || is(b"id") || is(b"retry") || begins_field(line))
+            && self.junk.len() < JUNK_BYTES
+        {
+            self.junk.extend_from_slice(whole_letters(line, JUNK_BYTES));
             self.junk.push(b'\n');
         }
         false
@@ -311,6 +313,22 @@ impl Decoder {
                 self.has_data = true;
             }
         }
+    }
+}
+
+/// Whether a line, the last one perhaps, breaks off within the name of a field.
+fn begins_field(line: &[u8]) -> bool {
+    [b"data".as_slice(), b"event", b"retry"].iter().any(|field| field.starts_with(line))
+}
+
+/// At most so many bytes of a line, none of which is a piece of a letter if the line has letters.
+fn whole_letters(line: &[u8], most: usize) -> &[u8] {
+    let Some(start) = line.get(..most) else { return line };
+    match std::str::from_utf8(start) {
+        Err(error) if error.error_len().is_none() => {
+            start.get(..error.valid_up_to()).unwrap_or(start)
+        }
+        _ => start,
     }
 }
 

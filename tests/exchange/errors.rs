@@ -134,6 +134,8 @@ fn what_is_no_answer_at_all_is_told_where_it_is_text() {
         (b"Internal Server Error\n", "Internal Server Error"),
         (b"\x1f\x8b\x08\0\n\xff", INVALID),
         (b"\"no\"", INVALID),
+        ("\u{4e0a}".repeat(400).as_bytes(), &"\u{4e0a}".repeat(100)),
+        (b"\x1b[31mno such model \"m\"\x1b[0m", "[31mno such model \"m\"[0m"),
     ] {
         for end in [End::Complete, End::Aborted] {
             let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
@@ -144,6 +146,13 @@ fn what_is_no_answer_at_all_is_told_where_it_is_text() {
             assert_eq!(answer.head.status, 502);
             assert!(said["message"].as_str().unwrap().starts_with(expected), "{body:?}: {said}");
         }
+    }
+    // A piece of an event stream is none.
+    for cut in ["dat", "event: message\nda", ": ok\n\nid: 1\nretr"] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let answer = drive::respond(exchange, 200, &[], cut.as_bytes().chunks(5), End::Complete);
+        let said = error_of(&answer.body)["message"].as_str().unwrap().to_owned();
+        assert!(said.starts_with("Upstream"), "{cut}: {said}");
     }
     let twice =
         json!(r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#).to_string();

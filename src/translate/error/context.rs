@@ -5,246 +5,20 @@
 //! wording, and changes it; so the numbers are looked for beside the words that name them, not by
 //! whole sentences.
 
+mod phrases;
+
+pub(super) use phrases::CODES;
+use phrases::{
+    ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
+    ANSWER_MOST_ALONE, ANSWER_MOST_BESIDE, ANSWER_MOST_LEAST, ANSWER_UNITS, BESIDE_BYTES, COHERE,
+    CONVERSATIONS, LIMITS, OTHERS, OTHERS_OF_A_WINDOW, PHRASES, PROMPT_AFTER, PROMPT_BEFORE,
+    PROMPTS, RATES, SNOWFLAKE, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER, UNIT_BYTES,
+    WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
+};
+
 use super::said::Said;
 use crate::asked::Asked;
 use crate::words;
-
-/// Codes and types that mean it, whatever the text says.
-pub(super) const CODES: [&str; 7] = [
-    "context_length_exceeded",
-    "model_max_prompt_tokens_exceeded",
-    "exceed_context_size_error",
-    "model_context_window_exceeded",
-    // GitHub Models
-    "tokens_limit_reached",
-    // Zhipu, Qianfan
-    "1261",
-    "tokens_too_long",
-];
-
-/// Words that mean it by themselves.
-const PHRASES: [&str; 31] = [
-    // TensorRT-LLM
-    "not exceed max_",
-    "less than max_seq_len",
-    "prompt token count",
-    "`inputs` must have less than",
-    "allowed token size",
-    "maximum sequence length",
-    "prompt is too long",
-    "prompt too long",
-    "input is too long",
-    "input too long",
-    "too many tokens",
-    "input token count",
-    "input tokens exceed",
-    "maximum number of tokens allowed",
-    "maximum prompt length",
-    "maximum model length",
-    "maximum input length",
-    "exceeds the max_model_len",
-    "exceeded model token limit",
-    "range of input length",
-    "+ `max_new_tokens` must be",
-    "reduce the length of the",
-    "exceeds n_ctx",
-    // Zhipu
-    "more than max tokens allowed",
-    "prompt exceeds the length limit",
-    "请求的token数超过限制",
-    "输入内容过长",
-    "in the messages, ",
-    // Ark
-    "exceed max message tokens",
-    // Cerebras
-    "while limit is",
-    "context_window_exceeded",
-];
-
-/// Words that mean it when something is too much of it.
-const WINDOWS: [&str; 5] =
-    ["context length", "context window", "context size", "context limit", "上下文"];
-/// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-const LIMITS: [&str; 7] = [
-    "token limit",
-    "maximum allowed length",
-    "max length",
-    "input length",
-    "input token",
-    "tokens in the prompt",
-    "超长",
-];
-const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
-const OTHERS: [&str; 8] =
-    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
-/// What is wrong where a window is named and the conversation is not too long for it.
-const OTHERS_OF_A_WINDOW: [&str; 3] =
-    ["thinking budget exceeds", "length of the tool", "tool name"];
-/// Limits of time, which no shorter prompt mends.
-const RATES: [&str; 10] = [
-    "per minute",
-    "rate limit",
-    "daily",
-    "monthly",
-    "quota",
-    "please wait",
-    "每分钟",
-    "每天",
-    "限流",
-    "频率",
-];
-const TOO_MUCH: [&str; 13] = [
-    "exceed",
-    "too long",
-    "too large",
-    "too many",
-    "longer than",
-    "larger than",
-    "greater than",
-    "overflow",
-    "maximum",
-    // Not 超时, which is a timeout.
-    "超过",
-    "超出",
-    "超长",
-    "过长",
-];
-/// The same, where a window is named. Images too can be what only some models take.
-const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
-    "of only",
-    "length is only",
-    "window is only",
-    "size is only",
-    "only supports",
-    "but the configured",
-    "tokens but the",
-];
-
-/// In front of the size of the window, with few words between; and behind it.
-const WINDOW_AFTER: [&str; 30] = [
-    "not exceed max_",
-    "less than max_seq_len",
-    "context length",
-    "context window",
-    "available context size",
-    "context size",
-    "context limit",
-    "maximum number of tokens allowed",
-    "maximum model length",
-    "maximum prompt length",
-    "token limit",
-    "configured limit",
-    "must be <=",
-    "cannot exceed",
-    "maximum input length",
-    "exceeds the limit of",
-    "must have less than",
-    "allowed token size",
-    "maximum sequence length",
-    "maximum allowed length",
-    "max_model_len",
-    "model's limit",
-    "maximum allowed input length",
-    "while limit is",
-    "only supports up to",
-    "最大上下文长度",
-    "exceeds the maximum",
-    "max_input_length",
-    "total tokens limit",
-    "n_ctx",
-];
-const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
-
-const PROMPT_BEFORE: [&str; 6] = [
-    "in the messages",
-    "input tokens",
-    "tokens from the input",
-    "of text input",
-    "`inputs` tokens",
-    "tokens in the prompt",
-];
-const PROMPT_AFTER: [&str; 22] = [
-    "request (",
-    "input token count",
-    "prompt contains",
-    "prompt has",
-    "prompt (",
-    "the input (",
-    "prompt is",
-    "prompt too long",
-    "current length is",
-    "input is too long",
-    "request contains",
-    "resulted in",
-    "received",
-    "first",
-    "prompt token count of",
-    "given",
-    "input length",
-    "prompt length",
-    "prompt_tokens (",
-    "input tokens (",
-    "number of input tokens",
-    "total tokens",
-];
-
-const ANSWER_BEFORE: [&str; 6] = [
-    "in the completion",
-    "in the output",
-    "output tokens",
-    "tokens for the completion",
-    "completion tokens",
-    "`max_new_tokens`",
-];
-const ANSWER_AFTER: [&str; 3] = ["is too large", "max_tokens (", "max tokens ("];
-
-/// Both together.
-const TOTAL_AFTER: [&str; 4] = ["total of", "contains at least", "you requested", "requested"];
-
-/// What the limit of an answer is called.
-const ANSWER_LIMITS: [&str; 7] = [
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_new_tokens",
-    "maxoutputtokens",
-    "maximum tokens you requested",
-    COHERE,
-];
-/// Snowflake's words. Others say it of the answer, behind other words.
-const SNOWFLAKE: &str = "max tokens of ";
-/// Cohere's words, after "too many tokens", which it says of a prompt too.
-const COHERE: &str = "max tokens must be";
-
-/// In front of the most tokens that an answer may have.
-const ANSWER_MOST_AFTER: [&str; 6] = [
-    "`max_new_tokens` must be <=",
-    "less than or equal to `",
-    "less than or equal to",
-    "max_model_len=",
-    "a value <=",
-    "model limit of",
-];
-/// The same, where that limit is named beside it: other things have such bounds.
-const ANSWER_MOST_BESIDE: [&str; 2] = ["at most", "[1,"];
-/// What may stand behind the number then.
-const ANSWER_UNITS: [&str; 2] = ["completion tokens", "output tokens"];
-/// In how many bytes.
-const BESIDE_BYTES: usize = 32;
-/// The same, where an error speaks of nothing but that limit.
-const ANSWER_MOST_ALONE: [&str; 6] = [
-    "exceeds the maximum",
-    "maximum is",
-    "context window (",
-    "context window of",
-    "context length of",
-    "context length (",
-];
-/// The same at Google, where the number itself is too much.
-const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
-
-/// What an error speaks of beside the limit of an answer where it is not only about that.
-const PROMPTS: [&str; 3] = ["prompt", "input", "message"];
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
@@ -297,16 +71,19 @@ fn is_of_the_answer(text: &str) -> bool {
     ANSWER_LIMITS.iter().any(|limit| subject.starts_with(limit)) && !words::has_any(text, &PROMPTS)
 }
 
-/// Whether the limit of an answer is named beside `word`, or the error is about nothing else.
-fn is_beside(text: &str, word: &str) -> bool {
-    let Some((before, after)) = words::split_once(text, word) else { return false };
-    let named = ANSWER_LIMITS.iter().any(|limit| {
-        let at = words::places(before, limit).last().map(|at| at.saturating_add(limit.len()));
-        at.is_some_and(|at| before.len().saturating_sub(at) <= BESIDE_BYTES)
-    });
-    named
-        || is_of_the_answer(text)
-        || words::has_any(words::beginning(after, BESIDE_BYTES), &ANSWER_UNITS)
+/// The number that follows `word` where the limit of an answer is named beside it, or the error is about nothing else.
+fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
+    words::places(text, word).find_map(|at| {
+        let (before, after) = text.split_at_checked(at)?;
+        let most = number_after(after, word).filter(|most| *most >= ANSWER_MOST_LEAST)?;
+        let between = |limit: &&str| {
+            let end = words::places(before, limit).last()?.checked_add(limit.len())?;
+            before.len().checked_sub(end)
+        };
+        let named = ANSWER_LIMITS.iter().filter_map(between).any(|bytes| bytes <= BESIDE_BYTES);
+        let has_unit = || words::has_any(words::beginning(after, UNIT_BYTES), &ANSWER_UNITS);
+        (named || is_of_the_answer(text) || has_unit()).then_some(most)
+    })
 }
 
 /// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
@@ -372,9 +149,8 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
     let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
     let alone = || first(&ANSWER_MOST_ALONE, |word| number_after(text, word));
-    let beside = |word: &str| number_after(text, word).filter(|_| is_beside(text, word));
     let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))
-        .or_else(|| first(&ANSWER_MOST_BESIDE, beside))
+        .or_else(|| first(&ANSWER_MOST_BESIDE, |word| number_of_the_answer(text, word)))
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;
@@ -478,14 +254,15 @@ fn leading_number(text: &str) -> Option<u64> {
     text.get(..end)?.parse().ok()
 }
 
-/// `128,000` becomes `128000`.
+/// `128,000` becomes `128000`; `[1,8192]` has two numbers.
 fn numbers_without_commas(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let in_number = out.ends_with(|last: char| last.is_ascii_digit())
-            && letters.peek().is_some_and(char::is_ascii_digit);
-        if letter != ',' || !in_number {
+    for (at, letter) in text.char_indices() {
+        let behind = text.get(at..).unwrap_or_default().bytes().skip(1);
+        let digits = || behind.take_while(u8::is_ascii_digit).take(4).count();
+        let is_between =
+            letter == ',' && out.ends_with(|last: char| last.is_ascii_digit()) && digits() == 3;
+        if !is_between {
             out.push(letter);
         }
     }
@@ -586,6 +363,25 @@ mod tests {
                  ({message})"
             );
             assert_eq!(told(message), Some(expected));
+        }
+        for message in [
+            "The parameter max_tokens (32000) you sent in this request is out of range, it should be in [1, 8192]",
+            "Range of max_tokens should be [1,8192] but got 32000",
+            "The parameter `max_tokens` specified in the request is not valid: value must be at most 8192",
+            "At most one value. max_tokens must be at most 8,192",
+            "This model supports at most 8192 tokens in the completion. Please lower max_tokens",
+            "at most 20 images are allowed, and max_tokens is at most 8192",
+        ] {
+            let said = told(message).unwrap_or_default();
+            assert!(said.starts_with("max_tokens: 32000 > 8192, "), "{message}: {said}");
+        }
+        for message in [
+            "max_tokens=32000: messages: at most 20 images are allowed",
+            "max_tokens 32000, n=4: n must be in [1, 2]",
+            "max_tokens: 32000. temperature must be at most 2",
+            "tools: at most 128 functions (max_tokens: 32000)",
+        ] {
+            assert_eq!(told(message), None);
         }
         // Not what was asked for, whatever is wrong with it.
         assert_eq!(told("max_tokens: Input should be less than or equal to 64000"), None);

@@ -1,0 +1,244 @@
+//! How servers say that a request or an answer is too long: pieces of their messages, in lower case.
+
+/// Codes and types that mean it, whatever the text says.
+pub(in crate::translate::error) const CODES: [&str; 7] = [
+    "context_length_exceeded",
+    "model_max_prompt_tokens_exceeded",
+    "exceed_context_size_error",
+    "model_context_window_exceeded",
+    // GitHub Models
+    "tokens_limit_reached",
+    // Zhipu, Qianfan
+    "1261",
+    "tokens_too_long",
+];
+
+/// Words that mean it by themselves.
+pub(super) const PHRASES: [&str; 31] = [
+    // TensorRT-LLM
+    "not exceed max_",
+    "less than max_seq_len",
+    "prompt token count",
+    "`inputs` must have less than",
+    "allowed token size",
+    "maximum sequence length",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input too long",
+    "too many tokens",
+    "input token count",
+    "input tokens exceed",
+    "maximum number of tokens allowed",
+    "maximum prompt length",
+    "maximum model length",
+    "maximum input length",
+    "exceeds the max_model_len",
+    "exceeded model token limit",
+    "range of input length",
+    "+ `max_new_tokens` must be",
+    "reduce the length of the",
+    "exceeds n_ctx",
+    // Zhipu
+    "more than max tokens allowed",
+    "prompt exceeds the length limit",
+    "请求的token数超过限制",
+    "输入内容过长",
+    "in the messages, ",
+    // Ark
+    "exceed max message tokens",
+    // Cerebras
+    "while limit is",
+    "context_window_exceeded",
+];
+
+/// Words that mean it when something is too much of it.
+pub(super) const WINDOWS: [&str; 5] =
+    ["context length", "context window", "context size", "context limit", "上下文"];
+/// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
+pub(super) const LIMITS: [&str; 7] = [
+    "token limit",
+    "maximum allowed length",
+    "max length",
+    "input length",
+    "input token",
+    "tokens in the prompt",
+    "超长",
+];
+pub(super) const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
+pub(super) const OTHERS: [&str; 8] =
+    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
+/// What is wrong where a window is named and the conversation is not too long for it.
+pub(super) const OTHERS_OF_A_WINDOW: [&str; 3] =
+    ["thinking budget exceeds", "length of the tool", "tool name"];
+/// Limits of time, which no shorter prompt mends.
+pub(super) const RATES: [&str; 10] = [
+    "per minute",
+    "rate limit",
+    "daily",
+    "monthly",
+    "quota",
+    "please wait",
+    "每分钟",
+    "每天",
+    "限流",
+    "频率",
+];
+pub(super) const TOO_MUCH: [&str; 13] = [
+    "exceed",
+    "too long",
+    "too large",
+    "too many",
+    "longer than",
+    "larger than",
+    "greater than",
+    "overflow",
+    "maximum",
+    // Not 超时, which is a timeout.
+    "超过",
+    "超出",
+    "超长",
+    "过长",
+];
+/// The same, where a window is named. Images too can be what only some models take.
+pub(super) const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
+    "of only",
+    "length is only",
+    "window is only",
+    "size is only",
+    "only supports",
+    "but the configured",
+    "tokens but the",
+];
+
+/// In front of the size of the window, with few words between; and behind it.
+pub(super) const WINDOW_AFTER: [&str; 30] = [
+    "not exceed max_",
+    "less than max_seq_len",
+    "context length",
+    "context window",
+    "available context size",
+    "context size",
+    "context limit",
+    "maximum number of tokens allowed",
+    "maximum model length",
+    "maximum prompt length",
+    "token limit",
+    "configured limit",
+    "must be <=",
+    "cannot exceed",
+    "maximum input length",
+    "exceeds the limit of",
+    "must have less than",
+    "allowed token size",
+    "maximum sequence length",
+    "maximum allowed length",
+    "max_model_len",
+    "model's limit",
+    "maximum allowed input length",
+    "while limit is",
+    "only supports up to",
+    "最大上下文长度",
+    "exceeds the maximum",
+    "max_input_length",
+    "total tokens limit",
+    "n_ctx",
+];
+pub(super) const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
+
+pub(super) const PROMPT_BEFORE: [&str; 6] = [
+    "in the messages",
+    "input tokens",
+    "tokens from the input",
+    "of text input",
+    "`inputs` tokens",
+    "tokens in the prompt",
+];
+pub(super) const PROMPT_AFTER: [&str; 22] = [
+    "request (",
+    "input token count",
+    "prompt contains",
+    "prompt has",
+    "prompt (",
+    "the input (",
+    "prompt is",
+    "prompt too long",
+    "current length is",
+    "input is too long",
+    "request contains",
+    "resulted in",
+    "received",
+    "first",
+    "prompt token count of",
+    "given",
+    "input length",
+    "prompt length",
+    "prompt_tokens (",
+    "input tokens (",
+    "number of input tokens",
+    "total tokens",
+];
+
+pub(super) const ANSWER_BEFORE: [&str; 6] = [
+    "in the completion",
+    "in the output",
+    "output tokens",
+    "tokens for the completion",
+    "completion tokens",
+    "`max_new_tokens`",
+];
+pub(super) const ANSWER_AFTER: [&str; 3] = ["is too large", "max_tokens (", "max tokens ("];
+
+/// Both together.
+pub(super) const TOTAL_AFTER: [&str; 4] =
+    ["total of", "contains at least", "you requested", "requested"];
+
+/// What the limit of an answer is called.
+pub(super) const ANSWER_LIMITS: [&str; 7] = [
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "max_new_tokens",
+    "maxoutputtokens",
+    "maximum tokens you requested",
+    COHERE,
+];
+/// Snowflake's words. Others say it of the answer, behind other words.
+pub(super) const SNOWFLAKE: &str = "max tokens of ";
+/// Cohere's words, after "too many tokens", which it says of a prompt too.
+pub(super) const COHERE: &str = "max tokens must be";
+
+/// In front of the most tokens that an answer may have.
+pub(super) const ANSWER_MOST_AFTER: [&str; 6] = [
+    "`max_new_tokens` must be <=",
+    "less than or equal to `",
+    "less than or equal to",
+    "max_model_len=",
+    "a value <=",
+    "model limit of",
+];
+/// The same, where that limit is named beside it: other things have such bounds.
+pub(super) const ANSWER_MOST_BESIDE: [&str; 2] = ["at most", "[1,"];
+/// What may stand behind the number then.
+pub(super) const ANSWER_UNITS: [&str; 3] =
+    ["completion tokens", "output tokens", "tokens in the completion"];
+/// In how many bytes.
+pub(super) const UNIT_BYTES: usize = 48;
+/// In how many bytes before it that limit is named.
+pub(super) const BESIDE_BYTES: usize = 96;
+/// No model gives less. Images, tools and values of temperature have bounds below.
+pub(super) const ANSWER_MOST_LEAST: u64 = 256;
+/// The same, where an error speaks of nothing but that limit.
+pub(super) const ANSWER_MOST_ALONE: [&str; 6] = [
+    "exceeds the maximum",
+    "maximum is",
+    "context window (",
+    "context window of",
+    "context length of",
+    "context length (",
+];
+/// The same at Google, where the number itself is too much.
+pub(super) const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
+
+/// What an error speaks of beside the limit of an answer where it is not only about that.
+pub(super) const PROMPTS: [&str; 3] = ["prompt", "input", "message"];
