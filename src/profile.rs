@@ -69,7 +69,7 @@ keys! {
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
         /// reads the function's name out of `functions.NAME:N`.
         id_style: IdStyle = IdStyle::Any;
-        /// Longest tool call id; 0 is no limit. OpenAI: 40.
+        /// Longest tool call id, at least 9; 0 is no limit. OpenAI: 40.
         max_id_length: usize = 0;
         /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these sequences all the
         /// same.
@@ -78,7 +78,7 @@ keys! {
         max_stop: usize = 0;
         /// Most tools in a request; more are refused here with a clear text. 0 is no limit. OpenAI: 128.
         max_tools: usize = 0;
-        /// Longest tool name; longer ones are shortened with a hash. 0 is no limit. OpenAI: 64.
+        /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit. OpenAI: 64.
         max_tool_name: usize = 64;
         /// Whether `tool` messages take arrays of parts, and of which kinds.
         tool_content_parts: ToolContentParts = ToolContentParts::No;
@@ -467,9 +467,21 @@ impl ThinkingSwitch {
 pub const PRESETS: [&str; 8] =
     ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"];
 
+/// The shortest ids that can be told apart by hashes, and the shortest names with room for a hash.
+const ID_LENGTH_LEAST: usize = 9;
+const NAME_LENGTH_LEAST: usize = 16;
+
 impl Profile {
     /// Checks what no single flag can tell.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        for (key, length, least) in [
+            ("max_id_length", self.max_id_length, ID_LENGTH_LEAST),
+            ("max_tool_name", self.max_tool_name, NAME_LENGTH_LEAST),
+        ] {
+            if (1..least).contains(&length) {
+                return Err(Error::value(format!("expected 0, or at least {least}")).in_key(key));
+            }
+        }
         let own = || Error::value("expected no member that Creole writes itself");
         if let Some(name) = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name)) {
             return Err(own().in_key(name).in_key("extra_body"));

@@ -189,8 +189,14 @@ pub(crate) fn object<'a>(
     read: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     reader.begin_object()?;
+    // No object has many keys.
+    let mut given = Vec::new();
     while let Some(key) = reader.next_key()? {
         let key = key.decode();
+        if given.contains(&key) {
+            return Err(Error::value("expected each name once").in_key(&key));
+        }
+        given.push(key.clone());
         match read(&key, reader) {
             Ok(true) => {}
             Ok(false) => return Err(unknown(known).in_key(&key)),

@@ -419,6 +419,18 @@ mod tests {
         for (text, expected) in [
             ("", "configuration: expected a value at byte 0"),
             ("[]", "configuration: expected an object, but found an array"),
+            (
+                r#"{"strict":true,"str\u0069ct":false}"#,
+                "configuration: strict: expected each name once",
+            ),
+            (
+                r#"{"upstreams":{"a":{"url":"http://a","profile_overrides":{"max_id_length":8}}}}"#,
+                "configuration: upstreams.a.profile_overrides.max_id_length: expected 0, or at least 9",
+            ),
+            (
+                r#"{"upstreams":{"a":{"url":"http://a","profile_overrides":{"max_tool_name":1}}}}"#,
+                "configuration: upstreams.a.profile_overrides.max_tool_name: expected 0, or at least 16",
+            ),
             (r#"{"strikt":true}"#, "configuration: strikt: unknown key, expected one of upstreams"),
             (r#"{"strict":1}"#, "configuration: strict: expected a boolean, but found a number"),
             (

@@ -41,7 +41,7 @@ impl Exchange {
         }
         self.report.warnings.add("count_estimated");
         self.end(Outcome::Answered, 200);
-        Err(self.json_reply(body_of(estimate), "POST"))
+        Err(self.json_reply(body_of(estimate)))
     }
 
     /// The tokenizer's answer is over.

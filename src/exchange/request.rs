@@ -27,7 +27,7 @@ impl Exchange {
     ) -> RequestHead {
         let path = words::before(path, b"?#");
         self.report.trace_id = headers.value("traceparent").and_then(headers::trace_id);
-        match self.route(method, path, headers) {
+        let mut head = match self.route(method, path, headers) {
             Ok(RequestHead::PassThrough) => {
                 self.state = State::PassThrough;
                 // So that a host that cannot reach it can name it in its log.
@@ -49,12 +49,16 @@ impl Exchange {
                 if error.status == 405 {
                     reply.head.add("allow", "POST".to_owned());
                 }
-                if method == "HEAD" {
-                    reply.body.clear();
-                }
                 RequestHead::Reply(reply)
             }
+        };
+        if let RequestHead::Reply(reply) = &mut head
+            && method == "HEAD"
+        {
+            reply.body.clear();
+            self.report.response_bytes = 0;
         }
+        head
     }
 
     fn route(
@@ -69,17 +73,17 @@ impl Exchange {
             "/v1/messages" => Path::Messages,
             "/v1/messages/count_tokens" => Path::CountTokens,
             "/" | "/api/hello" if probe => {
-                return Ok(RequestHead::Reply(self.json_reply(b"{}".to_vec(), method)));
+                return Ok(RequestHead::Reply(self.json_reply(b"{}".to_vec())));
             }
             "/v1/models" if probe => {
                 return Ok(RequestHead::Reply(
-                    self.json_reply(translate::models::list(&self.config), method),
+                    self.json_reply(translate::models::list(&self.config)),
                 ));
             }
             _ if path.starts_with("/v1/models/") && probe => {
                 let id = path.strip_prefix("/v1/models/").unwrap_or_default();
                 let body = translate::models::one(&self.config, id)?;
-                return Ok(RequestHead::Reply(self.json_reply(body, method)));
+                return Ok(RequestHead::Reply(self.json_reply(body)));
             }
             _ if path.starts_with("/v1/messages/") => {
                 return Err(Error::new(
@@ -258,10 +262,10 @@ impl Exchange {
         Reply { head, body }
     }
 
-    pub(super) fn json_reply(&mut self, body: Vec<u8>, method: &str) -> Reply {
+    pub(super) fn json_reply(&mut self, body: Vec<u8>) -> Reply {
         let head = self.make_head(200, Body::Json);
         self.count_bytes(body.len());
-        Reply { head, body: if method == "HEAD" { Vec::new() } else { body } }
+        Reply { head, body }
     }
 }
 

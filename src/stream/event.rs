@@ -200,8 +200,7 @@ pub(super) fn unreadable(text: &str, asked: &Asked) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
-    let is_json = text.contains(['{', '}']) || text.starts_with('"') || words::has(text, "\":");
-    if is_json || text.contains(is_binary) {
+    if text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
     error::from_object(text, asked)

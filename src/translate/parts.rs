@@ -322,7 +322,7 @@ fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
         let Ok(value) = reader.skip() else { break };
         match key.as_ref() {
             "active" => active = value == "true",
-            "type" => kind = Some(value),
+            "type" => kind = json::string(value),
             key => {
                 if let Some(position) = ORDER.iter().position(|known| *known == key) {
                     words.push((position, value));
@@ -330,10 +330,9 @@ fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
             }
         }
     }
-    let inside = |value: &str| value.trim_matches('"').to_owned();
     match kind {
         Some(kind) if !is_tab => {
-            out.extend_from_slice(inside(kind).as_bytes());
+            out.extend_from_slice(kind.raw().as_bytes());
             out.push(b':');
         }
         _ => out.push(b'*'),

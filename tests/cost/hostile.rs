@@ -150,6 +150,14 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         let results = each(n, |at| result(n - 1 - at, "r"));
         talk(vec![assistant(each(n, |at| call(at, "w", json!({})))), user(results)])
     }),
+    ("calls that fail together, and their results the other way round", |n| {
+        let fails = |turn: usize| {
+            let id = move |at: usize| turn * n + at;
+            let results = each(n, |at| failure(id(n - 1 - at), "boom"));
+            [assistant(each(n, |at| call(id(at), "w", json!({})))), user(results)]
+        };
+        request(vec![tool("w")], turns(4, fails, &[]))
+    }),
     ("one id in all turns", |n| {
         talk(turns(
             n,

@@ -32,6 +32,17 @@ fn a_base_url_that_ends_in_v1_is_understood() {
 }
 
 #[test]
+fn a_body_that_head_does_not_get_is_not_counted() {
+    for path in ["/", "/v1/models", "/v1/models/none", "/v1/messages"] {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        let RequestHead::Reply(reply) = exchange.handle_request_head("HEAD", path, &[]) else {
+            panic!("{path} was taken");
+        };
+        assert_eq!((reply.body.len(), exchange.report().response_bytes), (0, 0), "{path}");
+    }
+}
+
+#[test]
 fn another_method_is_told_which_one_there_is() {
     for (method, has_body) in [("GET", true), ("PUT", true), ("HEAD", false)] {
         let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);

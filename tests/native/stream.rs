@@ -17,6 +17,20 @@ fn call(id: &str, input: &Value) -> Value {
 }
 
 #[test]
+fn blocks_without_end_that_wait_for_another_are_refused() {
+    for (count, fits) in [(16_384, true), (16_385, false)] {
+        let mut events = vec![start()];
+        events.extend((0..count).map(open_text));
+        let stream = sse(&events);
+        let kind = (200, "text/event-stream");
+        // Not at each byte: that would take minutes.
+        let answer = answered(&config(), true, kind, stream.as_bytes().chunks(997), End::Complete);
+        let said = String::from_utf8(answer.body).unwrap();
+        assert_eq!(!said.contains("too large"), fits, "{count}");
+    }
+}
+
+#[test]
 fn an_input_that_comes_twice_is_sent_once() {
     let whole = json!({"a": 1});
     for (said, deltas, expected) in [

@@ -212,6 +212,13 @@ fn search_results_references_and_browser_states_become_texts() {
         messages(history)[1]["content"],
         "Tool loaded: WebFetch\n* 1 A https://a (active)\n* 2 B https://b\ntab_opened: 2"
     );
+    // Whatever the kind of a change is, it stands within a string.
+    for (kind, line) in [(json!("x\""), "x\":"), (json!({"a": "b"}), "*"), (json!(null), "*")] {
+        let blocks =
+            json!([{"type": "browser_state", "tabs": [], "state_changes": [{"type": kind}]}]);
+        let history = json!([assistant(json!([call("t")])), user(json!([result("t", blocks)]))]);
+        assert_eq!(messages(history)[1]["content"], line);
+    }
 }
 
 #[test]

@@ -36,6 +36,9 @@ use fold::Fold;
 use member::{count, member, text};
 pub(super) use whole::write_whole;
 
+/// Most blocks that wait, or are awaited: each event looks at all of them.
+const BLOCKS_MAX: usize = 16 << 10;
+
 /// Whether an event of this name begins an answer in the form of the Messages API. A ping does not:
 /// proxies put them into any stream.
 pub(super) fn begins(name: &str) -> bool {
@@ -190,7 +193,11 @@ impl MessagesStream {
             .into_iter()
             .fold(open, usize::saturating_add);
         let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
-        if held > machine.rules.waiting_bytes_max || folded > machine.rules.response_bytes_max {
+        let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
+        if too_many
+            || held > machine.rules.waiting_bytes_max
+            || folded > machine.rules.response_bytes_max
+        {
             return Err(Error::answer_too_large());
         }
         Ok(())
