@@ -70,10 +70,11 @@ impl Meaning {
             | "max_output_tokens"
             | "max_completion_tokens"
             | "max_new_tokens"
+            | "token_limit"
             | "max_length" => Self::Length,
-            "model_length" | "model_context_window_exceeded" | "context_length_exceeded" => {
-                Self::Window
-            }
+            "model_length" | "model_context_window_exceeded" | "context_length_exceeded"
+            // Cohere's.
+            | "error_limit" => Self::Window,
             TOLD_IN_TEXT
             | "error"
             | "abort"
@@ -81,7 +82,10 @@ impl Meaning {
             // vLLM gives up an answer that goes round in circles.
             | "repetition"
             | "cancelled"
+            | "canceled"
             | "timeout"
+            // watsonx's.
+            | "time_limit"
             | "server_error"
             | "network_error"
             | "insufficient_system_resource" => Self::Failure,
@@ -208,6 +212,8 @@ mod tests {
             (Some("length"), call, "max_tokens"),
             (Some("MAX_TOKENS"), facts, "max_tokens"),
             (Some("model_length"), call, "model_context_window_exceeded"),
+            (Some("ERROR_LIMIT"), facts, "model_context_window_exceeded"),
+            (Some("token_limit"), facts, "max_tokens"),
             (Some("content_filter"), call, "refusal"),
             (Some("sensitive"), facts, "refusal"),
             (Some("content_filter: RECITATION"), facts, "refusal"),
@@ -235,6 +241,9 @@ mod tests {
     fn a_failure_is_no_answer() {
         assert_eq!(failure("stop"), None);
         assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        for word in ["time_limit", "canceled", "cancelled"] {
+            assert_eq!(failure(word).unwrap().message, format!("Upstream stopped: {word}"));
+        }
         assert_eq!(failure("repetition").unwrap().message, "Upstream stopped: repetition");
         assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
         assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);

@@ -65,7 +65,8 @@ pub(crate) fn of_status(status: u16) -> (Kind, u16) {
         408 | 504 => (Kind::Timeout, 504),
         409 => (Kind::Conflict, 409),
         413 => (Kind::RequestTooLarge, 413),
-        429 => (Kind::RateLimit, 429),
+        // The second is iFlow's own.
+        429 | 449 => (Kind::RateLimit, 429),
         // Groq has no room for the request in its flexible tier.
         498 => (Kind::Overloaded, 529),
         // A proxy between us thinks that we hung up. We did not.

@@ -54,6 +54,7 @@ fn kind_and_status_follow_from_the_status() {
         (415, Kind::InvalidRequest, 415),
         (422, Kind::InvalidRequest, 400),
         (429, Kind::RateLimit, 429),
+        (449, Kind::RateLimit, 429),
         (451, Kind::InvalidRequest, 451),
         (499, Kind::Api, 502),
         (500, Kind::Api, 500),

@@ -46,6 +46,7 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
         (r#"{"base_resp":{"status_code":"1002","status_msg":"m"}}"#, 429, Kind::RateLimit),
         (r#"{"base_resp":{"status_code":1002.0,"status_msg":"m"}}"#, 429, Kind::RateLimit),
         (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
+        (r#"{"status":"449","msg":"m","body":null}"#, 429, Kind::RateLimit),
         ("\"m\"", 502, Kind::Api),
         ("m", 502, Kind::Api),
     ] {
