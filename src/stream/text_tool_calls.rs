@@ -3,8 +3,9 @@
 //!
 //! A text that runs a tool must be beyond doubt. So it is a call only if
 //!
-//! - the markup stands where a model puts it: at the start of a line (syntaxes of ordinary
-//!   characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a bare list);
+//! - the markup stands where a model puts it: at the start of a line, or with its first tag at the end of one
+//!   (syntaxes of ordinary characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a
+//!   bare list);
 //! - it is outside of code fences and code spans: models write about it, too;
 //! - from there to the end of the answer there is only markup and white space, and each call is complete; only
 //!   the section around the calls may lack its start or its end, and LFM2 may say behind calls that begin the
@@ -77,6 +78,9 @@ const NAME_BYTES_MAX: usize = 512;
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
+/// So much white space may end a line behind an opener.
+const BLANKS_MAX: usize = 16;
+
 impl Markup {
     pub(super) fn new(syntax: TextToolCalls) -> Self {
         Self {
@@ -144,6 +148,17 @@ impl Markup {
             Mistral | Kimi | Harmony | Deepseek | Glm | Gemma => self.markers(),
             Minimax => self.markers().get(..1).unwrap_or_default(),
             Pythonic => PYTHONIC.get(2..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Those of them that follow text directly where nothing but the end of the line follows them. An example within a
+    /// sentence goes on in its line.
+    fn openers(&self) -> &'static [&'static str] {
+        match self.syntax {
+            TextToolCalls::Hermes => self.markers(),
+            TextToolCalls::QwenXml => &["<tool_call>", "<seed:tool_call>"],
+            TextToolCalls::Minimax => &["<minimax:tool_call>", "<function_calls>", "<tool_calls>"],
             _ => &[],
         }
     }
@@ -279,33 +294,49 @@ impl Markup {
         let end = self.held.find('\n').map(|at| at.saturating_add(1));
         let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
         let mut ready = line.len();
-        let tokens = self.tokens();
-        if !tokens.is_empty() && self.fence.is_none() && !self.is_code {
-            let mut first = None;
-            for marker in tokens {
-                let (mut spans, mut counted) = (false, 0);
-                let found = words::places(line, marker).find(|at| {
-                    let marks = line.get(counted..*at).unwrap_or_default().matches('`').count();
-                    spans ^= marks % 2 == 1;
-                    counted = *at;
-                    spans == self.in_span
-                });
-                first = [first, found].into_iter().flatten().min();
-                if end.is_none() {
-                    ready = ready.min(line.len().saturating_sub(words::overlap(line, marker)));
-                }
-            }
-            if let Some(at) = first {
+        if self.fence.is_none() && !self.is_code {
+            let opener = self.opener_at_end(line);
+            let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
+            if let Some(at) = token.or(opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = self.held.split_off(at);
                 self.state = State::Found;
                 return;
+            }
+            if end.is_none() {
+                let begun = self.tokens().iter().chain(self.openers());
+                let begun = begun.map(|marker| words::overlap(line, marker)).max();
+                ready =
+                    ready.saturating_sub(begun.unwrap_or_default()).min(opener.unwrap_or(ready));
             }
         }
         let rest = self.held.split_off(ready);
         self.in_span ^= self.held.matches('`').count() % 2 == 1;
         out.push_str(&std::mem::replace(&mut self.held, rest));
         self.line_start = end.is_some();
+    }
+
+    /// Where a control token stands first in a line, outside of code.
+    fn token(&self, line: &str, marker: &str) -> Option<usize> {
+        let (mut spans, mut counted) = (false, 0);
+        words::places(line, marker).find(|at| {
+            let marks = line.get(counted..*at).unwrap_or_default().matches('`').count();
+            spans ^= marks % 2 == 1;
+            counted = *at;
+            spans == self.in_span
+        })
+    }
+
+    /// Where an opener stands, outside of code, if nothing but white space is behind it.
+    fn opener_at_end(&self, line: &str) -> Option<usize> {
+        let at_end = |marker: &&str| {
+            let at = words::places(line, marker).last()?;
+            let (before, behind) = line.split_at_checked(at)?;
+            let behind = behind.get(marker.len()..)?;
+            let is_code = self.in_span ^ (before.matches('`').count() % 2 == 1);
+            (behind.len() <= BLANKS_MAX && behind.trim().is_empty() && !is_code).then_some(at)
+        };
+        self.openers().iter().filter_map(at_end).min()
     }
 
     /// Something else comes, a structured call or the end: what was held back is text.

@@ -34,6 +34,31 @@ impl Case {
 }
 
 #[test]
+fn a_call_may_begin_on_the_line_of_the_text_where_its_first_tag_ends_the_line() {
+    for (syntax, call) in [
+        (TextToolCalls::Hermes, "<tool_call> \n{\"name\": \"w\", \"arguments\": {}}\n</tool_call>"),
+        (TextToolCalls::QwenXml, "<tool_call>\n<function=w>\n</function>\n</tool_call>"),
+        (
+            TextToolCalls::Minimax,
+            "<minimax:tool_call>\r\n<invoke name=\"w\">\n</invoke>\n</minimax:tool_call>",
+        ),
+    ] {
+        let c = with(syntax);
+        c.reads(&format!("Sure.{call}"), "text \"Sure.\", tool_use minted w {}; tool_use");
+        c.reads(
+            &format!("So `a` is `b`: {call}"),
+            "text \"So `a` is `b`: \", tool_use minted w {}; tool_use",
+        );
+        // Quoted, as an example within a sentence, in a block of code, or as the last word.
+        c.leaves(&format!("Write `{call}`"));
+        c.leaves(&format!("Write {}", call.replacen(['\r', '\n'], "", 2)));
+        c.leaves(&format!("```\nSure.{call}"));
+        let tag = call.lines().next().unwrap();
+        c.leaves(&format!("It begins with {}", tag.trim_end()));
+    }
+}
+
+#[test]
 fn a_bracket_that_begins_no_list_of_calls_does_not_wait() {
     for (syntax, start, waits) in [
         (TextToolCalls::Pythonic, "[1] says ", false),
