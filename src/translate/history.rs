@@ -37,6 +37,8 @@ pub(super) struct Reading<'p, 'w, 'a> {
     history: History<'a>,
     turns: Turns<'a>,
     begun: bool,
+    /// A message of the assistant comes after the one that is read.
+    is_answered: bool,
 }
 
 impl<'a> History<'a> {
@@ -50,7 +52,8 @@ impl<'a> History<'a> {
         marks: &Marks,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let last_user = messages.iter().rposition(|message| message.role == Role::User);
+        let last = |role| messages.iter().rposition(|message| message.role == role);
+        let (last_user, last_assistant) = (last(Role::User), last(Role::Assistant));
         let mut reading = Reading {
             profile,
             marks,
@@ -58,8 +61,10 @@ impl<'a> History<'a> {
             history: Self::default(),
             turns: Turns::default(),
             begun: false,
+            is_answered: false,
         };
         for (at, message) in messages.into_iter().enumerate() {
+            reading.is_answered = Some(at) < last_assistant;
             match message.role {
                 Role::System => {
                     let over = message.until_next_user && last_user > Some(at);
@@ -134,6 +139,14 @@ impl NotTaken {
     }
 }
 
+/// What the model is told in place of a PDF.
+const FILE_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
+
+fn is_file(block: &Block<'_>) -> bool {
+    let Block::Document(document) = block else { return false };
+    matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
+}
+
 /// Whether a user's message has an image in it.
 pub(super) fn has_images(request: &Request<'_>) -> bool {
     request.messages.iter().any(|message| message.content.iter().any(has_image))
@@ -162,12 +175,16 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 }
 
 impl<'a> Reading<'_, '_, 'a> {
-    fn user(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
+    fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
+        if self.is_answered {
+            self.omit_file(&mut block);
+        }
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
             self.image("image")?;
         }
         match block {
-            Block::ToolResult(result) => {
+            Block::ToolResult(mut result) => {
+                result.content.iter_mut().for_each(|block| self.omit_file(block));
                 self.activate(&result.content);
                 self.turns.result(result);
             }
@@ -221,6 +238,10 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
             Block::Image(_) => self.image("assistant_image")?,
+            mut block @ Block::Document(_) if is_file(&block) => {
+                self.omit_file(&mut block);
+                self.turns.block(block);
+            }
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &document.source
                     && inner.iter().any(|block| matches!(block, Block::Image(_)))
@@ -255,6 +276,16 @@ impl<'a> Reading<'_, '_, 'a> {
         }
         self.warnings.add_named("dropped", whose);
         Ok(())
+    }
+
+    /// Puts words in place of a file that the model does not take and the client sends again with each request. One that
+    /// the user has just given is refused, where that is seen at once.
+    fn omit_file(&mut self, block: &mut Block<'a>) {
+        if is_file(block) && !self.profile.file_parts && !self.warnings.strict() {
+            self.warnings.add_named("dropped", "document");
+            let text = Str::plain(FILE_OMITTED);
+            *block = Block::Text(Text { text, cached: false, cited: false });
+        }
     }
 
     fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {

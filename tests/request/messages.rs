@@ -187,6 +187,23 @@ fn documents_become_texts_or_files() {
         sent_to("openai", json!({}), request)["messages"][0]["content"],
         json!([text("C"), {"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
     );
+    // Later, and in a tool's result, the model is told that it does not see it: the client sends it again each time.
+    let pdf =
+        || document(json!({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}));
+    let omitted = "[document omitted: this model does not take PDF documents]";
+    let history = json!([
+        user([pdf()]),
+        assistant(json!([call("t")])),
+        user(json!([result("t", json!([text("a"), pdf()]))])),
+    ]);
+    let told = messages(history.clone());
+    assert_eq!(told[0]["content"], omitted);
+    assert_eq!(told[2]["content"], format!("a\n{omitted}"));
+    let history = json!({"messages": history});
+    assert_eq!(warned(history.clone()), "dropped:document");
+    assert!(refused_strictly(history.clone()).starts_with("messages[0].content[0].source: PDF"));
+    let content = sent_to("openai", json!({}), history)["messages"][0]["content"].take();
+    assert_eq!(content[1]["type"], "file");
     let url = document(json!({"type": "url", "url": "https://x"}));
     assert!(
         refused(json!({"messages": [user([url])]})).starts_with("messages[0].content[0].source")
