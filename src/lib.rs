@@ -73,7 +73,8 @@ pub mod words;
 
 pub use config::Config;
 pub use exchange::{
-    End, Exchange, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest, passed,
+    End, Exchange, Failure, Head, PassedHead, Pings, Reply, RequestHead, ResponseHead,
+    UpstreamRequest, passed,
 };
 pub use translate::headers::{self, Header};
 

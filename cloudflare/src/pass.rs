@@ -3,11 +3,9 @@
 //!
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
-use creole::Failure;
-use creole::config::Upstream;
-use creole::headers::{CREDENTIALS, own_credential};
+use creole::{Failure, PassedHead};
+use worker::AbortController;
 use worker::web_sys::{Request, Response};
-use worker::{AbortController, Headers};
 
 use crate::http;
 use crate::live::{self, Live};
@@ -21,11 +19,14 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
     let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
     let headers = http::headers(&http::list(request.headers()));
-    // The runtime sets the one, and has answered a client that waits for 100.
-    for name in ["host", "expect"] {
-        let _ = headers.delete(name);
+    let connection = headers.get("connection").ok().flatten();
+    let change = PassedHead::of_request(connection.as_deref(), upstream);
+    for name in change.remove {
+        let _ = headers.delete(&name);
     }
-    set_key(&headers, upstream);
+    if let Some((name, value)) = change.set {
+        let _ = headers.set(name, &value);
+    }
     // Nothing is cut by hand: the runtime ends both sides together.
     let signal = AbortController::default().signal();
     let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
@@ -45,13 +46,4 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
             live.fail(Failure::Unreachable(http::reason(&error).to_owned()))
         }
     }
-}
-
-/// The Worker's own key replaces whatever the client sent; the client's is left as it is.
-fn set_key(headers: &Headers, upstream: &Upstream) {
-    let Some((name, value)) = own_credential(&upstream.key, upstream.protocol) else { return };
-    for name in CREDENTIALS {
-        let _ = headers.delete(name);
-    }
-    let _ = headers.set(name, &value);
 }

@@ -1,7 +1,6 @@
 //! Headers between HTTP and the exchange, which wants texts with names in lower case.
 
-use creole::Header;
-use creole::headers::HOP_BY_HOP;
+use creole::{Header, PassedHead};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
@@ -26,20 +25,21 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     map
 }
 
-/// Takes out what belongs to one connection only.
-pub(crate) fn remove_hop_by_hop(map: &mut HeaderMap) {
-    let named: Vec<HeaderName> = map
-        .get_all(header::CONNECTION)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
-        .collect();
-    for name in named {
+/// The values of `connection`.
+pub(crate) fn connection(map: &HeaderMap) -> impl Iterator<Item = &str> {
+    map.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok())
+}
+
+/// Changes a head that passes.
+pub(crate) fn change(map: &mut HeaderMap, PassedHead { remove, set }: PassedHead) {
+    for name in remove {
         map.remove(name);
     }
-    for name in HOP_BY_HOP {
-        map.remove(name);
+    if let Some((name, value)) = set
+        && let Ok(mut value) = HeaderValue::try_from(value)
+    {
+        value.set_sensitive(true);
+        map.insert(HeaderName::from_static(name), value);
     }
 }
 
@@ -48,16 +48,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_of_one_connection_stay_there() {
+    fn a_head_that_passes_changes_by_name() {
         let mut map = map(vec![
             ("connection".to_owned(), "close, X-Mine".to_owned()),
+            ("connection".to_owned(), "te".to_owned()),
             ("x-mine".to_owned(), "1".to_owned()),
-            ("transfer-encoding".to_owned(), "chunked".to_owned()),
-            ("expect".to_owned(), "100-continue".to_owned()),
+            ("x-mine".to_owned(), "2".to_owned()),
+            ("x-api-key".to_owned(), "mine".to_owned()),
             ("openai-organization".to_owned(), "o".to_owned()),
             ("no good".to_owned(), "o".to_owned()),
         ]);
-        remove_hop_by_hop(&mut map);
-        assert_eq!(list(&map), [("openai-organization".to_owned(), "o".to_owned())]);
+        assert_eq!(connection(&map).collect::<Vec<_>>(), ["close, X-Mine", "te"]);
+        let remove = ["connection", "x-mine", "not, a name"].map(str::to_owned).to_vec();
+        change(&mut map, PassedHead { remove, set: Some(("x-api-key", "own".to_owned())) });
+        let mut left = list(&map);
+        left.sort();
+        let expected = [("openai-organization", "o"), ("x-api-key", "own")];
+        assert_eq!(left, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

@@ -12,7 +12,7 @@ mod seam;
 
 use std::sync::Arc;
 
-pub use pass::passed;
+pub use pass::{PassedHead, passed};
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
 
 use count::Count;

@@ -1,6 +1,7 @@
-//! Where a request goes that is not ours and passes untouched.
+//! Where a request goes that is not ours and passes untouched, and what changes in its head.
 
 use crate::config::{Config, Upstream};
+use crate::translate::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
 
 /// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
 /// path as the upstream has its own; what is below it stays as it is, query included.
@@ -16,6 +17,41 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     }
     let upstream = config.first_upstream()?;
     Some((upstream, [&upstream.base_path, below].concat()))
+}
+
+/// What changes in a head that passes, by name: each host keeps headers in a way of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedHead {
+    /// The names of headers that stay behind, in lower case.
+    pub remove: Vec<String>,
+    /// The header with the upstream's own key, to be set after that.
+    pub set: Option<(&'static str, String)>,
+}
+
+impl PassedHead {
+    /// Of a request for `upstream`. Its own key replaces whatever the client sent; if it has none, the client's is left
+    /// as it is. `connection`: the values of this header, if there are any.
+    pub fn of_request<'v>(
+        connection: impl IntoIterator<Item = &'v str>,
+        upstream: &Upstream,
+    ) -> Self {
+        let Self { mut remove, .. } = Self::of_answer(connection);
+        // That of the upstream's URL.
+        remove.push("host".to_owned());
+        let set = own_credential(&upstream.key, upstream.protocol);
+        if set.is_some() {
+            remove.extend(CREDENTIALS.map(str::to_owned));
+        }
+        Self { remove, set }
+    }
+
+    /// Of an answer.
+    pub fn of_answer<'v>(connection: impl IntoIterator<Item = &'v str>) -> Self {
+        let named = connection.into_iter().flat_map(|value| value.split(','));
+        let named = named.map(|name| name.trim().to_ascii_lowercase());
+        let remove = named.chain(HOP_BY_HOP.map(str::to_owned)).collect();
+        Self { remove, set: None }
+    }
 }
 
 /// Whether a segment is `.` or `..`, for some server.
@@ -49,4 +85,40 @@ fn has_dots(path: &str) -> bool {
 
 fn is_dots(segment: u32) -> bool {
     matches!(segment, 0x2e | 0x2e2e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Key, Protocol};
+
+    #[test]
+    fn headers_of_one_connection_stay_there() {
+        let change = PassedHead::of_answer(["close, X-Mine", "te"]);
+        for name in ["connection", "x-mine", "te", "transfer-encoding", "proxy-authorization"] {
+            assert!(change.remove.iter().any(|it| it == name), "{name}");
+        }
+        for name in ["authorization", "openai-organization", "host"] {
+            assert!(change.remove.iter().all(|it| it != name), "{name}");
+        }
+        assert_eq!(change.set, None);
+    }
+
+    #[test]
+    fn the_upstreams_own_key_replaces_the_clients() {
+        let mut upstream = Upstream::named("u");
+        let change = |upstream: &Upstream| {
+            let change = PassedHead::of_request([], upstream);
+            assert!(change.remove.iter().any(|it| it == "host"));
+            let removes = |name: &str| change.remove.iter().any(|it| it == name);
+            (removes("authorization") && removes("x-api-key"), change.set)
+        };
+        assert_eq!(change(&upstream), (false, None));
+        upstream.key = Key::Secret("sk ".to_owned());
+        assert_eq!(change(&upstream), (true, Some(("authorization", "Bearer sk".to_owned()))));
+        upstream.protocol = Protocol::Anthropic;
+        assert_eq!(change(&upstream), (true, Some(("x-api-key", "sk".to_owned()))));
+        upstream.key = Key::Secret(" Bearer oat ".to_owned());
+        assert_eq!(change(&upstream), (true, Some(("authorization", "Bearer oat".to_owned()))));
+    }
 }

@@ -297,7 +297,7 @@ impl Markup {
         if self.fence.is_none() && !self.is_code {
             let opener = self.opener_at_end(line);
             let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
-            if let Some(at) = token.or(opener.filter(|_| end.is_some())) {
+            if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = self.held.split_off(at);
                 self.state = State::Found;

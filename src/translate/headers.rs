@@ -28,7 +28,7 @@ pub const CREDENTIALS: [&str; 2] = ["authorization", "x-api-key"];
 /// What belongs to one connection only (RFC 9110, 7.6.1), beside what its `connection` names: the other
 /// side may speak another version of HTTP, where these are errors. And `expect`: whoever forwards a
 /// request has answered a client that waits for 100.
-pub const HOP_BY_HOP: [&str; 11] = [
+pub(crate) const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "expect",
     "http2-settings",
@@ -135,7 +135,7 @@ pub fn to_messages_upstream(
 /// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the
 /// client's is used.
 #[must_use]
-pub fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, String)> {
+pub(crate) fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
     let secret = secret.trim();
     Some(match protocol {

@@ -1,7 +1,7 @@
 //! What is not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
 //! nothing else is served.
 
-use creole::{Failure, Head, Header};
+use creole::{Failure, Head, Header, PassedHead};
 use wasip2::http::types::{IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 
@@ -14,7 +14,7 @@ use crate::upstream::{self, Asked, Body, Piece};
 pub(crate) fn pass(
     live: &mut Live,
     method: &Method,
-    list: Vec<Header>,
+    mut list: Vec<Header>,
     stream: &InputStream,
     out: ResponseOutparam,
 ) {
@@ -22,9 +22,8 @@ pub(crate) fn pass(
         return live.fail(Failure::NoRoute, out);
     };
     let target = target.clone();
-    let mut list = headers::end_to_end(list);
-    list.retain(|(name, _)| name != "host");
-    headers::set_key(&mut list, &target);
+    let change = PassedHead::of_request(headers::connection(&list), &target);
+    headers::change(&mut list, change);
     // A request without a body must not become one with an empty body.
     let first = loop {
         match upstream::read(stream) {
@@ -49,7 +48,9 @@ pub(crate) fn pass(
 
 /// Gives the client the upstream's answer. One that breaks off breaks off there too.
 fn give(response: &IncomingResponse, out: ResponseOutparam) {
-    let list = headers::end_to_end(headers::list(&response.headers()));
+    let mut list = headers::list(&response.headers());
+    let change = PassedHead::of_answer(headers::connection(&list));
+    headers::change(&mut list, change);
     let head = Head { status: response.status(), headers: list };
     let (Ok(body), Ok(answer)) = (response.consume(), Answer::start(out, &head)) else { return };
     let Ok(stream) = body.stream() else { return };
