@@ -152,6 +152,9 @@ keys! {
         /// Turn tool calls that the model wrote as text into calls, in this one syntax. Those at the end of the
         /// reasoning too, if the answer has nothing else.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;
+        /// Each chunk of a stream has all of the text and of the reasoning so far, and not what is new in them
+        /// (MiniMax, some plans of DashScope). Calls may have either.
+        cumulative_text: bool = false;
         /// Drop a reasoning delta equal to the one before it (some xAI models).
         dedupe_reasoning: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.

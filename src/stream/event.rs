@@ -65,7 +65,9 @@ impl Receiver<'_> {
             && chunk.fill(data, self.machine.rules.depth_max).is_ok()
         {
             self.handle_chunk(&chunk, event.called, data)?;
-            if self.messages.is_none() && event.called.is_plain() {
+            // A pattern says what is new in a chunk.
+            let is_new = !self.machine.asked.profile.cumulative_text;
+            if is_new && self.messages.is_none() && event.called.is_plain() {
                 self.machine.pattern.learn(data, &chunk);
             }
             return Ok(());

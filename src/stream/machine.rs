@@ -327,6 +327,9 @@ impl Machine {
                         self.take_delta(choice.index, delta, out)?;
                     }
                 }
+                (Some(_), _) if self.asked.profile.cumulative_text && !self.whole => {
+                    has_messages = true;
+                }
                 (Some(delta), message) if self.whole || !delta.is_empty() || message.is_none() => {
                     self.take_delta(choice.index, delta, out)?;
                 }

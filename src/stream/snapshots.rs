@@ -1,4 +1,5 @@
-//! Streams whose chunks carry a `message` where the format has a `delta`.
+//! Streams whose chunks carry a `message` where the format has a `delta`, or a `delta` that is one
+//! (`cumulative_text`).
 //!
 //! Servers mean three things by it, and nothing but the texts tells which:
 //!
@@ -128,8 +129,14 @@ struct ChunkTexts {
 }
 
 /// The messages of a chunk, and their choices. Beside a delta, a message says nothing of its own.
-fn messages<'c, 'a>(chunk: &'c Chunk<'a>) -> impl Iterator<Item = (u64, &'c Delta<'a>)> {
-    chunk.choices.iter().filter_map(|choice| {
+fn messages<'c, 'a>(
+    chunk: &'c Chunk<'a>,
+    cumulative: bool,
+) -> impl Iterator<Item = (u64, &'c Delta<'a>)> {
+    chunk.choices.iter().filter_map(move |choice| {
+        if let Some(delta) = choice.delta.as_ref().filter(|_| cumulative) {
+            return Some((choice.index, delta));
+        }
         let stands_alone = choice.delta.as_ref().is_none_or(Delta::is_empty);
         let message = choice.message.as_ref().filter(|message| !message.is_empty())?;
         stands_alone.then_some((choice.index, message))
@@ -149,7 +156,7 @@ impl Machine {
         let text = snapshots.text.push(&said.text);
         let refusal = snapshots.refusal.push(&said.refusal);
         self.say([thought, text, refusal], out)?;
-        for (choice, message) in messages(chunk) {
+        for (choice, message) in messages(chunk, self.asked.profile.cumulative_text) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
             snapshots.has_calls |= takes_calls && said.has_calls;
             let delta = snapshots.rest_of(message, takes_calls);
@@ -163,7 +170,7 @@ impl Machine {
     fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> ChunkTexts {
         let mut said = ChunkTexts::default();
         let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
-        for (_, message) in messages(chunk) {
+        for (_, message) in messages(chunk, self.asked.profile.cumulative_text) {
             for part in message.content.iter() {
                 match part {
                     Part::Text(part) if message.is_thought => {
