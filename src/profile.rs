@@ -362,7 +362,7 @@ words! {
         Kimi = "kimi",
         /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
         /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it
-        /// would see the choice alone. So is the schema of an output (`output_config.format`).
+        /// would see the choice alone. The schema of an output (`output_config.format`) is written in the same way.
         LlamaCpp = "llama.cpp",
     }
     /// See [`Profile::tokenizer`].

@@ -74,7 +74,7 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
     let Ok(Some(keywords)) = Keywords::read(schema) else { return true };
     let (given, schemas) = (members(input), keywords.properties.map(members).unwrap_or_default());
     let names = elements(keywords.required);
-    let mut names = names.filter_map(|name| Reader::new(name, 1).string().ok());
+    let mut names = names.filter_map(json::string);
     names.all(|name| {
         let name = name.decode();
         given.get(&name).is_some_and(|value| {
@@ -164,7 +164,7 @@ impl<'s> Keywords<'s> {
                     continue;
                 }
                 "$ref" => {
-                    keywords.reference = Reader::new(value, 1).string().ok();
+                    keywords.reference = json::string(value);
                     continue;
                 }
                 other => {
@@ -243,8 +243,7 @@ impl<'s> Check<'s, '_> {
             return true;
         }
         let members = members(input);
-        let mut required =
-            elements(keywords.required).filter_map(|name| Reader::new(name, 1).string().ok());
+        let mut required = elements(keywords.required).filter_map(json::string);
         if required.any(|name| !members.contains(&name.decode())) {
             return false;
         }
@@ -355,9 +354,9 @@ fn fits_type(keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
         _ => true,
     };
     match kind_of(types) {
-        Ok(Kind::String) => Reader::new(types, 1).string().is_ok_and(fits),
+        Ok(Kind::String) => json::string(types).is_some_and(fits),
         Ok(Kind::Array) => {
-            let names = elements(Some(types)).filter_map(|name| Reader::new(name, 1).string().ok());
+            let names = elements(Some(types)).filter_map(json::string);
             let mut names = names.peekable();
             names.peek().is_none() || names.any(fits)
         }

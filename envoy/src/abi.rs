@@ -298,7 +298,7 @@ fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -
     answer
 }
 
-/// A number that no other stream has, in no VM. It need not look random: ids are made of its hash.
+/// A number that no other stream has, in no VM. It need not look random: ids are mixed out of it.
 fn seed() -> u128 {
     VM.with(|vm| {
         let number = vm.streams.get().wrapping_add(1);

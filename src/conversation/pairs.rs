@@ -50,7 +50,7 @@ struct Given<'a> {
     result: Option<ToolResult<'a>>,
 }
 
-/// Makes every call have its one result. See the module's documentation.
+/// Makes every call have its one result.
 #[must_use]
 pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
     if is_right(&turns) {

@@ -30,7 +30,7 @@ impl Exchange {
             State::Waiting { asked, .. }
             | State::Refused { asked, .. }
             | State::Failed { asked, .. } => (&**asked, wants_usage(asked)),
-            // Who does not know `stream_options` says so with its status, and every stream has it.
+            // A server that does not know `stream_options` says so with its status, and every stream has it.
             state => match state.answer() {
                 Some(answer) => (answer.asked(), false),
                 None => return false,
@@ -163,7 +163,7 @@ fn is_reasoning(error: &Error) -> bool {
     is_of_member(error) && error::is_reasoning(&error.message)
 }
 
-/// Whoever names the member does not know it, or knows it in no stream.
+/// A server that names the member does not know it, or takes it in no stream.
 fn is_stream_options(error: &Error) -> bool {
     is_of_member(error) && words::has_any(&error.message, &["stream_options", "include_usage"])
 }

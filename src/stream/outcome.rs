@@ -7,7 +7,7 @@ use crate::json::Str;
 use crate::openai::{Choice, Chunk, Usage};
 use crate::profile::ResponseModel;
 
-/// See the module's documentation.
+/// Model, counts, and why it stopped.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     /// The upstream's name of the model.

@@ -3,7 +3,7 @@
 use crate::asked::Asked;
 use crate::config::{InvalidToolCall, Settings, ToolStream};
 
-/// See the module's documentation.
+/// The limits, and how calls are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Rules {
     /// Calls are sent when they are complete.

@@ -1,6 +1,6 @@
 //! What the client has seen of an answer.
 
-/// See the module's documentation.
+/// How far the message is, and what of it the client has.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     phase: Phase,

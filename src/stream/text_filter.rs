@@ -18,7 +18,7 @@ use crate::profile::TextToolCalls;
 use crate::translate::signature::Field;
 use crate::words;
 
-/// See the module's documentation.
+/// The steps that an answer needs, each with what it holds back.
 #[derive(Debug)]
 pub(super) struct TextFilter {
     unescape: Unescape,

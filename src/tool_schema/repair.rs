@@ -2,7 +2,7 @@
 //! (`"[1]"` where the schema wants an array).
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members, property};
-use crate::json::{Kind, Reader, Str, Writer};
+use crate::json::{self, Kind, Reader, Str, Writer};
 
 /// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
 /// property; nothing where there is nothing to leave out.
@@ -15,7 +15,7 @@ pub(crate) fn without_id(
         return None;
     }
     changed(input, &mut |key, value| {
-        let echoes = key == "id" && Reader::new(value, 1).string().is_ok_and(is_echo);
+        let echoes = key == "id" && json::string(value).is_some_and(is_echo);
         if echoes { Change::LeftOut } else { Change::Nothing }
     })
 }
@@ -80,7 +80,7 @@ impl<'s> Check<'s, '_> {
         if self.apply(schema, input, depth) || self.takes_texts(schema, depth) {
             return None;
         }
-        let text = Reader::new(input, 1).string().ok()?.decode();
+        let text = json::string(input)?.decode();
         let mut reader = Reader::of(&text);
         let json = reader.skip().ok()?;
         reader.end().ok()?;

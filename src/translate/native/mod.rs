@@ -113,7 +113,7 @@ pub(super) fn translate(
 
 /// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
 pub(super) fn takes(body: &str, config: &Config) -> bool {
-    let model = json::member(body, "model").and_then(|text| Reader::new(text, 1).string().ok());
+    let model = json::member(body, "model").and_then(json::string);
     let Some(model) = model.map(|model| model.decode()) else { return false };
     config.route(&model).is_some_and(|(upstream, _)| upstream.protocol == Protocol::Anthropic)
         && json::member(body, "messages").is_some()

@@ -17,7 +17,7 @@ use crate::profile::ToolSchema;
 use crate::words;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
-/// is added, and `null` for one of them or for `required` left out: several servers refuse that. So they do
+/// is added, and `null` for one of them or for `required` left out: several servers refuse that. They also refuse
 /// a root that is a choice, and, at any depth, an array without `items`, a boolean in place of a schema and
 /// a pattern that [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
