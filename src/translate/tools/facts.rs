@@ -67,87 +67,43 @@ impl<'a> Facts<'a> {
         let mut defs = false;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            let value = reader.kind()?;
-            let given = value != Kind::Null;
-            match (key.decode().as_ref(), value) {
+            let kind = reader.kind()?;
+            let value = reader.skip()?;
+            let given = kind != Kind::Null;
+            match (key.decode().as_ref(), kind) {
                 ("type", Kind::String) => {
-                    facts.take_type(reader.string()?);
-                    continue;
+                    if let Some(name) = json::string(value) {
+                        facts.take_type(name);
+                    }
                 }
-                ("type", Kind::Array) => {
-                    let types = reader.skip()?;
-                    facts.typed = given;
-                    facts.array = words::has(types, ARRAY);
-                    facts.object = !given || words::has(types, "\"object\"");
-                    facts.nullable |= words::has(types, "\"null\"");
-                    let names = json::elements(types).filter_map(json::string);
-                    let mut names = names.filter(|name| *name != "null");
-                    let first = names.next();
-                    facts.several = names.next().is_some();
-                    facts.sole_type = first.filter(|_| !facts.several);
-                    continue;
-                }
+                ("type", Kind::Array) => facts.take_types(value),
                 ("type", _) => facts.typed = given,
                 ("items", _) => facts.items = true,
                 ("prefixItems", _) => facts.prefix_items = true,
-                ("properties", _) => {
-                    facts.properties = given;
-                    facts.named = reader.skip()?;
-                    continue;
-                }
-                (key @ ("anyOf" | "oneOf" | "allOf" | "required"), Kind::Array) => {
-                    let list = reader.skip()?;
-                    match key {
-                        "anyOf" => facts.any_of = list,
-                        "oneOf" => facts.one_of = list,
-                        "allOf" => facts.all_of = list,
-                        _ => facts.required = list,
-                    }
-                    continue;
-                }
-                ("definitions", Kind::Object) => {
-                    facts.definitions = reader.skip()?;
-                    continue;
-                }
+                ("properties", _) => (facts.properties, facts.named) = (given, value),
+                ("anyOf", Kind::Array) => facts.any_of = value,
+                ("oneOf", Kind::Array) => facts.one_of = value,
+                ("allOf", Kind::Array) => facts.all_of = value,
+                ("required", Kind::Array) => facts.required = value,
+                ("definitions", Kind::Object) => facts.definitions = value,
                 ("$defs", Kind::Object) => defs = true,
-                ("nullable", Kind::Bool) => {
-                    facts.nullable |= reader.bool()?;
-                    continue;
-                }
-                ("enum", Kind::Array) => {
-                    let values = reader.skip()?;
-                    if !facts.constant {
-                        facts.take_values(values);
-                    }
-                    continue;
-                }
+                ("nullable", Kind::Bool) => facts.nullable |= value == "true",
+                ("enum", Kind::Array) if !facts.constant => facts.take_values(value),
                 // `"const": null` is a value.
                 ("const", _) => {
-                    let constant = reader.skip()?;
                     facts.constant = true;
-                    facts.values = match value {
+                    facts.values = match kind {
                         Kind::String => Values::Strings,
                         Kind::Null => Values::Unsaid,
-                        _ => Values::Others(constant),
+                        _ => Values::Others(value),
                     };
-                    facts.nullable |= value == Kind::Null;
-                    continue;
+                    facts.nullable |= !given;
                 }
-                ("$ref", Kind::String) => {
-                    facts.reference = Some(reader.string()?);
-                    continue;
-                }
-                ("description", Kind::String) => {
-                    facts.description = Some(reader.string()?);
-                    continue;
-                }
-                ("format", Kind::String) => {
-                    facts.format = Some(reader.string()?);
-                    continue;
-                }
+                ("$ref", Kind::String) => facts.reference = json::string(value),
+                ("description", Kind::String) => facts.description = json::string(value),
+                ("format", Kind::String) => facts.format = json::string(value),
                 _ => {}
             }
-            reader.skip()?;
         }
         if !defs {
             facts.definitions = "";
@@ -171,6 +127,19 @@ impl<'a> Facts<'a> {
         self.array = name == "array";
         self.object = name == "object";
         self.sole_type = Some(name);
+    }
+
+    /// It has one of these types.
+    fn take_types(&mut self, types: &'a str) {
+        self.typed = true;
+        self.array = words::has(types, ARRAY);
+        self.object = words::has(types, "\"object\"");
+        self.nullable |= words::has(types, "\"null\"");
+        let names = json::elements(types).filter_map(json::string);
+        let mut names = names.filter(|name| *name != "null");
+        let first = names.next();
+        self.several = names.next().is_some();
+        self.sole_type = first.filter(|_| !self.several);
     }
 
     /// It has these values.
