@@ -156,7 +156,8 @@ fn write_identity(
 /// The session in a user id of Claude Code: `session_id` of a JSON text, or, in its versions until 2025, what stands
 /// behind `_session_`.
 fn session_of(user_id: &str) -> Option<String> {
-    if let Some((_, session)) = words::split_once(user_id, "_session_") {
+    if !user_id.trim_start().starts_with('{') {
+        let (_, session) = words::split_once(user_id, "_session_")?;
         return Some(session.to_owned()).filter(|session| !session.is_empty());
     }
     let mut reader = Reader::new(user_id, 16);

@@ -52,8 +52,10 @@ impl<'a> History<'a> {
         marks: &Marks,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let last = |role| messages.iter().rposition(|message| message.role == role);
-        let (last_user, last_assistant) = (last(Role::User), last(Role::Assistant));
+        let last_user = messages.iter().rposition(|message| message.role == Role::User);
+        // What the assistant is to go on with answers nothing.
+        let said = messages.split_last().map_or_else(Default::default, |(_, before)| before);
+        let last_answer = said.iter().rposition(|message| message.role == Role::Assistant);
         let mut reading = Reading {
             profile,
             marks,
@@ -64,7 +66,7 @@ impl<'a> History<'a> {
             is_answered: false,
         };
         for (at, message) in messages.into_iter().enumerate() {
-            reading.is_answered = Some(at) < last_assistant;
+            reading.is_answered = Some(at) < last_answer;
             match message.role {
                 Role::System => {
                     let over = message.until_next_user && last_user > Some(at);

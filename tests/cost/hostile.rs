@@ -150,6 +150,17 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         let results = each(n, |at| result(n - 1 - at, "r"));
         talk(vec![assistant(each(n, |at| call(at, "w", json!({})))), user(results)])
     }),
+    ("a description of the ends of booleans", |n| {
+        request(
+            tool_with(json!({"properties": {"a": {"description": "rue".repeat(30 * n)}}})),
+            vec![],
+        )
+    }),
+    ("properties that are choices", |n| {
+        let choice = json!({"properties": {"a": {}}, "anyOf": [{"properties": {"b": {}}}]});
+        let all = object((0..n).map(|at| (format!("p{at}"), choice.clone())));
+        request(tool_with(json!({"properties": all})), vec![])
+    }),
     ("calls that fail together, and their results the other way round", |n| {
         let fails = |turn: usize| {
             let id = move |at: usize| turn * n + at;

@@ -220,6 +220,8 @@ fn user_ids_are_hashed_and_sessions_are_cache_keys() {
     // As Claude Code wrote it until 2025.
     let older = json!({"metadata": {"user_id": "user_5e1f_account_secret_session_s-2"}});
     assert_eq!(sent_to("openai", json!({}), older)["prompt_cache_key"], "s-2");
+    let nested = json!({"metadata": {"user_id": r#"{"session_id":"s","parent_session_id":"p"}"#}});
+    assert_eq!(sent_to("openai", json!({}), nested)["prompt_cache_key"], "s");
     let other = sent(request.clone());
     assert_eq!((&other["user"], other.get("prompt_cache_key")), (&json!(hash), None));
     let dropped = sent_to("default", json!({"user_id": "drop"}), request);

@@ -184,9 +184,12 @@ fn documents_become_texts_or_files() {
         "messages[0].content[0].source.media_type: Input should be 'application/pdf'"
     );
     assert_eq!(
-        sent_to("openai", json!({}), request)["messages"][0]["content"],
+        sent_to("openai", json!({}), request.clone())["messages"][0]["content"],
         json!([text("C"), {"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
     );
+    // What the assistant is to go on with is no answer.
+    let going_on = json!({"messages": [request["messages"][0], assistant("{")]});
+    assert!(refused(going_on).contains("source: PDF"));
     // Later, and in a tool's result, the model is told that it does not see it: the client sends it again each time.
     let pdf =
         || document(json!({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}));

@@ -83,8 +83,8 @@ impl Walk<'_> {
         }
         let all_plain = which == Which::AllPlain;
         // The lists that such references lead through would be gone, and only these dialects have them.
-        let lists = ["/allOf/", "/anyOf/", "/oneOf/"];
-        if all_plain && (refers || words::has_any(self.root, &lists)) {
+        let has_paths = || words::has_any(self.root, &["/allOf/", "/anyOf/", "/oneOf/"]);
+        if all_plain && (refers || *self.has_paths.get_or_init(has_paths)) {
             return None;
         }
         let mut own = Names::default();
@@ -201,7 +201,7 @@ impl<'a> Branched<'a> {
     /// The same of a branch; nothing if it is no object, so that nothing is certain.
     fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
         let facts = Facts::of_text(schema).unwrap_or_default();
-        if let Some(reference) = facts.reference {
+        if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
             return self.referred(reference, depth);
         }
         if !facts.object || depth >= DEPTH_MAX || self.all_plain && !is_plain(schema) {
@@ -210,7 +210,10 @@ impl<'a> Branched<'a> {
         }
         self.found = true;
         add_named(facts.named, &self.own, &mut self.others);
-        Some(self.object(&facts, depth.saturating_add(1)))
+        let mut required = self.object(&facts, depth.saturating_add(1));
+        let referred = facts.reference.and_then(|it| self.referred(it, depth));
+        add_all(referred.unwrap_or_default(), &mut required);
+        Some(required)
     }
 
     /// The same of what a reference is to.
@@ -232,6 +235,11 @@ fn add_all<'a>(names: NameSet<'a>, all: &mut NameSet<'a>) {
     for name in names.keys() {
         all.add(name.to_owned());
     }
+}
+
+/// Whether a schema with a `$ref` says nothing else of its values.
+fn is_reference_alone(schema: &str) -> bool {
+    json::members(schema).all(|(key, _)| matches!(key.raw(), "$ref" | "title" | "description"))
 }
 
 /// Whether a schema says no more than a merged one does.

@@ -6,6 +6,8 @@
 //!
 //! The walk goes as deep as the schema is nested, which [`Reader`] bounds.
 
+use std::cell::OnceCell;
+
 use super::facts::Facts;
 use super::gemini::Around;
 use super::grammar::{llama_cpp_refuses, mistral_refuses};
@@ -47,7 +49,7 @@ pub(in crate::translate) fn write_output_schema(
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
     json.value();
     let start = json.out().len();
-    let walk = Walk { dialect, root: schema };
+    let walk = Walk { dialect, root: schema, has_paths: OnceCell::new() };
     if walk.schema(&mut Reader::of(schema), json, function).is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
@@ -107,7 +109,10 @@ fn is_taken(schema: &str) -> bool {
 fn is_no_schema(schema: &str) -> impl Fn(usize) -> bool {
     |end| {
         let before = schema.get(..end).unwrap_or_default();
-        let before = before.trim_end_matches(|letter: char| letter.is_ascii_lowercase()).trim_end();
+        let Some(before) = before.strip_suffix('t').or_else(|| before.strip_suffix("fa")) else {
+            return true;
+        };
+        let before = before.trim_end();
         match before.strip_suffix(':') {
             Some(key) => key.trim_end().ends_with("\"additionalProperties\""),
             None => !before.ends_with(['[', ',']),
@@ -241,6 +246,8 @@ pub(super) struct Walk<'s> {
     dialect: ToolSchema,
     /// The whole of it.
     pub(super) root: &'s str,
+    /// Whether references lead through lists of schemas, once that was asked.
+    pub(super) has_paths: OnceCell<bool>,
 }
 
 impl Walk<'_> {

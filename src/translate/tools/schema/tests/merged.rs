@@ -80,6 +80,15 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
             assert_eq!(given.concat(), required, "{schema}: {sent}");
         }
     }
+    // What stands beside a reference holds, too.
+    let beside = json!({"properties": {}, "allOf": [{"$ref": "#/$defs/A", "properties": {"b": {}}, "required": ["b"]}],
+        "$defs": {"A": a}});
+    for dialect in [ToolSchema::Gemini, ToolSchema::Kimi] {
+        let sent = read(&beside, dialect);
+        assert_eq!(sent["properties"], json!({"a": {"type": "string"}, "b": {}}));
+        assert_eq!(sent["required"], json!(["b", "a"]));
+    }
+    assert_eq!(read(&beside, ToolSchema::Full)["allOf"], beside["allOf"]);
     // As deep as branches and references are followed.
     let deep = |levels: usize| (0..levels).fold(a.clone(), |inner, _| json!({"allOf": [inner]}));
     let offers = |levels| read(&deep(levels), ToolSchema::Kimi)["properties"].get("a").is_some();
