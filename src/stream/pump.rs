@@ -428,6 +428,7 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.finish_reason = None;
         }
+        self.give_nameless_inputs();
         self.pump(true, out);
         for call in &mut self.calls {
             if call.state == CallState::Closed && call.input.has_leftover() {
@@ -459,6 +460,20 @@ impl Machine {
         }
         self.stop(reason, sequence.as_deref(), &counts, out);
         Ok(())
+    }
+
+    /// An input of which nobody said whose it is belongs to the call before it, if that has none.
+    fn give_nameless_inputs(&mut self) {
+        for at in 1..self.calls.len() {
+            if let Some([named, nameless]) = self.calls.get_mut(at.saturating_sub(1)..=at)
+                && nameless.name.is_empty()
+                && nameless.input.is_object()
+                && !named.name.is_empty()
+                && !named.input.has_text()
+            {
+                std::mem::swap(&mut named.input, &mut nameless.input);
+            }
+        }
     }
 
     /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would

@@ -78,9 +78,45 @@ impl Growing {
         new
     }
 
+    /// What is new in the next chunk, which has all of it, perhaps without white space at its end. What was sent cannot
+    /// be taken back, so of a text that was changed, all from there on is new.
+    fn replace<'t>(&mut self, text: &'t str) -> &'t str {
+        if self.all.starts_with(text) {
+            return "";
+        }
+        let same = self.all.bytes().zip(text.bytes()).take_while(|(old, new)| old == new).count();
+        let mut start = whole_escapes(text, same);
+        while !text.is_char_boundary(start) {
+            start = start.saturating_sub(1);
+        }
+        // Nor between the halves of a pair.
+        start = start.saturating_sub(json::hold_back(text.get(..start).unwrap_or_default()));
+        let new = text.get(start..).unwrap_or_default();
+        self.all.truncate(start);
+        self.all.push_str(new);
+        new
+    }
+
     fn is_used(&self) -> bool {
         !self.all.is_empty()
     }
+}
+
+/// At most so many bytes of the inside of a JSON string, of which none is in an escape that goes on.
+fn whole_escapes(raw: &str, most: usize) -> usize {
+    let mut end = 0usize;
+    while end < most {
+        let length = match raw.as_bytes().get(end..) {
+            Some([b'\\', b'u', ..]) => 6,
+            Some([b'\\', ..]) => 2,
+            _ => 1,
+        };
+        match end.saturating_add(length) {
+            next if next <= most => end = next,
+            _ => break,
+        }
+    }
+    end
 }
 
 /// `raw`, the inside of a JSON string, without the white space around it.
@@ -152,9 +188,13 @@ impl Machine {
     ) -> Result<(), Error> {
         let mut snapshots = std::mem::take(&mut self.snapshots);
         let said = self.said_in(chunk, &mut snapshots);
-        let thought = snapshots.reasoning.push(&said.thought);
-        let text = snapshots.text.push(&said.text);
-        let refusal = snapshots.refusal.push(&said.refusal);
+        let take = match self.asked.profile.cumulative_text {
+            true => Growing::replace,
+            false => Growing::push,
+        };
+        let thought = take(&mut snapshots.reasoning, &said.thought);
+        let text = take(&mut snapshots.text, &said.text);
+        let refusal = take(&mut snapshots.refusal, &said.refusal);
         self.say([thought, text, refusal], out)?;
         for (choice, message) in messages(chunk, self.asked.profile.cumulative_text) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
@@ -220,6 +260,24 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_always_comes_whole_is_new_from_where_it_differs() {
+        for (chunks, new) in [
+            (&["H", "Hi", "Hi!"] as &[&str], &["H", "i", "!"] as &[&str]),
+            (&["ha", "haha", "", "haha!"], &["ha", "ha", "", "!"]),
+            (&["Hi \u{fffd}", "Hi \u{1f600}", "Hi \u{1f600}."], &["Hi \u{fffd}", "\u{1f600}", "."]),
+            (&["Hi \\n", "Hi there", "Hi there."], &["Hi \\n", "there", "."]),
+            (&["a\\n", "a\\t", "a\\tb"], &["a\\n", "\\t", "b"]),
+            (&["\\u00e9", "\\u00e8"], &["\\u00e9", "\\u00e8"]),
+            (&["\u{e9}", "\u{e8}"], &["\u{e9}", "\u{e8}"]),
+            (&["Hi ", "Hi", "Hi you"], &["Hi ", "", "you"]),
+        ] {
+            let mut text = Growing::default();
+            let found: Vec<_> = chunks.iter().map(|chunk| text.replace(chunk)).collect();
+            assert_eq!(found, new, "{chunks:?}");
+        }
+    }
 
     #[test]
     fn a_text_comes_whole_each_time_or_in_pieces() {

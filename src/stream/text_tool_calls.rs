@@ -49,6 +49,10 @@ pub(super) struct Markup {
     is_code: bool,
     /// An odd number of backticks came in this line.
     in_span: bool,
+    /// The line begins like one of a list, a quotation or a table: what stands in it is told, not done.
+    is_told: bool,
+    /// The markup that was found begins behind text in its line, and nothing has followed its first tag yet.
+    is_doubtful: bool,
 }
 
 /// How an answer ends.
@@ -78,8 +82,8 @@ const NAME_BYTES_MAX: usize = 512;
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
-/// So much white space may end a line behind an opener.
-const BLANKS_MAX: usize = 16;
+/// So much white space may stand behind an opener at the end of its line, and before what follows.
+const BLANKS_MAX: usize = 64;
 
 impl Markup {
     pub(super) fn new(syntax: TextToolCalls) -> Self {
@@ -93,6 +97,8 @@ impl Markup {
             fence: None,
             is_code: false,
             in_span: false,
+            is_told: false,
+            is_doubtful: false,
         }
     }
 
@@ -209,8 +215,38 @@ impl Markup {
         }
     }
 
-    /// A bare list can be a link, a number or a mark, too: then it does not wait for the end of the answer.
+    /// Some markup is none by what follows it: then it does not wait for the end of the answer.
     fn doubt(&mut self, out: &mut String) {
+        match self.is_doubtful {
+            true => self.doubt_opener(out),
+            false => self.doubt_list(out),
+        }
+    }
+
+    /// The first tag at the end of a line of text is told of in it, unless a call follows.
+    fn doubt_opener(&mut self, out: &mut String) {
+        let opener = self.openers().iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
+        let Some((opener, line)) = opener else { return };
+        let behind = line.trim_start();
+        let is_far = line.len().saturating_sub(behind.len()) > BLANKS_MAX;
+        let start = match self.syntax {
+            TextToolCalls::Hermes => "{",
+            TextToolCalls::QwenXml => "<function=",
+            _ => "<invoke",
+        };
+        if behind.starts_with(start) {
+            self.is_doubtful = false;
+        } else if is_far || !start.starts_with(behind) {
+            self.is_doubtful = false;
+            let rest = self.held.split_off(opener.len());
+            out.push_str(&std::mem::replace(&mut self.held, rest));
+            self.state = State::Watching;
+            self.read(out);
+        }
+    }
+
+    /// A bare list can be a link, a number or a mark, too.
+    fn doubt_list(&mut self, out: &mut String) {
         let Some(list) = self.held.trim_start().strip_prefix('[').map(str::trim_start) else {
             return;
         };
@@ -278,6 +314,9 @@ impl Markup {
             // An answer that is a call says nothing before it.
             self.state = State::Off;
         }
+        let first = seen.bytes().next();
+        self.is_told = blanks.len() >= CODE_INDENT
+            || first.is_some_and(|it| it.is_ascii_digit() || b">-*+|#<".contains(&it));
         self.first = false;
         self.in_span = false;
         if is_fence {
@@ -295,9 +334,10 @@ impl Markup {
         let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
         let mut ready = line.len();
         if self.fence.is_none() && !self.is_code {
-            let opener = self.opener_at_end(line);
+            let opener = if self.is_told { None } else { self.opener_at_end(line) };
             let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
+                self.is_doubtful = token.is_none();
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = self.held.split_off(at);
                 self.state = State::Found;

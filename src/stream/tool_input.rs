@@ -366,7 +366,9 @@ impl ToolInput {
     pub(super) fn can_hold(&self, text: &str) -> bool {
         let before = &self.reading.text;
         let key = before.find(':').and_then(|end| before.get(..end)).unwrap_or(before);
-        self.is_half() && !text.trim_start().starts_with(key) && !self.excludes(text)
+        let start = text.trim_start();
+        let is_alike = start.starts_with(key) || key.starts_with(start);
+        self.is_half() && !is_alike && !self.excludes(text)
     }
 
     /// Whether `text` begins another input, where this one came in parts and is complete.

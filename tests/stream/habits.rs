@@ -23,6 +23,11 @@ fn fragments_with_a_new_index_and_a_new_id_each_are_one_call() {
     chunks.push(call(9, "call_b", "t", "{\"d\":2}"));
     let both = "tool_use a w {\"c\":1}, tool_use b t {\"d\":2}; tool_use";
     case().gives(&done(&chunks), both);
+    // A whole input that nobody names, behind a call that has none.
+    let nameless = [call(0, "call_a", "w", ""), call(1, "call_c", "", "{\"c\":1}")];
+    case().gives(&done(&nameless), "tool_use a w {\"c\":1}; tool_use !tool_unknown");
+    let named = [&nameless[..], &[call(1, "", "t", "")]].concat();
+    case().gives(&done(&named), "tool_use a w {}, tool_use c t {\"c\":1}; tool_use");
     // The name with each: nothing that begins like this is an input.
     for id in ["", "call_c"] {
         let pieces =
@@ -42,6 +47,18 @@ fn a_name_begins_a_second_call_of_one_tool_though_ids_change_with_each_fragment(
         let two = [entry("call_b", "w", ""), entry("b2", "", "{\"c\":"), entry("b3", "", "2}")];
         let both = "tool_use a w {\"c\":1}, tool_use b w {\"c\":2}; tool_use";
         case().gives(&done(&[&one[..], &two].concat()), both);
+        if index {
+            // With an index of its own it is a call.
+            let own = [&one[..], &[call(1, "call_d", "w", "")]].concat();
+            case().gives(&done(&own), "tool_use a w {\"c\":1}, tool_use d w {}; tool_use");
+            // Where indices are right, a last chunk may repeat the names of all.
+            let other = [call(1, "call_c", "t", ""), call(1, "c2", "", "{\"d\":2}")];
+            let mut last = call(0, "e", "w", "");
+            let again = call(1, "f", "t", "")["tool_calls"][0].take();
+            last["tool_calls"].as_array_mut().unwrap().push(again);
+            let all = [&one[..], &other, &[last]].concat();
+            case().gives(&done(&all), "tool_use a w {\"c\":1}, tool_use c t {\"d\":2}; tool_use");
+        }
         // Behind the end, a name alone may be only a repetition.
         let repeated = [&one[..], &[entry("call_b", "w", "")]].concat();
         case().gives(&done(&repeated), "tool_use a w {\"c\":1}; tool_use");
@@ -68,7 +85,19 @@ fn an_object_within_an_input_is_no_call_where_each_fragment_has_another_id_and_t
     };
     gives(&["{\"c\":", "{\"d\":1}", "}"], "tool_use a w {\"c\":{\"d\":1}}; tool_use");
     gives(&["{\"c\":\"", "{1", "\"}"], "tool_use a w {\"c\":\"{1\"}; tool_use");
-    gives(&["", "{\"c\":", "1}"], "tool_use a w {\"c\":1}; tool_use");
+    // The first tokens of another call, of which each server has its own id.
+    let c = case();
+    let entry = |id: &str, input: &str| without_index(call(0, id, "w", input));
+    let turns = [
+        entry("call_a", "{\""),
+        entry("call_b", "{"),
+        entry("call_a", "c\":1}"),
+        entry("call_b", "\"c\":2}"),
+    ];
+    c.gives(&done(&turns), "tool_use a w {\"c\":1}, tool_use b w {\"c\":2}; tool_use");
+    let bare =
+        [entry("call_a", ""), entry("call_b", "{\"c\":"), without_index(call(0, "", "", "2}"))];
+    c.gives(&done(&bare), "tool_use a w {}, tool_use b w {\"c\":2}; tool_use");
 }
 
 #[test]

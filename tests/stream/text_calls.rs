@@ -53,7 +53,22 @@ fn a_call_may_begin_on_the_line_of_the_text_where_its_first_tag_ends_the_line() 
         c.leaves(&format!("Write `{call}`"));
         c.leaves(&format!("Write {}", call.replacen(['\r', '\n'], "", 2)));
         c.leaves(&format!("```\nSure.{call}"));
+        // The others have a second tag, which begins a line.
+        for told in ["- so: ", "> so ", "1. so ", "<pre><code>", "    so "] {
+            if syntax != TextToolCalls::Hermes {
+                break;
+            }
+            c.leaves(&format!("{told}{call}"));
+        }
         let tag = call.lines().next().unwrap();
+        // Told of in a line before the call.
+        let (name, before) =
+            (tag.trim_end(), format!("It did not take {}\nNow:\n", tag.trim_end()));
+        c.reads(
+            &format!("{before}{call}"),
+            &format!("text {}, tool_use minted w {{}}; tool_use", json!(before)),
+        );
+        c.leaves(&format!("It is {name}\n\n{}", " \n".repeat(99)));
         c.leaves(&format!("It begins with {}", tag.trim_end()));
     }
 }

@@ -46,7 +46,9 @@ impl<'a> Fragment<'a> {
         };
         let is_part = |at: &usize| {
             let call = calls.get(*at);
-            call.is_some_and(|call| !self.begins_another(call, named.contains(at), tools))
+            let is_last = at.saturating_add(1) == calls.len();
+            let is_named = named.contains(at);
+            call.is_some_and(|call| !self.begins_another(call, is_last, is_named, tools))
         };
         found.filter(is_part).or_else(|| calls.iter().rposition(|call| self.is_twin(call)))
     }
@@ -79,8 +81,12 @@ impl<'a> Fragment<'a> {
                             && !self.is_second_head(call)
                 }
                 (Some(_), None) => true,
-                // Where the id has changed too, only what it says tells that it is a part of a call.
-                (None, None) => self.goes_on(call) && (self.id.is_none() || self.says_more(call)),
+                // Where the id has changed too, only what it says tells that it is a part of a call: a whole input is
+                // that of a call whose name may come later.
+                (None, None) => {
+                    let is_part = || call.input.is_half() || self.begins_input();
+                    self.goes_on(call) && (self.id.is_none() || self.says_more(call) && is_part())
+                }
                 // No input begins so.
                 (None, Some(name)) => {
                     let is_part = !self.begins_with_brace() && self.says_more(call);
@@ -128,21 +134,16 @@ impl<'a> Fragment<'a> {
             (None, Some(_)) => self.compare(last) != Some(Compared::Other),
             (Some(_), _) => {
                 !last.input.is_object()
-                    && match last.input.has_text() {
-                        true => {
-                            self.fits_end(last) && !self.is_excluded(last) || self.is_within(last)
-                        }
-                        false => self.begins_input(),
-                    }
+                    && (self.fits_end(last) && !self.is_excluded(last) || self.is_within(last))
             }
         }
     }
 
     /// Whether it begins another call though it names `call`, or goes on with it. Some servers number
     /// every call 0, and some give every call the same id, or none. Then a name tells calls apart,
-    /// but only once the call before has all of its input, or none at all. `is_named`: by a fragment
-    /// before it in the same list.
-    fn begins_another(&self, call: &Call, is_named: bool, tools: &Tools) -> bool {
+    /// but only once the call before has all of its input, or none at all. `is_last`: it is the last call; where it is
+    /// not, indices tell calls apart. `is_named`: by a fragment before it in the same list.
+    fn begins_another(&self, call: &Call, is_last: bool, is_named: bool, tools: &Tools) -> bool {
         let Some(name) = self.name.as_deref().filter(|_| !call.name.is_empty()) else {
             return false;
         };
@@ -165,7 +166,7 @@ impl<'a> Fragment<'a> {
         let no_ids = id.is_none() && known.is_none();
         other_name
             || other_id && !(call.habit.other_ids && self.only_repeats(call))
-            || (no_ids || other_id) && self.is_named_anew(call)
+            || (no_ids || other_id && is_last) && self.is_named_anew(call)
             || no_ids && self.is_input_anew(call)
     }
 
@@ -284,7 +285,9 @@ impl<'a> Fragment<'a> {
     /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each fragment.
     pub(super) fn may_only_repeat(&self, last: &Call) -> bool {
         let same_name = self.name.as_deref() == Some(last.name.as_str());
-        last.habit.other_ids && same_name && self.compare(last) == Some(Compared::Nothing)
+        let same_key = self.key.is_none() || self.key == last.key;
+        let only_named = same_name && self.compare(last) == Some(Compared::Nothing);
+        last.habit.other_ids && same_key && only_named
     }
 
     /// Whether its name, which is that of `call`, begins another one, since no fragment had it again.
