@@ -85,12 +85,10 @@ impl Growing {
             return "";
         }
         let same = self.all.bytes().zip(text.bytes()).take_while(|(old, new)| old == new).count();
-        let mut start = whole_escapes(text, same);
-        while !text.is_char_boundary(start) {
-            start = start.saturating_sub(1);
-        }
-        // Nor between the halves of a pair.
-        start = start.saturating_sub(json::hold_back(text.get(..start).unwrap_or_default()));
+        // Neither within a letter or an escape nor between the halves of a pair.
+        let is_whole = |end: &usize| text.get(..*end).and_then(Str::inside).is_some();
+        let end = (0..=same).rev().find(is_whole).unwrap_or_default();
+        let start = end.saturating_sub(json::hold_back(text.get(..end).unwrap_or_default()));
         let new = text.get(start..).unwrap_or_default();
         self.all.truncate(start);
         self.all.push_str(new);
@@ -100,23 +98,6 @@ impl Growing {
     fn is_used(&self) -> bool {
         !self.all.is_empty()
     }
-}
-
-/// At most so many bytes of the inside of a JSON string, of which none is in an escape that goes on.
-fn whole_escapes(raw: &str, most: usize) -> usize {
-    let mut end = 0usize;
-    while end < most {
-        let length = match raw.as_bytes().get(end..) {
-            Some([b'\\', b'u', ..]) => 6,
-            Some([b'\\', ..]) => 2,
-            _ => 1,
-        };
-        match end.saturating_add(length) {
-            next if next <= most => end = next,
-            _ => break,
-        }
-    }
-    end
 }
 
 /// `raw`, the inside of a JSON string, without the white space around it.
