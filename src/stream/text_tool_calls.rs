@@ -51,8 +51,6 @@ pub(super) struct Markup {
     in_span: bool,
     /// The line begins like one of a list, a quotation or a table: what stands in it is told, not done.
     is_told: bool,
-    /// The markup that was found begins behind text in its line, and nothing has followed its first tag yet.
-    is_doubtful: bool,
 }
 
 /// How an answer ends.
@@ -67,6 +65,8 @@ pub(super) struct AnswerEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Watching,
+    /// `held` starts with the first tag of markup behind text in its line, and nothing has followed it yet.
+    Opened,
     /// `held` starts with markup.
     Found,
     /// The text is text.
@@ -98,7 +98,6 @@ impl Markup {
             is_code: false,
             in_span: false,
             is_told: false,
-            is_doubtful: false,
         }
     }
 
@@ -182,7 +181,7 @@ impl Markup {
         for line in text.split_inclusive('\n') {
             match self.state {
                 State::Off => out.push_str(line),
-                State::Found => {
+                State::Opened | State::Found => {
                     self.held.push_str(line);
                     self.doubt(&mut out);
                 }
@@ -210,16 +209,15 @@ impl Markup {
         if self.state == State::Off {
             out.push_str(&std::mem::take(&mut self.held));
         }
-        if self.state == State::Found {
-            self.doubt(out);
-        }
+        self.doubt(out);
     }
 
     /// Some markup is none by what follows it: then it does not wait for the end of the answer.
     fn doubt(&mut self, out: &mut String) {
-        match self.is_doubtful {
-            true => self.doubt_opener(out),
-            false => self.doubt_list(out),
+        match self.state {
+            State::Opened => self.doubt_opener(out),
+            State::Found => self.doubt_list(out),
+            State::Watching | State::Off => {}
         }
     }
 
@@ -235,9 +233,8 @@ impl Markup {
             _ => "<invoke",
         };
         if behind.starts_with(start) {
-            self.is_doubtful = false;
+            self.state = State::Found;
         } else if is_far || !start.starts_with(behind) {
-            self.is_doubtful = false;
             let rest = self.held.split_off(opener.len());
             out.push_str(&std::mem::replace(&mut self.held, rest));
             self.state = State::Watching;
@@ -337,10 +334,9 @@ impl Markup {
             let opener = if self.is_told { None } else { self.opener_at_end(line) };
             let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
-                self.is_doubtful = token.is_none();
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = self.held.split_off(at);
-                self.state = State::Found;
+                self.state = if token.is_some() { State::Found } else { State::Opened };
                 return;
             }
             if end.is_none() {
@@ -383,7 +379,7 @@ impl Markup {
     pub(super) fn release(&mut self, pieces: &mut Vec<Piece>) {
         let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
-        if self.state == State::Found {
+        if matches!(self.state, State::Opened | State::Found) {
             self.state = State::Off;
         }
         self.indent = 0;
