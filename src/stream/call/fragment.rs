@@ -224,6 +224,11 @@ impl<'a> Fragment<'a> {
             }
     }
 
+    /// Whether its input is text for which `holds`.
+    fn is_text(&self, holds: impl FnOnce(&str) -> bool) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text) if holds(&text.decode()))
+    }
+
     /// Whether it has text for the input of `call`, be it white space within.
     fn says_more(&self, call: &Call) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text)
@@ -232,28 +237,27 @@ impl<'a> Fragment<'a> {
 
     /// Whether its input begins like an object, or with nothing yet.
     fn begins_with_brace(&self) -> bool {
-        matches!(self.entry.arguments, Arguments::Text(text)
-            if text.decode().trim_start().bytes().next().is_none_or(|first| first == b'{'))
+        self.is_text(|text| text.trim_start().bytes().next().is_none_or(|first| first == b'{'))
     }
 
     /// Whether its input is text that can stand behind the input of `call`.
     fn fits_end(&self, call: &Call) -> bool {
-        matches!(self.entry.arguments, Arguments::Text(text) if call.input.goes_on_with(&text.decode()))
+        self.is_text(|text| call.input.goes_on_with(text))
     }
 
     /// Whether its input is text that stands within the input of `call`, although it begins like one of its own.
     fn is_within(&self, call: &Call) -> bool {
-        matches!(self.entry.arguments, Arguments::Text(text) if call.input.can_hold(&text.decode()))
+        self.is_text(|text| call.input.can_hold(text))
     }
 
     /// Whether its input is the first part of an object: a name comes with each part, then.
     fn begins_input(&self) -> bool {
-        matches!(self.entry.arguments, Arguments::Text(text) if is_half(&text.decode()))
+        self.is_text(is_half)
     }
 
     /// Whether its input is text that cannot.
     fn is_excluded(&self, call: &Call) -> bool {
-        matches!(self.entry.arguments, Arguments::Text(text) if call.input.excludes(&text.decode()))
+        self.is_text(|text| call.input.excludes(text))
     }
 
     /// What it has to say to an input that is complete; `None` while it is not.
@@ -272,11 +276,10 @@ impl<'a> Fragment<'a> {
 
     /// Whether its input is not the complete one of `call` but another, or begins one.
     fn is_input_anew(&self, call: &Call) -> bool {
-        let begins = |text: &str| call.habit.named && call.input.is_followed_by(text);
         match self.compare(call) {
             Some(Compared::Other) => true,
             Some(Compared::More) => {
-                matches!(self.entry.arguments, Arguments::Text(text) if begins(&text.decode()))
+                call.habit.named && self.is_text(|text| call.input.is_followed_by(text))
             }
             _ => false,
         }
