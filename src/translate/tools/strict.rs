@@ -73,13 +73,13 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
                 reference = true;
                 reader.skip().ok()?;
             }
-            "enum" | "const" => drop(reader.skip().ok()?),
             "format" => {
                 let format = reader.string().ok()?.decode();
                 FORMATS.contains(&format.as_ref()).then_some(())?;
             }
-            "$schema" | "$id" | "description" | "title" | "pattern" | "minimum" | "maximum"
-            | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minItems" | "maxItems" => {
+            "enum" | "const" | "$schema" | "$id" | "description" | "title" | "pattern"
+            | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
+            | "minItems" | "maxItems" => {
                 reader.skip().ok()?;
             }
             _ => return None,
