@@ -240,13 +240,17 @@ fn own_upstream(document: &mut Map<String, Value>) -> Result<&mut Map<String, Va
     upstream.as_object_mut().context("upstreams: expected an object in it")
 }
 
+/// What the configuration says of the upstream.
+fn given_upstream(document: &Map<String, Value>) -> Result<Map<String, Value>> {
+    own_upstream(&mut document.clone()).cloned()
+}
+
 /// Where the upstream is: the option, else the configuration, else nowhere.
 fn upstream_url(option: Option<&str>, document: &Map<String, Value>) -> Result<Option<Url>> {
     if let Some(url) = option {
         return Url::parse(url).map(Some);
     }
-    let mut copy = document.clone();
-    let upstream = own_upstream(&mut copy)?;
+    let upstream = given_upstream(document)?;
     let Some(url) = upstream.get("url").and_then(Value::as_str).filter(|url| !url.is_empty())
     else {
         return Ok(None);
@@ -283,8 +287,7 @@ fn configure(
 
 /// Refuses a profile that the published schema does not have, before minutes of building.
 fn check_profile(document: &Map<String, Value>, option: Option<&str>) -> Result<()> {
-    let mut copy = document.clone();
-    let own = own_upstream(&mut copy)?;
+    let own = given_upstream(document)?;
     let Some(profile) = option.or_else(|| own.get("profile")?.as_str()) else {
         return Ok(());
     };
