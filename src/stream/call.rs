@@ -4,6 +4,7 @@
 //! `tool_input`.
 
 mod fragment;
+mod send;
 
 use self::fragment::Fragment;
 use super::machine::{Block, Machine};

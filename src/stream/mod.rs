@@ -24,6 +24,7 @@
 mod call;
 mod counts;
 mod echo;
+mod end;
 mod event;
 mod finish;
 mod frame;

@@ -1,0 +1,182 @@
+//! Calls to the client: their ids, starts, inputs and ends, and which of them it does not get.
+
+use super::{Call, CallState};
+use crate::config::InvalidToolCall;
+use crate::ids::Ids;
+use crate::json;
+use crate::names::NameSet;
+use crate::stream::machine::Machine;
+use crate::stream::sink::ToolUse;
+use crate::stream::tool_input::Input;
+use crate::tool_schema;
+use crate::translate::tool_id;
+
+impl Machine {
+    /// The client's id of a call.
+    pub(in crate::stream) fn client_id(&mut self, index: usize) -> String {
+        let Some(call) = self.calls.get_mut(index) else { return String::new() };
+        if let Some(id) = &call.client_id {
+            return id.clone();
+        }
+        let id = tool_id::encode(upstream_id(call, index, &self.ids), &self.ids_used);
+        self.ids_used.add(id.clone());
+        call.client_id = Some(id.clone());
+        id
+    }
+
+    pub(in crate::stream) fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        if call.state != CallState::Waiting {
+            return;
+        }
+        call.state = CallState::Open;
+        let id = self.client_id(index);
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let (name, toolset) = match self.asked.tools.meant_by(&call.name) {
+            Some(tool) => {
+                if tool.outgoing != call.name {
+                    self.warnings.add("tool_name_repaired");
+                }
+                (&tool.name, tool.toolset)
+            }
+            None => {
+                self.warnings.add("tool_unknown");
+                (&call.name, None)
+            }
+        };
+        self.sent.open_block(true);
+        self.report.tool_calls = self.report.tool_calls.saturating_add(1);
+        self.sink.open_tool(&ToolUse { id: &id, name, toolset }, out);
+    }
+
+    pub(in crate::stream) fn send_input(&mut self, index: usize, out: &mut Vec<u8>) {
+        if let Some(call) = self.calls.get_mut(index)
+            && call.state == CallState::Open
+        {
+            self.sink.input(call.input.send(), out);
+        }
+    }
+
+    /// The call is complete, or as complete as it gets.
+    pub(in crate::stream) fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+        // A call without arguments is complete if the model went on after it.
+        let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
+        let cut_off = self.outcome.is_cut_off() && self.calls.get(index).is_some_and(is_last);
+        let Some(call) = self.calls.get_mut(index) else { return };
+        let mut input = call.input.finish(cut_off);
+        for _ in 0..call.input.take_conflicts() {
+            self.warnings.add("tool_input_conflict");
+        }
+        if let Input::Object(object) = &mut input
+            && let Some(repaired) = self.repaired(index, object)
+        {
+            *object = repaired;
+            self.warnings.add("tool_input_repaired");
+        }
+        if self.is_left_out(index, &input) {
+            if let Some(call) = self.calls.get_mut(index) {
+                call.state = CallState::LeftOut;
+            }
+            return;
+        }
+        self.open_tool(index, out);
+        self.send_end(index, &input, out);
+    }
+
+    /// The input of a call as it is sent, where it is not as the model wrote it.
+    pub(in crate::stream) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
+        let call = self.calls.get(index)?;
+        if self.rules.invalid != InvalidToolCall::Repair || call.input.is_sent() {
+            return None;
+        }
+        let tool = self.asked.tools.meant_by(&call.name);
+        let schema = tool.and_then(|tool| tool.schema.as_deref());
+        let without_id = without_id_echo(object, schema, &self.ids_used);
+        let object = without_id.as_deref().unwrap_or(object);
+        let budget = &mut self.schema_budget;
+        let unquoted = schema
+            .filter(|schema| !tool_schema::fits(schema, object, budget))
+            .and_then(|schema| tool_schema::unquoted(schema, object, &mut self.schema_budget));
+        unquoted.or(without_id)
+    }
+
+    /// Judges a call: whether the client does not get it.
+    fn is_left_out(&mut self, index: usize, input: &Input) -> bool {
+        let Some(call) = self.calls.get(index) else { return false };
+        let tool = self.asked.tools.meant_by(&call.name);
+        let waits = call.state == CallState::Waiting;
+        let refused = self.outcome.is_refusal();
+        let unseen = self.is_buffered() || refused && waits;
+        // A refusal has no call that the model could mend.
+        let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
+        let invalid = !cut_off && *input == Input::Invalid;
+        if invalid {
+            self.warnings.add("tool_input_invalid");
+        }
+        let mut violates = false;
+        if let (true, Input::Object(object)) = (self.rules.checks_inputs, input) {
+            let schema = tool.and_then(|tool| tool.schema.as_deref());
+            let budget = &mut self.schema_budget;
+            violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
+            if violates {
+                self.warnings.add("tool_input_violates_schema");
+            }
+        }
+        let is_known = tool.is_some();
+        let held = self.rules.invalid == InvalidToolCall::Hold
+            && waits
+            && (!is_known || violates || invalid);
+        self.held_invalid |= held;
+        if cut_off {
+            self.warnings.add("tool_call_cut_off");
+        } else if held && is_known {
+            self.warnings.add("tool_call_withheld");
+        } else if held {
+            self.warnings.add("tool_unknown");
+        }
+        cut_off || held
+    }
+
+    /// Sends what of the input was not sent, and the end of the block.
+    fn send_end(&mut self, index: usize, input: &Input, out: &mut Vec<u8>) {
+        let Some(call) = self.calls.get_mut(index) else { return };
+        match input {
+            _ if call.input.is_sent() => self.sink.input(call.input.rest(), out),
+            Input::Object(object) => self.sink.input(object, out),
+            // A text that does not begin as an object means nothing to a client.
+            Input::CutOff if call.input.rest().starts_with('{') => {
+                self.sink.input(call.input.rest(), out);
+            }
+            Input::CutOff => {}
+            Input::Invalid => {
+                let mut object = b"{\"INVALID_JSON\":".to_vec();
+                json::quote(&mut object, call.input.rest());
+                object.push(b'}');
+                self.sink.input(std::str::from_utf8(&object).unwrap_or_default(), out);
+            }
+        }
+        call.state = CallState::Closed;
+        self.sink.close_tool(out);
+    }
+}
+
+/// The upstream's id of a call; it is minted where the upstream gave none, and stays then.
+fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &Ids) -> &'c str {
+    match (&call.id, call.minted.is_some()) {
+        (Some(id), false) => id,
+        _ => {
+            let position = u32::try_from(index).unwrap_or(u32::MAX);
+            call.minted.get_or_insert_with(|| ids.call(position))
+        }
+    }
+}
+
+/// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
+/// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
+/// where there is nothing to repair.
+fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -> Option<String> {
+    tool_schema::without_id(object, schema, &|value| {
+        let id = value.decode();
+        ids_used.contains(&id) || id.starts_with("toolu_")
+    })
+}

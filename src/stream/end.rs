@@ -1,0 +1,158 @@
+//! How an answer in Chat Completions ends: what still waits is sent, then why the model stopped and what it counted.
+
+use super::call::CallState;
+use super::counts::Counts;
+use super::frame::Stop;
+use super::machine::{Block, Machine};
+use super::sent::Phase;
+use super::stop_reason::{self, Facts};
+use crate::asked::Withheld;
+use crate::error::Error;
+use crate::profile::EmptyContent;
+use crate::warning::Warning;
+
+/// What the client is told where a model only calls tools that a guard withheld.
+const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
+                        anywhere. Say what to do next.]";
+/// The same, where the client forbids calls.
+const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
+
+impl Machine {
+    /// The upstream's answer is over: sends the rest and how it ended.
+    pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.sent.phase() == Phase::Start {
+            return Err(Error::answer_empty());
+        }
+        if self.outcome.is_refusal() && self.is_in_call() {
+            // It must not look complete, and this end would say so.
+            return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
+        }
+        self.finish_text(out)?;
+        self.finish_reasoning(out)?;
+        if let Some(hidden) = self.reasoning.hidden.take()
+            && hidden.has_records()
+            && !self.calls.is_empty()
+        {
+            self.queue.push_back(Block::Thinking(Box::new(hidden)));
+        }
+        if self.text.is_cut() {
+            // What the model said after a stop sequence of the client, it did not say.
+            self.outcome.finish_reason = None;
+        }
+        self.give_nameless_inputs();
+        self.pump(true, out);
+        for call in &mut self.calls {
+            if call.state == CallState::Closed && call.input.has_leftover() {
+                self.warnings.add("late_tool_fragment");
+            }
+        }
+        self.tell_of_withheld(out);
+        if !self.sent.has_said() && self.held_invalid {
+            return Err(Error::misbehaved("Model produced an invalid tool call"));
+        }
+        let sequence = self.stop_sequence().cloned();
+        let reason = stop_reason::of(Facts {
+            finish_reason: self.outcome.finish_reason.as_deref(),
+            refused: !self.outcome.refusal.trim().is_empty(),
+            has_tool_use: self.report.tool_calls > 0,
+            has_block: self.sent.has_block(),
+            at_stop_sequence: sequence.is_some(),
+        })?;
+        if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
+            self.warnings.add("finish_reason_unknown");
+        }
+        let sequence = sequence.filter(|_| reason == "stop_sequence");
+        if reason == "end_turn" && self.calls.is_empty() {
+            self.note_what_is_missing();
+        }
+        let counts = Counts::of(self.outcome.usage, &self.asked, self.output_bytes);
+        if counts.estimated {
+            self.warnings.add("usage_estimated");
+        }
+        self.stop(reason, sequence.as_deref(), &counts, out);
+        Ok(())
+    }
+
+    /// An input of which nobody said whose it is belongs to the call before it, if that has none.
+    fn give_nameless_inputs(&mut self) {
+        for at in 1..self.calls.len() {
+            if let Some([named, nameless]) = self.calls.get_mut(at.saturating_sub(1)..=at)
+                && nameless.name.is_empty()
+                && nameless.input.is_object()
+                && !named.name.is_empty()
+                && !named.input.has_text()
+            {
+                std::mem::swap(&mut named.input, &mut nameless.input);
+            }
+        }
+    }
+
+    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would
+    /// do: the client needs an end, and a person a reason.
+    fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
+        let stops_midway =
+            self.report.tool_calls == 0 && matches!(self.asked.withheld, Withheld::These(_));
+        if self.held_by_guard && (!self.sent.has_said() || stops_midway) {
+            let forbidden = self.asked.withheld == Withheld::Forbidden;
+            self.send_text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
+        }
+    }
+
+    /// Sends a text of Creole's own, escaped, as a block.
+    pub(super) fn send_text(&mut self, raw: &str, out: &mut Vec<u8>) {
+        self.open_text(out);
+        self.sink.text(raw, out);
+        self.sink.close_text(out);
+        self.sent.close_block();
+    }
+
+    /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
+    fn stop_sequence(&self) -> Option<&String> {
+        let sequences = &self.asked.stop_sequences;
+        match (self.text.cut_at(), &self.outcome.stop_sequence) {
+            (Some(at), _) => sequences.get(at),
+            (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
+            (None, None) => None,
+        }
+    }
+
+    /// An agent stops at an answer that gives it nothing to go on with, and its log must tell whether the model was
+    /// done or a parser in front of it took the answer for something else. Not an error: after a tool that was the
+    /// answer, there may be nothing to say.
+    fn note_what_is_missing(&mut self) {
+        let is_dropped = |warning: &Warning| warning.code == "content_dropped";
+        let explained = self.sent.has_said() || self.warnings.iter().any(is_dropped);
+        let has_thought = self.sent.has_block() || self.reasoning.field.is_some();
+        if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::says_call) {
+            self.warnings.add("tool_call_missing");
+        } else if !explained && has_thought {
+            self.warnings.add("answer_only_reasoning");
+        } else if !explained {
+            self.warnings.add("answer_empty");
+        }
+    }
+
+    /// Sends how the message ended.
+    pub(super) fn stop(
+        &mut self,
+        reason: &'static str,
+        sequence: Option<&str>,
+        counts: &Counts,
+        out: &mut Vec<u8>,
+    ) {
+        if !self.sent.has_block() && self.asked.profile.empty_content == EmptyContent::TextBlock {
+            self.sink.open_text(out);
+            self.sink.close_text(out);
+        }
+        self.report.stop_reason = Some(reason);
+        self.report.input_tokens = counts.input;
+        self.report.cache_read_tokens = counts.cache_read;
+        self.report.cache_creation_tokens = counts.cache_creation;
+        self.report.output_tokens = counts.output;
+        self.report.thinking_tokens = counts.thinking.unwrap_or(0);
+        let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
+        let model = self.outcome.model_for(&self.asked);
+        self.sink.finish(self.ids, model, &stop, counts, self.outcome.service_tier, out);
+        self.sent.end();
+    }
+}
