@@ -14,16 +14,16 @@
 //!
 //! A whole answer is one chunk that says everything, followed by the end.
 //!
-//! What the client has seen is in [`Sent`] and each call's state. Of an answer in Chat Completions only `pump`
-//! sends, and it notes there what it has sent. Which call a fragment belongs to is decided in `call`.
+//! What the client has seen is in [`Sent`](super::sent::Sent) and each call's state: who sends notes it there. Which
+//! call a fragment belongs to is decided in `call`.
 
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
+use super::common::{BLOCK_BYTES, Common};
 use super::outcome::Outcome;
 use super::reasoning::{self, Reasoning};
-use super::rules::Rules;
-use super::sent::{Phase, Sent};
+use super::sent::Phase;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::stop_reason;
@@ -36,30 +36,17 @@ use crate::error::Error;
 use crate::ids::Ids;
 use crate::names::NameSet;
 use crate::openai::{Chunk, Delta, Part, Pattern, Role};
-use crate::report::AnswerReport;
 use crate::tool_schema::Budget;
 use crate::translate::error;
 use crate::translate::signature::Field;
-use crate::warning::Warnings;
-
-/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
-pub(super) const BLOCK_BYTES: usize = 128;
-
-/// What is said of bytes that make no sense.
-pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub(super) asked: Box<Asked>,
-    pub(super) ids: Ids,
-    pub(super) rules: Rules,
+    pub(super) common: Common,
     /// The answer came as one JSON text.
     pub(super) whole: bool,
-    pub(super) report: AnswerReport,
-    pub(super) warnings: Warnings,
     pub(super) sink: Sink,
-    pub(super) sent: Sent,
     /// Logical blocks, in order of first appearance. A block leaves when it has been sent.
     pub(super) queue: VecDeque<Block>,
     pub(super) calls: Vec<Call>,
@@ -131,17 +118,12 @@ impl Block {
 impl Machine {
     pub(super) fn new(mut asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
         Self {
-            rules: Rules::of(settings, &asked),
             whole: false,
             sink: Sink::new(asked.stream),
             ids_used: std::mem::take(&mut asked.ids_used),
             text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
-            asked,
-            ids,
-            report: AnswerReport::default(),
-            warnings: Warnings::new(false),
-            sent: Sent::default(),
+            common: Common::new(asked, settings, ids),
             queue: VecDeque::new(),
             calls: Vec::new(),
             named_in_list: Vec::new(),
@@ -173,7 +155,7 @@ impl Machine {
             return self.fail(raw, out);
         }
         self.take_chunk(chunk, out)?;
-        if self.sent.is_final() { Ok(()) } else { self.check_held() }
+        if self.common.sent.is_final() { Ok(()) } else { self.check_held() }
     }
 
     /// A chunk that says no more than this, in a stream that has begun.
@@ -183,7 +165,7 @@ impl Machine {
         delta: &Delta<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        self.report.chunks = self.report.chunks.saturating_add(1);
+        self.common.report.chunks = self.common.report.chunks.saturating_add(1);
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -197,8 +179,9 @@ impl Machine {
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();
-        if held.saturating_add(filtered).saturating_add(snapshots) > self.rules.waiting_bytes_max
-            || self.sink.held_bytes() > self.rules.response_bytes_max
+        if held.saturating_add(filtered).saturating_add(snapshots)
+            > self.common.rules.waiting_bytes_max
+            || self.sink.held_bytes() > self.common.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());
         }
@@ -218,7 +201,7 @@ impl Machine {
             if !answers || self.early_failure(chunk).is_some() {
                 return self.fail(raw, out);
             }
-            self.warnings.add("upstream_event_dropped");
+            self.common.warnings.add("upstream_event_dropped");
         }
         if chunk.choices.is_empty() {
             return if chunk.failed || chunk.complains {
@@ -229,7 +212,7 @@ impl Machine {
         }
         self.whole = true;
         self.take_chunk(chunk, out)?;
-        if self.sent.is_final() { Ok(()) } else { self.end(out) }
+        if self.common.sent.is_final() { Ok(()) } else { self.end(out) }
     }
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
@@ -238,9 +221,9 @@ impl Machine {
             return self.end(out);
         }
         // A call of which the client has seen a part must not look complete.
-        let answer = error::as_answer(raw, &self.asked).filter(|_| !self.is_in_call());
+        let answer = error::as_answer(raw, &self.common.asked).filter(|_| !self.is_in_call());
         let Some(stop_reason) = answer else {
-            return Err(error::from_object(raw, &self.asked));
+            return Err(error::from_object(raw, &self.common.asked));
         };
         self.start(out);
         self.outcome.finish_reason = Some(stop_reason.to_owned());
@@ -250,19 +233,19 @@ impl Machine {
     /// Whether calls are sent when they are complete. Of a whole answer all is here: a call that was cut off need
     /// not be shown, though the client asked for a stream.
     pub(super) fn is_buffered(&self) -> bool {
-        self.whole || self.rules.buffered
+        self.whole || self.common.rules.buffered
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.text.is_cut() || self.outcome.finish.may_end(self.report.progress)
+        self.text.is_cut() || self.outcome.finish.may_end(self.common.report.progress)
     }
 
     /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
     /// not over.
     pub(super) fn is_totalled(&self) -> bool {
         let is_whole = self.calls.iter().all(|call| call.input.has_text());
-        is_whole && self.answers() && self.outcome.finish.is_totalled(self.report.progress)
+        is_whole && self.answers() && self.outcome.finish.is_totalled(self.common.report.progress)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
@@ -276,7 +259,7 @@ impl Machine {
         if self.text.is_cut() {
             return Ending::Sure;
         }
-        self.outcome.finish.ending(self.report.progress, self.answers())
+        self.outcome.finish.ending(self.common.report.progress, self.answers())
     }
 
     /// Whether there is more than reasoning.
@@ -301,17 +284,17 @@ impl Machine {
     }
 
     fn take_chunk(&mut self, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.report.chunks = self.report.chunks.saturating_add(1);
-        let before = self.report.progress;
-        if let (None, Some(id)) = (&self.report.upstream_id, chunk.id) {
-            self.report.upstream_id = Some(id.decode().into_owned());
+        self.common.report.chunks = self.common.report.chunks.saturating_add(1);
+        let before = self.common.report.progress;
+        if let (None, Some(id)) = (&self.common.report.upstream_id, chunk.id) {
+            self.common.report.upstream_id = Some(id.decode().into_owned());
         }
         self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
-            self.outcome.take_finish(chunk, before, self.report.progress);
+            self.outcome.take_finish(chunk, before, self.common.report.progress);
             return Ok(());
         }
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
@@ -327,7 +310,7 @@ impl Machine {
                         self.take_delta(choice.index, delta, out)?;
                     }
                 }
-                (Some(_), _) if self.asked.profile.cumulative_text && !self.whole => {
+                (Some(_), _) if self.common.asked.profile.cumulative_text && !self.whole => {
                     has_messages = true;
                 }
                 (Some(delta), message) if self.whole || !delta.is_empty() || message.is_none() => {
@@ -340,7 +323,7 @@ impl Machine {
         if has_messages {
             self.take_messages(chunk, out)?;
         }
-        self.outcome.take_finish(chunk, before, self.report.progress);
+        self.outcome.take_finish(chunk, before, self.common.report.progress);
         self.pump(false, out);
         match self.outcome.finish_reason.as_deref().and_then(stop_reason::failure) {
             Some(failure) if !self.text.is_cut() => Err(failure),
@@ -358,9 +341,9 @@ impl Machine {
                 && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
                 && !text.is_blank()
             {
-                return Some(error::from_object(&text.decode(), &self.asked));
+                return Some(error::from_object(&text.decode(), &self.common.asked));
             }
-            (self.sent.phase() == Phase::Start).then_some(failure)
+            (self.common.sent.phase() == Phase::Start).then_some(failure)
         })
     }
 
@@ -379,7 +362,7 @@ impl Machine {
         }
         let is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
-            self.warnings.add("content_dropped");
+            self.common.warnings.add("content_dropped");
         }
         if delta.has_reasoning() {
             self.take_reasoning(delta, out);
@@ -428,7 +411,7 @@ impl Machine {
 
     /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
     pub(super) fn note_progress(&mut self, bytes: usize, is_blank: bool) {
-        self.report.progress = self.report.progress.saturating_add(1);
+        self.common.report.progress = self.common.report.progress.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
         self.output_bytes = self.output_bytes.saturating_add(bytes as u64);
     }

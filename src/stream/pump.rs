@@ -33,15 +33,16 @@ enum After {
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        if self.sent.phase() != Phase::Start {
+        if self.common.sent.phase() != Phase::Start {
             return;
         }
-        self.sent.start();
+        self.common.sent.start();
         let prompt = self.outcome.usage.and_then(|usage| usage.prompt.or(usage.input));
         // A zero stands for a count that the server does not have yet.
-        let input_tokens = prompt.filter(|tokens| *tokens > 0).unwrap_or(self.asked.input_tokens);
-        let model = self.outcome.model_for(&self.asked);
-        self.sink.start(self.ids, model, input_tokens, out);
+        let input_tokens =
+            prompt.filter(|tokens| *tokens > 0).unwrap_or(self.common.asked.input_tokens);
+        let model = self.outcome.model_for(&self.common.asked);
+        self.sink.start(self.common.ids, model, input_tokens, out);
     }
 
     /// Sends what can be sent. `flushing`: nothing more comes.
@@ -71,7 +72,7 @@ impl Machine {
                 return;
             }
             self.queue.pop_front();
-            self.sent.close_block();
+            self.common.sent.close_block();
         }
     }
 
@@ -84,7 +85,7 @@ impl Machine {
             }
             return followed;
         }
-        if !self.sent.is_in_block() {
+        if !self.common.sent.is_in_block() {
             self.open_text(out);
         }
         let Some(Block::Text { pending, .. }) = self.queue.front_mut() else { return true };
@@ -104,7 +105,7 @@ impl Machine {
 
     /// The text at the head begins.
     pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
-        self.sent.open_block(true);
+        self.common.sent.open_block(true);
         self.sink.open_text(out);
     }
 
@@ -140,8 +141,8 @@ impl Machine {
             }
             return followed;
         }
-        if !self.sent.is_in_block() {
-            self.sent.open_block(false);
+        if !self.common.sent.is_in_block() {
+            self.common.sent.open_block(false);
             self.sink.open_thinking(out);
         }
         if thinking.is_shown() {
@@ -163,14 +164,14 @@ impl Machine {
             signed.into_iter().map(|(call, value)| (self.client_id(call), value)).collect();
         let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
         let mark = match thinking.is_signed() {
-            true => &self.asked.model_mark,
-            false => &self.asked.upstream_mark,
+            true => &self.common.asked.model_mark,
+            false => &self.common.asked.upstream_mark,
         };
         let signature = thinking.signature(mark, signed);
         self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
         let (signature, fits) = signature.encode();
         if !fits {
-            self.warnings.add("signature_too_long");
+            self.common.warnings.add("signature_too_long");
         }
         self.sink.close_thinking(&signature, out);
         true
@@ -192,7 +193,7 @@ impl Machine {
             if at_end {
                 call.state = CallState::LeftOut;
                 self.held_invalid = true;
-                self.warnings.add("tool_unknown");
+                self.common.warnings.add("tool_unknown");
             }
             return at_end;
         }
@@ -201,13 +202,13 @@ impl Machine {
             && (at_end
                 || call.input.has_text()
                 || (after == After::Block || call.id.is_some())
-                    && call.name_is_whole(&self.asked.tools));
+                    && call.name_is_whole(&self.common.asked.tools));
         // The model can know a withheld tool from the history, and the client still has it. Or it is told
         // that it must not call, and the server does not read that.
-        if settled && self.asked.withheld.holds(&call.name, &self.asked.tools) {
+        if settled && self.common.asked.withheld.holds(&call.name, &self.common.asked.tools) {
             call.state = CallState::LeftOut;
             self.held_by_guard = true;
-            self.warnings.add("withheld_tool_called");
+            self.common.warnings.add("withheld_tool_called");
         }
         if call.state == CallState::LeftOut {
             return over;

@@ -1,0 +1,39 @@
+//! What the translation of an answer needs, whichever protocol its upstream speaks.
+
+use super::rules::Rules;
+use super::sent::Sent;
+use crate::asked::Asked;
+use crate::config::Settings;
+use crate::ids::Ids;
+use crate::report::AnswerReport;
+use crate::warning::Warnings;
+
+/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
+pub(super) const BLOCK_BYTES: usize = 128;
+
+/// What is said of bytes that make no sense.
+pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
+
+/// What was asked for and what may be done, and what is noted of the answer.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) asked: Box<Asked>,
+    pub(super) ids: Ids,
+    pub(super) rules: Rules,
+    pub(super) report: AnswerReport,
+    pub(super) warnings: Warnings,
+    pub(super) sent: Sent,
+}
+
+impl Common {
+    pub(super) fn new(asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+        Self {
+            rules: Rules::of(settings, &asked),
+            asked,
+            ids,
+            report: AnswerReport::default(),
+            warnings: Warnings::new(false),
+            sent: Sent::default(),
+        }
+    }
+}
