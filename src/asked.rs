@@ -108,6 +108,9 @@ pub enum Withheld {
     Forbidden,
 }
 
+/// No tool has a longer name.
+pub(crate) const NAME_BYTES_MAX: usize = 512;
+
 /// The tools that were sent to the upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tools {

@@ -77,7 +77,7 @@ enum State {
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.
     Undecided { answer: Box<Answer>, seen: Vec<u8> },
     /// The body is one JSON text, which is collected.
-    Whole { answer: Box<Answer>, body: Vec<u8> },
+    Whole { answer: Box<Answer>, body: Vec<u8>, ending: Ending },
     /// The body is a stream of events.
     Events { answer: Box<Answer> },
     /// Everything has been said; whatever still comes is dropped.

@@ -111,9 +111,9 @@ impl Exchange {
                 Some((answer.report().progress, answer.spoken(), answer.ending()))
             }
             // Whatever comes of a whole answer is content.
-            State::Whole { body, .. } => {
+            State::Whole { body, ending, .. } => {
                 let size = body.len() as u64;
-                Some((size, size, ending_of(body)))
+                Some((size, size, *ending))
             }
             _ => None,
         };
@@ -164,7 +164,8 @@ impl Exchange {
                 };
                 if whole {
                     let size = seen.len();
-                    self.state = State::Whole { answer, body: seen };
+                    let ending = ending_of(&seen).unwrap_or(Ending::Open);
+                    self.state = State::Whole { answer, body: seen, ending };
                     return self.check_size(size);
                 }
                 let result = answer.handle_piece(&seen, out);
@@ -172,7 +173,8 @@ impl Exchange {
                 result
             }
             State::Events { answer } => answer.handle_piece(piece, out),
-            State::Whole { body, .. } => {
+            State::Whole { body, ending, .. } => {
+                *ending = ending_of(piece).unwrap_or(*ending);
                 body.extend_from_slice(piece);
                 let size = body.len();
                 self.check_size(size)
@@ -259,7 +261,7 @@ impl Exchange {
                 };
                 self.conclude(answer, result)
             }
-            State::Whole { mut answer, body } => {
+            State::Whole { mut answer, body, .. } => {
                 cause = (end == End::Aborted).then_some(Cause::UpstreamBrokeOff);
                 let result = if end == End::Complete || stream::is_whole(&body) {
                     answer.handle_whole(&body, out)
@@ -317,11 +319,11 @@ impl Exchange {
 }
 
 /// A bracket may be the end of a whole answer. Only `handle_timeout` reads the body to be sure, so that an
-/// answer that ends by itself is read once.
-fn ending_of(body: &[u8]) -> Ending {
-    match body.trim_ascii_end().last() {
-        Some(b'}' | b']' | b'"') => Ending::Sure,
-        _ => Ending::Open,
+/// answer that ends by itself is read once. A piece of white space says nothing.
+fn ending_of(piece: &[u8]) -> Option<Ending> {
+    match piece.trim_ascii_end().last()? {
+        b'}' | b']' | b'"' => Some(Ending::Sure),
+        _ => Some(Ending::Open),
     }
 }
 

@@ -10,7 +10,7 @@ use self::fragment::Fragment;
 use super::machine::{Block, Machine};
 use super::thinking::Thinking;
 use super::tool_input::ToolInput;
-use crate::asked::{Display, Tools};
+use crate::asked::{Display, NAME_BYTES_MAX, Tools};
 use crate::error::Error;
 use crate::openai::{Arguments, ToolCall};
 use crate::translate::signature::{self, Field};
@@ -77,7 +77,7 @@ impl Call {
             if self.state != CallState::Waiting || self.input.has_text() {
                 return true;
             }
-            let joined = format!("{}{name}", self.name);
+            let Some(joined) = self.name_with(name) else { return true };
             let goes_on = begins_tool(&joined, tools);
             if is_tool(&self.name, tools) && !goes_on {
                 // A client may have seen this name.
@@ -89,14 +89,20 @@ impl Call {
         false
     }
 
+    /// The name with more of it behind, unless that is longer than any tool's.
+    fn name_with(&self, more: &str) -> Option<String> {
+        let bytes = self.name.len().saturating_add(more.len());
+        (bytes <= NAME_BYTES_MAX).then(|| format!("{}{more}", self.name))
+    }
+
     /// Whether `name` is neither the name again nor more of it, so that it is another tool's.
     fn contradicts(&self, name: &str, tools: &Tools) -> bool {
         if self.name == name {
             return false;
         }
-        let joined = format!("{}{name}", self.name);
+        let goes_on = self.name_with(name).is_some_and(|joined| begins_tool(&joined, tools));
         let meant = |name| tools.meant_by(name).map(|tool| &tool.outgoing);
-        !begins_tool(&joined, tools) && (meant(name).is_none() || meant(name) != meant(&self.name))
+        !goes_on && (meant(name).is_none() || meant(name) != meant(&self.name))
     }
 
     /// Takes the input of a fragment.

@@ -63,6 +63,9 @@ impl Snapshots {
 #[derive(Debug, Default)]
 struct Growing {
     all: String,
+    /// Where it has more than white space: from here to there.
+    start: usize,
+    end: usize,
 }
 
 impl Growing {
@@ -71,9 +74,18 @@ impl Growing {
         let new = match text.strip_prefix(self.all.as_str()) {
             Some(rest) => rest,
             // The last message can be without the white space around it.
-            None if trimmed(text) == trimmed(&self.all) => "",
+            None if self.all.get(self.start..self.end) == Some(trimmed(text)) => "",
             None => text,
         };
+        let said = trimmed(new);
+        if !said.is_empty() {
+            let blanks = new.len().saturating_sub(json::trim_start_raw(new).len());
+            let start = self.all.len().saturating_add(blanks);
+            if self.end == 0 {
+                self.start = start;
+            }
+            self.end = start.saturating_add(said.len());
+        }
         self.all.push_str(new);
         new
     }

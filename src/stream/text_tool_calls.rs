@@ -25,7 +25,7 @@ mod schema;
 mod syntax;
 
 use super::text_filter::Piece;
-use crate::asked::Tools;
+use crate::asked::{NAME_BYTES_MAX, Tools};
 use crate::profile::TextToolCalls;
 use crate::words;
 use fence::Fence;
@@ -38,7 +38,7 @@ pub(super) struct Markup {
     state: State,
     /// Text that is not decided: the start of a line, or of a marker.
     held: String,
-    /// So many bytes at the start of `held` indent the line, and are not looked at again.
+    /// So many bytes at the start of `held` indent the line, or begin a list, and are not looked at again.
     indent: usize,
     line_start: bool,
     /// The answer has had nothing but white space.
@@ -67,6 +67,8 @@ enum State {
     Watching,
     /// `held` starts with the first tag of markup behind text in its line, and nothing has followed it yet.
     Opened,
+    /// `held` starts with a bracket, which may begin a list of calls.
+    Listed,
     /// `held` starts with markup.
     Found,
     /// The text is text.
@@ -75,9 +77,6 @@ enum State {
 
 /// How calls of Python begin: the bare list only where the answer does.
 const PYTHONIC: &[&str] = &["[", "<function_calls>", "<|tool_call_start|>", "<|python_start|>"];
-
-/// No tool has a longer name.
-const NAME_BYTES_MAX: usize = 512;
 
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
@@ -181,10 +180,11 @@ impl Markup {
         for line in text.split_inclusive('\n') {
             match self.state {
                 State::Off => out.push_str(line),
-                State::Opened | State::Found => {
+                State::Opened | State::Listed => {
                     self.held.push_str(line);
                     self.doubt(&mut out);
                 }
+                State::Found => self.held.push_str(line),
                 State::Watching => {
                     self.held.push_str(line);
                     self.read(&mut out);
@@ -216,8 +216,8 @@ impl Markup {
     fn doubt(&mut self, out: &mut String) {
         match self.state {
             State::Opened => self.doubt_opener(out),
-            State::Found => self.doubt_list(out),
-            State::Watching | State::Off => {}
+            State::Listed => self.doubt_list(out),
+            State::Watching | State::Found | State::Off => {}
         }
     }
 
@@ -244,21 +244,25 @@ impl Markup {
 
     /// A bare list can be a link, a number or a mark, too.
     fn doubt_list(&mut self, out: &mut String) {
-        let Some(list) = self.held.trim_start().strip_prefix('[').map(str::trim_start) else {
-            return;
-        };
-        let may_be_call = match self.syntax {
-            TextToolCalls::Llama => list.is_empty() || list.starts_with('{'),
-            TextToolCalls::Pythonic => {
-                let name = words::before(list, b"(").trim_end();
+        let list = self.held.get(self.indent..).unwrap_or_default().trim_start();
+        self.indent = self.held.len().saturating_sub(list.len());
+        let is_call = match self.syntax {
+            TextToolCalls::Llama if list.is_empty() => None,
+            TextToolCalls::Llama => Some(list.starts_with('{')),
+            _ => {
+                let name = words::before(list, b"(");
                 let is_excluded = |letter: char| letter == ']' || letter.is_whitespace();
-                name.len() < NAME_BYTES_MAX && !name.contains(is_excluded)
+                let may_be_name =
+                    name.len() < NAME_BYTES_MAX && !name.trim_end().contains(is_excluded);
+                (!may_be_name || name.len() < list.len()).then_some(may_be_name)
             }
-            _ => true,
         };
-        if may_be_call {
-            return;
+        match is_call {
+            None => return,
+            Some(true) => return self.state = State::Found,
+            Some(false) => {}
         }
+        self.indent = 0;
         self.first = false;
         if self.syntax == TextToolCalls::Pythonic {
             // Its tokens can still come.
@@ -282,8 +286,9 @@ impl Markup {
             && (blanks.len() >= CODE_INDENT || blanks.as_bytes().contains(&b'\t'));
         let callable = self.fence.is_none() && !self.is_code;
         let markers = self.markers();
-        if callable && markers.iter().any(|marker| seen.starts_with(marker)) {
-            self.state = State::Found;
+        if callable && let Some(marker) = markers.iter().find(|marker| seen.starts_with(**marker)) {
+            self.state = if *marker == "[" { State::Listed } else { State::Found };
+            self.indent = indent.saturating_add(1);
             return;
         }
         // Control tokens follow the end of a fence directly, too.
@@ -379,7 +384,7 @@ impl Markup {
     pub(super) fn release(&mut self, pieces: &mut Vec<Piece>) {
         let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
-        if matches!(self.state, State::Opened | State::Found) {
+        if matches!(self.state, State::Opened | State::Listed | State::Found) {
             self.state = State::Off;
         }
         self.indent = 0;
@@ -393,7 +398,7 @@ impl Markup {
     /// Gives what was held back.
     fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
-        if self.state == State::Found {
+        if matches!(self.state, State::Listed | State::Found) {
             let tool = |name: &str| {
                 // Beside a structured call, only what is no call is read.
                 tools.meant_by(name).filter(|_| end.alone)

@@ -25,7 +25,10 @@ mod objects;
 use objects::Objects;
 
 use super::scan::Scanner;
-use crate::{hash, json};
+use crate::{hash, json, words};
+
+/// So much of an input is looked at for its first key.
+const KEY_BYTES_MAX: usize = 256;
 
 /// The input of one call.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +76,42 @@ pub(super) enum Compared {
 struct Reading {
     text: String,
     scan: Scanner,
+    head: Head,
+}
+
+/// The first bytes of a text that are no white space, of which a model can write any amount between them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Head {
+    bytes: [u8; Self::BYTES_MAX],
+    len: usize,
+}
+
+impl Head {
+    /// One more than what stands for no input has.
+    const BYTES_MAX: usize = 5;
+
+    fn of(text: &str) -> Self {
+        let mut head = Self::default();
+        head.push(text);
+        head
+    }
+
+    fn push(&mut self, text: &str) {
+        let room = self.bytes.iter_mut().skip(self.len);
+        for (slot, byte) in room.zip(text.bytes().filter(|byte| !byte.is_ascii_whitespace())) {
+            *slot = byte;
+            self.len = self.len.saturating_add(1);
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Whether it stands for no input: some servers write an empty object as an empty list.
+    fn is_nothing(&self) -> bool {
+        matches!(self.bytes(), b"null" | b"[]")
+    }
 }
 
 impl Reading {
@@ -84,6 +123,12 @@ impl Reading {
 
     fn push(&mut self, text: &str) {
         self.scan.feed(text);
+        self.push_unread(text);
+    }
+
+    /// Takes a text that need not be JSON.
+    fn push_unread(&mut self, text: &str) {
+        self.head.push(text);
         self.text.push_str(text);
     }
 
@@ -91,7 +136,7 @@ impl Reading {
     fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
         let (value, behind) =
             text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
-        self.text.push_str(value);
+        self.push_unread(value);
         behind
     }
 
@@ -102,12 +147,11 @@ impl Reading {
 
     /// Whether it is `{}`, or only its first half yet.
     fn may_be_placeholder(&self) -> bool {
-        self.is_placeholder() || self.text.trim_end() == "{"
+        matches!(self.head.bytes(), b"{" | b"{}")
     }
 
     fn is_placeholder(&self) -> bool {
-        let tokens = self.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
-        self.scan.is_object() && tokens.take(3).count() == 2
+        self.scan.is_object() && self.head.bytes() == b"{}"
     }
 }
 
@@ -206,7 +250,7 @@ impl ToolInput {
     /// A fragment of the input. Gives back what stands behind it.
     fn take_more<'t>(&mut self, text: &'t str) -> &'t str {
         if self.custom {
-            self.reading.text.push_str(text);
+            self.reading.push_unread(text);
             return "";
         }
         if let Some(cumulative) = &mut self.cumulative {
@@ -223,7 +267,7 @@ impl ToolInput {
             return behind;
         }
         if !self.reading.scan.starts_object()
-            && is_nothing(&self.reading.text)
+            && self.reading.head.is_nothing()
             && begins_an_input(text)
         {
             self.reading = Reading::default();
@@ -245,7 +289,7 @@ impl ToolInput {
         if behind.is_empty() || self.reading.scan.is_object() {
             return behind;
         }
-        if is_nothing(&self.reading.text) && begins_an_input(behind) {
+        if self.reading.head.is_nothing() && begins_an_input(behind) {
             return behind;
         }
         self.reading.push(behind);
@@ -364,8 +408,8 @@ impl ToolInput {
     /// Whether `text`, which begins with a `{`, can stand within this input and does not begin like it, as another
     /// input for the same tool would.
     pub(super) fn can_hold(&self, text: &str) -> bool {
-        let before = &self.reading.text;
-        let key = before.find(':').and_then(|end| before.get(..end)).unwrap_or(before);
+        let before = words::beginning(&self.reading.text, KEY_BYTES_MAX);
+        let key = words::before(before, b":");
         let start = text.trim_start();
         let is_alike = start.starts_with(key) || key.starts_with(start);
         self.is_half() && !is_alike && !self.excludes(text)
@@ -378,7 +422,7 @@ impl ToolInput {
 
     /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
     pub(super) fn excludes(&self, text: &str) -> bool {
-        let Reading { text: before, scan } = &self.reading;
+        let Reading { text: before, scan, .. } = &self.reading;
         let is_cumulative =
             scan.starts_object() && !scan.is_broken() && text.starts_with(before.as_str());
         let mut scan = scan.clone();
@@ -393,7 +437,7 @@ impl ToolInput {
 
     /// Whether it is more than `{}`, which some servers send before or beside the real input.
     pub(super) fn says_something(&self) -> bool {
-        self.is_sent() || !matches!(self.rest().trim(), "" | "{" | "{}")
+        self.is_sent() || !matches!(self.reading.head.bytes(), b"" | b"{" | b"{}")
     }
 
     /// What `text` is to this input, which is complete.
@@ -488,7 +532,7 @@ impl ToolInput {
         if text.is_empty() && cut_off {
             return Input::CutOff;
         }
-        if text.is_empty() || is_nothing(text) {
+        if text.is_empty() || Head::of(text).is_nothing() {
             return Input::Object("{}".to_owned());
         }
         match unwrapped(text) {
@@ -527,7 +571,7 @@ fn begins_an_input(text: &str) -> bool {
 fn unwrapped(text: &str) -> Option<String> {
     let inside = json::string(text)?.decode();
     let inside = inside.trim();
-    if inside.is_empty() || is_nothing(inside) {
+    if inside.is_empty() || Head::of(inside).is_nothing() {
         return Some("{}".to_owned());
     }
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())
@@ -536,11 +580,6 @@ fn unwrapped(text: &str) -> Option<String> {
 /// Whether something stands behind a whole value, so that more of it would not help.
 fn goes_on(text: &str) -> bool {
     Scanner::default().feed_value(text) < text.len()
-}
-
-/// Whether it stands for no input: some servers write an empty object as an empty list.
-fn is_nothing(text: &str) -> bool {
-    matches!(text.trim(), "null" | "[]")
 }
 
 #[cfg(test)]

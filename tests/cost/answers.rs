@@ -277,6 +277,60 @@ fn white_space_that_goes_on_and_on_costs_as_much_a_byte_as_a_little() {
     assert_linear_with("an indent", calls, &indent(200), &indent(20_000));
 }
 
+#[test]
+fn what_is_not_decided_costs_as_much_a_byte_in_many_fragments() {
+    let content = |text: &str| {
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    let input = |json: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{{\"index\":0,\"id\":\"a\",\"function\":\
+             {{\"name\":\"w\",\"arguments\":\"{json}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    let blanks = "    \\n";
+    for start in ["{", "null", "[]", "x", " "] {
+        let body = |count| input(start) + &input(blanks).repeat(count) + CHUNK_END;
+        assert_linear(&format!("an input of {start} and blanks"), &body(200), &body(20_000));
+    }
+    let partial = |json: &str| delta(0, "input_json_delta", "partial_json", json);
+    for start in ["{", "null"] {
+        let body = |count| {
+            let blanks = partial(blanks).repeat(count);
+            MESSAGE_START.to_owned()
+                + &tool_block(0)
+                + &partial(start)
+                + &blanks
+                + &partial("}")
+                + MESSAGE_END
+        };
+        assert_linear(&format!("{start} and blanks in Messages"), &body(200), &body(20_000));
+    }
+    let named = |name: &str| input("").replace("\"w\"", &format!("\"{name}\""));
+    let more = named(&"part".repeat(32));
+    let name = |count| named("x") + &more.repeat(count) + &input("{}") + CHUNK_END;
+    assert_linear("a name without end", &name(200), &name(20_000));
+    for syntax in [TextToolCalls::Llama, TextToolCalls::Pythonic, TextToolCalls::Mistral] {
+        let calls = |profile: &mut Profile| profile.text_tool_calls = syntax;
+        for start in ["[", "[w", "\\n["] {
+            let list = |count| content(start) + &content(blanks).repeat(count) + CHUNK_END;
+            assert_linear_with("a list", calls, &list(200), &list(20_000));
+        }
+        let late =
+            |count| content(&"\\n".repeat(count)) + &content("[w(").repeat(count) + CHUNK_END;
+        assert_linear_with("a list behind blanks", calls, &late(200), &late(20_000));
+    }
+    let message = |text: &str| {
+        format!("data: {{\"choices\":[{{\"message\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+    };
+    for start in ["", "Hi"] {
+        let body = |count| message(start) + &message(blanks).repeat(count) + CHUNK_END;
+        assert_linear("blanks in messages", &body(200), &body(20_000));
+        let body = |count| message(&blanks.repeat(count)) + &message("a").repeat(count) + CHUNK_END;
+        assert_linear("messages behind blanks", &body(200), &body(20_000));
+    }
+}
+
 /// Feeds what `next` gives, for as long as the answer takes it, up to 24 MB; gives the most memory
 /// that was held on the way.
 fn most_held(stream: bool, limit: usize, next: impl Fn(usize) -> String) -> usize {

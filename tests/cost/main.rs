@@ -12,6 +12,7 @@
 )]
 
 mod answers;
+mod bodies;
 mod hostile;
 mod meter;
 mod requests;

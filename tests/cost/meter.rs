@@ -87,7 +87,7 @@ pub(crate) fn assert_ratio(
             Some(small()).filter(|it| *it > 0.0).map_or(best_small, |it| it.min(best_small));
         best_large =
             Some(large()).filter(|it| *it > 0.0).map_or(best_large, |it| it.min(best_large));
-        if best_large <= best_small * ratio_max {
+        if best_large.max(best_small) < f64::MAX && best_large <= best_small * ratio_max {
             println!("{what}: {best_large:.2} ns a byte, {:.2} times", best_large / best_small);
             return;
         }

@@ -162,10 +162,9 @@ fn events_without_blank_lines_are_all_read_at_the_end() {
 }
 
 #[test]
-fn names_and_opaque_reasoning_without_end_are_too_large() {
+fn opaque_reasoning_without_end_is_too_large() {
     let c = case().with(|_, settings| settings.waiting_bytes_max = 10_000);
-    let endless: [&dyn Fn(usize) -> Value; 3] = [
-        &|at| call(0, "c0", &format!("{at:0>999}"), ""),
+    let endless: [&dyn Fn(usize) -> Value; 2] = [
         &|at| json!({"reasoning_details": [{"type": "reasoning.encrypted", "index": at, "data": "x".repeat(999)}]}),
         &|_| {
             let extra = json!({"google": {"thought_signature": "x".repeat(999)}});
@@ -179,6 +178,17 @@ fn names_and_opaque_reasoning_without_end_are_too_large() {
         let error = c.run(true, [done(&chunks).as_bytes()]).error.expect("an error");
         assert!(error.message.contains("too large"), "{error:?}");
     }
+}
+
+#[test]
+fn a_name_without_end_ends_where_no_tool_has_a_longer_one() {
+    let chunks: Vec<Value> = (100..400)
+        .map(|at| call(0, "c0", &at.to_string(), if at == 399 { "{\"a\":1}" } else { "" }))
+        .collect();
+    let outcome = case().run(true, [done(&chunks).as_bytes()]);
+    let name: String = (100..270).map(|at| at.to_string()).collect();
+    assert!(outcome.out.contains(&format!("\"name\":\"{name}\"")), "{}", outcome.out);
+    assert!(outcome.warnings.iter().any(|it| it == "tool_name_conflict"), "{:?}", outcome.warnings);
 }
 
 #[test]

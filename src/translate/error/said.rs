@@ -99,7 +99,11 @@ impl Said {
         said
     }
 
-    fn append(&mut self, text: String) {
+    /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each letter.
+    fn append(&mut self, mut text: String) {
+        for text in [&mut text, &mut self.message] {
+            text.truncate(words::beginning(text, MESSAGE_BYTES_MAX).len());
+        }
         if self.message.is_empty() {
             self.message = text;
         } else if !words::has(&self.message, &text) {
