@@ -35,7 +35,7 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::names::NameSet;
-use crate::openai::{Chunk, Delta, Part, Pattern, Role};
+use crate::openai::{Choice, Chunk, Delta, Part, Pattern, Role};
 use crate::tool_schema::Budget;
 use crate::translate::error;
 use crate::translate::signature::Field;
@@ -196,9 +196,11 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if chunk.error {
-            // Some gateways put an empty answer around an error.
-            let answers = chunk.choices.iter().any(|choice| choice.answers());
-            if !answers || self.early_failure(chunk).is_some() {
+            // Some gateways put an empty answer around an error, or what had come before it.
+            let is_finished = |choice: &Choice<'_>| {
+                choice.answers() && choice.finish_reason.is_some_and(|word| !word.is_blank())
+            };
+            if !chunk.choices.iter().any(is_finished) || self.early_failure(chunk).is_some() {
                 return self.fail(raw, out);
             }
             self.common.warnings.add("upstream_event_dropped");
@@ -271,7 +273,7 @@ impl Machine {
     pub(super) fn is_in_call(&self) -> bool {
         self.calls.iter().enumerate().any(|(index, call)| {
             call.state == CallState::Open
-                && !call.input.is_object()
+                && !call.input.may_be_whole()
                 && (call.input.has_text() || !self.goes_on(index))
         })
     }

@@ -383,6 +383,12 @@ impl ToolInput {
         self.reading.scan.is_object()
     }
 
+    /// Whether it is an input if nothing more comes: one object, nothing at all, or an object in a string.
+    pub(super) fn may_be_whole(&self) -> bool {
+        self.is_object()
+            || self.has_text() && matches!(self.clone().finish(false), Input::Object(_))
+    }
+
     /// Whether it is one object if the last fragments are cumulative.
     pub(super) fn may_be_object(&self) -> bool {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())

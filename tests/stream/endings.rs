@@ -155,6 +155,16 @@ fn a_content_filters_error_inside_a_call_closes_nothing() {
 }
 
 #[test]
+fn a_content_filter_behind_a_whole_call_is_a_refusal() {
+    for (input, expected) in
+        [("null", "{}"), ("{\"a\":1}", "{\"a\":1}"), ("\"{\\\"a\\\":1}\"", "{\"a\":1}")]
+    {
+        let chunks = [call(0, "c0", "w", input), json!({"finish": "content_filter"})];
+        case().gives(&done(&chunks), &format!("tool_use r_c0 w {expected}; refusal"));
+    }
+}
+
+#[test]
 fn events_without_blank_lines_are_all_read_at_the_end() {
     let chunk = |delta: Value, finish: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
     let (first, last) = (chunk(text("Hello"), Value::Null), chunk(json!({}), json!("stop")));

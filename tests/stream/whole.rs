@@ -290,6 +290,13 @@ fn an_error_around_an_empty_answer_is_an_error() {
             assert_eq!(show(&outcome), "429 rate_limit_error");
             assert_eq!(outcome.error.unwrap().message, "Rate limited");
         }
+        // What came before it is no answer unless something says that it ended.
+        for finish in [Value::Null, json!("")] {
+            let unfinished = json!({"error": {"message": "Rate limited", "code": 429},
+                "choices": [{"index": 0, "message": {"content": "Hi"}, "finish_reason": finish}]});
+            let outcome = case().whole(stream, &unfinished.to_string());
+            assert_eq!(show(&outcome), "429 rate_limit_error");
+        }
         let outcome = case().whole(stream, &body(json!({"content": "Hi"})));
         assert_eq!(show(&outcome), "text \"Hi\"; end_turn !upstream_event_dropped");
     }
