@@ -4,7 +4,9 @@
 use super::server_history;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
-use crate::anthropic::{Block, DocumentSource, Message, Request, Role, Text, unknown_tag};
+use crate::anthropic::{
+    Block, Document, DocumentSource, Image, ImageSource, Message, Request, Role, Text, unknown_tag,
+};
 use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
@@ -142,10 +144,14 @@ impl NotTaken {
 }
 
 /// What the model is told in place of a PDF.
-const FILE_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
+const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
+/// The same for one that the assistant shows, which Chat Completions has no place for.
+const SHOWN_PDF_OMITTED: &str =
+    "[document omitted: an assistant message cannot have a PDF document]";
+/// What the model is told in place of an image of which there is only the address.
+const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
 
-fn is_file(block: &Block<'_>) -> bool {
-    let Block::Document(document) = block else { return false };
+fn is_pdf(document: &Document<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
 }
 
@@ -179,14 +185,14 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
         if self.is_answered {
-            self.omit_file(&mut block);
+            self.omit(&mut block);
         }
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
             self.image("image")?;
         }
         match block {
             Block::ToolResult(mut result) => {
-                result.content.iter_mut().for_each(|block| self.omit_file(block));
+                result.content.iter_mut().for_each(|block| self.omit(block));
                 self.activate(&result.content);
                 self.turns.result(result);
             }
@@ -240,8 +246,10 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
             Block::Image(_) => self.image("assistant_image")?,
-            mut block @ Block::Document(_) if is_file(&block) => {
-                self.omit_file(&mut block);
+            Block::Document(document) if is_pdf(&document) && !self.warnings.strict() => {
+                let shown = self.profile.file_parts;
+                let words = if shown { SHOWN_PDF_OMITTED } else { PDF_OMITTED };
+                let block = self.omitted("document", words);
                 self.turns.block(block);
             }
             Block::Document(document) => {
@@ -280,14 +288,34 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Puts words in place of a file that the model does not take and the client sends again with each request. One that
-    /// the user has just given is refused, where that is seen at once.
-    fn omit_file(&mut self, block: &mut Block<'a>) {
-        if is_file(block) && !self.profile.file_parts && !self.warnings.strict() {
-            self.warnings.add_named("dropped", "document");
-            let text = Str::plain(FILE_OMITTED);
-            *block = Block::Text(Text { text, cached: false, cited: false });
+    /// Puts words in place of what the model does not take and the client sends again with each request. What the user
+    /// has just given is refused, where that is seen at once.
+    fn omit(&mut self, block: &mut Block<'a>) {
+        if self.warnings.strict() {
+            return;
         }
+        match block {
+            Block::Document(document) if is_pdf(document) && !self.profile.file_parts => {
+                *block = self.omitted("document", PDF_OMITTED);
+            }
+            Block::Image(Image { source: ImageSource::Url(_), .. })
+                if self.profile.image_parts == ImageParts::Data =>
+            {
+                *block = self.omitted("image", URL_OMITTED);
+            }
+            Block::Document(document) => {
+                if let DocumentSource::Content(inner) = &mut document.source {
+                    inner.iter_mut().for_each(|block| self.omit(block));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Words that stand where something was left out.
+    fn omitted(&mut self, what: &str, words: &'static str) -> Block<'a> {
+        self.warnings.add_named("dropped", what);
+        Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
     }
 
     fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {

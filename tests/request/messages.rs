@@ -150,6 +150,24 @@ fn images_that_cannot_be_sent_are_refused_with_their_path() {
     let ollama = config("ollama", json!({}), json!({}));
     let error = try_with(&ollama, &whole(request)).0.unwrap_err();
     assert!(error.message.starts_with("messages[0].content[1].source: "), "{error}");
+    // In a result, and where it was answered, the client sends it again each time.
+    let url = || json!({"type": "image", "source": {"type": "url", "url": "https://x/a.png"}});
+    let document = json!({"type": "document", "source": {"type": "content", "content": [url()]}});
+    let history = json!({"messages": [
+        user(json!([text("a"), url(), document])),
+        assistant(json!([call("t")])),
+        user(json!([result("t", [url()])])),
+    ]});
+    let omitted = "[image omitted: this model does not take image URLs]";
+    let (sent, warnings) = try_with(&ollama, &whole(history.clone()));
+    let told = sent.unwrap().0["messages"].take();
+    let in_document = text(&format!("<document>\n{omitted}\n</document>"));
+    assert_eq!(told[0]["content"], json!([text("a"), text(omitted), in_document]));
+    assert_eq!(told[2]["content"], omitted);
+    assert_eq!(warnings, "dropped:image");
+    let strict = config("ollama", json!({}), json!({"strict": true}));
+    let error = try_with(&strict, &whole(history)).0.unwrap_err();
+    assert!(error.message.starts_with("messages[0].content[1].source: "), "{error}");
     let nested = json!([assistant(json!([call("t")])), user(json!([result("t", [file])]))]);
     assert_eq!(
         refused(json!({"messages": nested})),
@@ -207,6 +225,12 @@ fn documents_become_texts_or_files() {
     assert!(refused_strictly(history.clone()).starts_with("messages[0].content[0].source: PDF"));
     let content = sent_to("openai", json!({}), history)["messages"][0]["content"].take();
     assert_eq!(content[1]["type"], "file");
+    let shown = json!({"messages": [user("a"), assistant(json!([pdf()])), user("b")]});
+    assert_eq!(warned(shown.clone()), "dropped:document");
+    assert_eq!(
+        sent_to("openai", json!({}), shown)["messages"][1]["content"],
+        "[document omitted: an assistant message cannot have a PDF document]"
+    );
     let url = document(json!({"type": "url", "url": "https://x"}));
     assert!(
         refused(json!({"messages": [user([url])]})).starts_with("messages[0].content[0].source")
