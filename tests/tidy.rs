@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 /// A longer file does too much: split it.
 const LINES_MAX: usize = 600;
 
+/// Names that say nothing of what is in a file.
+const EMPTY_NAMES: [&str; 8] =
+    ["common", "helper", "helpers", "manager", "misc", "util", "utils", "shared"];
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -182,6 +186,19 @@ fn no_source_file_is_too_long() {
         (lines > LINES_MAX).then(|| format!("{}: {lines} lines", path.display()))
     });
     none(&format!("files of more than {LINES_MAX} lines"), &long.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_name_of_a_source_file_says_what_is_in_it() {
+    let is_empty = |path: &&PathBuf| {
+        let parts = path.iter().filter_map(|part| Path::new(part).file_stem()?.to_str());
+        parts.into_iter().any(|part| EMPTY_NAMES.contains(&part))
+    };
+    let sources = with_ending("", "rs");
+    let found: Vec<String> =
+        sources.iter().filter(is_empty).map(|path| path.display().to_string()).collect();
+    assert!(!sources.is_empty());
+    none("names that say nothing", &found);
 }
 
 #[test]

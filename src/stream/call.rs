@@ -177,7 +177,7 @@ impl Machine {
         let fragment = Fragment::new(choice, entry, legacy);
         let found = match self.whole {
             true => None,
-            false => fragment.find(&self.calls, &self.named_in_list, &self.common.asked.tools),
+            false => fragment.find(&self.calls, &self.named_in_list, &self.ledger.asked.tools),
         };
         let index = match found {
             Some(index) => index,
@@ -207,9 +207,9 @@ impl Machine {
         }
         let mut is_input_of_another = false;
         if let Some(name) = &fragment.name {
-            let tools = &self.common.asked.tools;
+            let tools = &self.ledger.asked.tools;
             if call.receive_name(name, tools) {
-                self.common.warnings.add("tool_name_conflict");
+                self.ledger.warnings.add("tool_name_conflict");
                 is_input_of_another =
                     tools.meant_by(name).is_some() && call.contradicts(name, tools);
             }
@@ -224,8 +224,8 @@ impl Machine {
             self.held.inputs.saturating_sub(held).saturating_add(call.input.held_bytes());
         for _ in 0..conflicts {
             match is_late {
-                true => self.common.warnings.add("late_tool_fragment"),
-                false => self.common.warnings.add("tool_input_conflict"),
+                true => self.ledger.warnings.add("late_tool_fragment"),
+                false => self.ledger.warnings.add("tool_input_conflict"),
             }
         }
         if is_input_of_another {
@@ -248,9 +248,9 @@ impl Machine {
             return Err(Error::misbehaved("Upstream sent too many tool calls"));
         }
         let others = self.calls.iter().any(|call| call.state != CallState::LeftOut);
-        if self.common.asked.one_tool_call && others {
+        if self.ledger.asked.one_tool_call && others {
             call.state = CallState::LeftOut;
-            self.common.warnings.add("parallel_cut");
+            self.ledger.warnings.add("parallel_cut");
         } else {
             if let Some(hidden) = self.reasoning.hidden.take() {
                 self.queue.push_back(Block::Thinking(Box::new(hidden)));
@@ -265,7 +265,7 @@ impl Machine {
     /// so a thinking block carries it: the one before the call if it has not been sent, else a new
     /// one after it.
     fn carry_signature(&mut self, index: usize, signature: String) {
-        if !self.shows_thinking() && !self.common.asked.reasoning_returns {
+        if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
             return;
         }
         self.held.kept = self.held.kept.saturating_add(signature.len());
@@ -278,7 +278,7 @@ impl Machine {
             if let Some(Block::Thinking(thinking)) = before {
                 return thinking.calls.push((index, signature));
             }
-            let shown = self.common.asked.thinking == Display::Shown;
+            let shown = self.ledger.asked.thinking == Display::Shown;
             let mut thinking = Thinking::new(field, shown);
             thinking.calls.push((index, signature));
             return self.queue.insert(at, Block::Thinking(Box::new(thinking)));

@@ -20,7 +20,7 @@ const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]"
 impl Machine {
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.common.sent.phase() == Phase::Start {
+        if self.ledger.sent.phase() == Phase::Start {
             return Err(Error::answer_empty());
         }
         if self.outcome.is_refusal() && self.is_in_call() {
@@ -43,31 +43,31 @@ impl Machine {
         self.pump(true, out);
         for call in &mut self.calls {
             if call.state == CallState::Closed && call.input.has_leftover() {
-                self.common.warnings.add("late_tool_fragment");
+                self.ledger.warnings.add("late_tool_fragment");
             }
         }
         self.tell_of_withheld(out);
-        if !self.common.sent.has_said() && self.held_invalid {
+        if !self.ledger.sent.has_said() && self.held_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequence = self.stop_sequence().cloned();
         let reason = stop_reason::of(Facts {
             finish_reason: self.outcome.finish_reason.as_deref(),
             refused: !self.outcome.refusal.trim().is_empty(),
-            has_tool_use: self.common.report.tool_calls > 0,
-            has_block: self.common.sent.has_block(),
+            has_tool_use: self.ledger.report.tool_calls > 0,
+            has_block: self.ledger.sent.has_block(),
             at_stop_sequence: sequence.is_some(),
         })?;
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
-            self.common.warnings.add("finish_reason_unknown");
+            self.ledger.warnings.add("finish_reason_unknown");
         }
         let sequence = sequence.filter(|_| reason == "stop_sequence");
         if reason == "end_turn" && self.calls.is_empty() {
             self.note_what_is_missing();
         }
-        let counts = Counts::of(self.outcome.usage, &self.common.asked, self.output_bytes);
+        let counts = Counts::of(self.outcome.usage, &self.ledger.asked, self.output_bytes);
         if counts.estimated {
-            self.common.warnings.add("usage_estimated");
+            self.ledger.warnings.add("usage_estimated");
         }
         self.stop(reason, sequence.as_deref(), &counts, out);
         Ok(())
@@ -90,10 +90,10 @@ impl Machine {
     /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would
     /// do: the client needs an end, and a person a reason.
     fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
-        let stops_midway = self.common.report.tool_calls == 0
-            && matches!(self.common.asked.withheld, Withheld::These(_));
-        if self.held_by_guard && (!self.common.sent.has_said() || stops_midway) {
-            let forbidden = self.common.asked.withheld == Withheld::Forbidden;
+        let stops_midway = self.ledger.report.tool_calls == 0
+            && matches!(self.ledger.asked.withheld, Withheld::These(_));
+        if self.held_by_guard && (!self.ledger.sent.has_said() || stops_midway) {
+            let forbidden = self.ledger.asked.withheld == Withheld::Forbidden;
             self.send_text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
         }
     }
@@ -103,12 +103,12 @@ impl Machine {
         self.open_text(out);
         self.sink.text(raw, out);
         self.sink.close_text(out);
-        self.common.sent.close_block();
+        self.ledger.sent.close_block();
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
     fn stop_sequence(&self) -> Option<&String> {
-        let sequences = &self.common.asked.stop_sequences;
+        let sequences = &self.ledger.asked.stop_sequences;
         match (self.text.cut_at(), &self.outcome.stop_sequence) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
@@ -121,14 +121,14 @@ impl Machine {
     /// answer, there may be nothing to say.
     fn note_what_is_missing(&mut self) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
-        let explained = self.common.sent.has_said() || self.common.warnings.iter().any(is_dropped);
-        let has_thought = self.common.sent.has_block() || self.reasoning.field.is_some();
+        let explained = self.ledger.sent.has_said() || self.ledger.warnings.iter().any(is_dropped);
+        let has_thought = self.ledger.sent.has_block() || self.reasoning.field.is_some();
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::says_call) {
-            self.common.warnings.add("tool_call_missing");
+            self.ledger.warnings.add("tool_call_missing");
         } else if !explained && has_thought {
-            self.common.warnings.add("answer_only_reasoning");
+            self.ledger.warnings.add("answer_only_reasoning");
         } else if !explained {
-            self.common.warnings.add("answer_empty");
+            self.ledger.warnings.add("answer_empty");
         }
     }
 
@@ -140,21 +140,21 @@ impl Machine {
         counts: &Counts,
         out: &mut Vec<u8>,
     ) {
-        if !self.common.sent.has_block()
-            && self.common.asked.profile.empty_content == EmptyContent::TextBlock
+        if !self.ledger.sent.has_block()
+            && self.ledger.asked.profile.empty_content == EmptyContent::TextBlock
         {
             self.sink.open_text(out);
             self.sink.close_text(out);
         }
-        self.common.report.stop_reason = Some(reason);
-        self.common.report.input_tokens = counts.input;
-        self.common.report.cache_read_tokens = counts.cache_read;
-        self.common.report.cache_creation_tokens = counts.cache_creation;
-        self.common.report.output_tokens = counts.output;
-        self.common.report.thinking_tokens = counts.thinking.unwrap_or(0);
+        self.ledger.report.stop_reason = Some(reason);
+        self.ledger.report.input_tokens = counts.input;
+        self.ledger.report.cache_read_tokens = counts.cache_read;
+        self.ledger.report.cache_creation_tokens = counts.cache_creation;
+        self.ledger.report.output_tokens = counts.output;
+        self.ledger.report.thinking_tokens = counts.thinking.unwrap_or(0);
         let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
-        let model = self.outcome.model_for(&self.common.asked);
-        self.sink.finish(self.common.ids, model, &stop, counts, self.outcome.service_tier, out);
-        self.common.sent.end();
+        let model = self.outcome.model_for(&self.ledger.asked);
+        self.sink.finish(self.ledger.ids, model, &stop, counts, self.outcome.service_tier, out);
+        self.ledger.sent.end();
     }
 }

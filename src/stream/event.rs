@@ -1,7 +1,7 @@
 //! What one event says: mostly one chunk, else whatever gateways make of it (see `framing`).
 
-use super::common::INVALID_RESPONSE;
 use super::framing::{self, Item};
+use super::ledger::INVALID_RESPONSE;
 use super::machine::Machine;
 use super::messages::{self, MessagesStream};
 use super::sent::Phase;
@@ -63,11 +63,11 @@ impl Receiver<'_> {
         let mut chunk = Chunk::default();
         if data.starts_with('{')
             && event.called != Called::Error
-            && chunk.fill(data, self.machine.common.rules.depth_max).is_ok()
+            && chunk.fill(data, self.machine.ledger.rules.depth_max).is_ok()
         {
             self.handle_chunk(&chunk, event.called, data)?;
             // A pattern says what is new in a chunk.
-            let is_new = !self.machine.common.asked.profile.cumulative_text;
+            let is_new = !self.machine.ledger.asked.profile.cumulative_text;
             if is_new && self.messages.is_none() && event.called.is_plain() {
                 self.machine.pattern.learn(data, &chunk);
             }
@@ -87,7 +87,7 @@ impl Receiver<'_> {
         // Text beside objects that say something is dropped. Alone it may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
-            if self.machine.common.sent.is_final() {
+            if self.machine.ledger.sent.is_final() {
                 return Ok(());
             }
             match item {
@@ -97,7 +97,7 @@ impl Receiver<'_> {
                 }
                 _ if called == Called::Error => {
                     return match self.messages {
-                        Some(_) => Err(error::from_object(data, &self.machine.common.asked).into()),
+                        Some(_) => Err(error::from_object(data, &self.machine.ledger.asked).into()),
                         None => Ok(self.machine.fail(data, self.out)?),
                     };
                 }
@@ -106,20 +106,20 @@ impl Receiver<'_> {
                 Item::Unreadable(_) if called == Called::Messages("ping") => {}
                 Item::Unreadable(text) if text.starts_with('{') => {
                     let repaired = framing::repaired(text).unwrap_or_default();
-                    if Chunk::read(&repaired, self.machine.common.rules.depth_max).is_ok() {
-                        self.machine.common.warnings.add("upstream_json_repaired");
+                    if Chunk::read(&repaired, self.machine.ledger.rules.depth_max).is_ok() {
+                        self.machine.ledger.warnings.add("upstream_json_repaired");
                     }
                     has_objects |= self.handle_object(called, &repaired)?;
                 }
                 // A note to people, of a kind that clients do not know.
                 Item::Unreadable(_) if called == Called::Other => {
-                    self.machine.common.warnings.add("upstream_event_dropped");
+                    self.machine.ledger.warnings.add("upstream_event_dropped");
                 }
                 Item::Unreadable(_) => has_text = true,
             }
         }
         // Nothing can be an error of an answer that has ended.
-        if self.machine.common.sent.is_final() {
+        if self.machine.ledger.sent.is_final() {
             return Ok(());
         }
         Ok(self.drop_text(data, has_text, has_objects)?)
@@ -129,7 +129,7 @@ impl Receiver<'_> {
     fn handle_done(&mut self) -> Result<(), Error> {
         match self.messages {
             Some(messages) if messages.is_complete() => {
-                messages.message_stop(&mut self.machine.common, None, self.out)
+                messages.message_stop(&mut self.machine.ledger, None, self.out)
             }
             Some(_) => Ok(()),
             None => self.machine.end(self.out),
@@ -138,14 +138,14 @@ impl Receiver<'_> {
 
     /// Takes one of several objects. Says whether it says something.
     fn handle_object(&mut self, called: Called, object: &str) -> Result<bool, Broken> {
-        match Chunk::read(object, self.machine.common.rules.depth_max) {
+        match Chunk::read(object, self.machine.ledger.rules.depth_max) {
             Ok(chunk) => {
                 self.handle_chunk(&chunk, called, object)?;
                 Ok(chunk.says_something())
             }
             // Only numbers about the answer are lost.
             Err(_) if self.machine.is_complete() => {
-                self.machine.common.warnings.add("upstream_event_dropped");
+                self.machine.ledger.warnings.add("upstream_event_dropped");
                 Ok(false)
             }
             Err(_) => Err(Broken::Unreadable),
@@ -155,10 +155,10 @@ impl Receiver<'_> {
     /// Leaves out what stood beside the objects of an event, if it did.
     fn drop_text(&mut self, data: &str, has_text: bool, has_objects: bool) -> Result<(), Error> {
         if has_text && !has_objects && !self.machine.is_complete() {
-            return Err(unreadable(data, &self.machine.common.asked));
+            return Err(unreadable(data, &self.machine.ledger.asked));
         }
         if has_text {
-            self.machine.common.warnings.add("upstream_event_dropped");
+            self.machine.ledger.warnings.add("upstream_event_dropped");
         }
         Ok(())
     }
@@ -170,16 +170,16 @@ impl Receiver<'_> {
         let named = chunk.kind.map(|kind| kind.decode());
         let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
         let is_chunk = chunk.error || !chunk.choices.is_empty();
-        let first = (machine.common.sent.phase() == Phase::Start
-            || machine.common.report.chunks == 0)
+        let first = (machine.ledger.sent.phase() == Phase::Start
+            || machine.ledger.report.chunks == 0)
             && !is_chunk;
         if messages.is_some() && !chunk.error || first && messages::begins(name) {
             let messages =
-                messages.get_or_insert_with(|| MessagesStream::new(machine.common.asked.stream));
+                messages.get_or_insert_with(|| MessagesStream::new(machine.ledger.asked.stream));
             return match named {
-                Some(_) => messages.handle_event(&mut machine.common, name, data, out),
+                Some(_) => messages.handle_event(&mut machine.ledger, name, data, out),
                 None => messages.handle_event(
-                    &mut machine.common,
+                    &mut machine.ledger,
                     name,
                     &messages::with_type(data, name),
                     out,
@@ -193,11 +193,11 @@ impl Receiver<'_> {
             && !words::has(data, "\"choices\"")
         {
             // Nothing in it is known. It may be an error in words of its own.
-            machine.common.warnings.add("upstream_event_dropped");
+            machine.ledger.warnings.add("upstream_event_dropped");
         }
         match name {
             "ping" if !is_chunk => Ok(()),
-            "message" if first => messages::write_whole(&mut machine.common, data, out),
+            "message" if first => messages::write_whole(&mut machine.ledger, data, out),
             _ => machine.handle_chunk(chunk, data, out),
         }
     }

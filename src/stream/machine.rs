@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 
 use super::call::{Call, CallState};
-use super::common::{BLOCK_BYTES, Common};
+use super::ledger::{BLOCK_BYTES, Ledger};
 use super::outcome::Outcome;
 use super::reasoning::{self, Reasoning};
 use super::sent::Phase;
@@ -43,7 +43,7 @@ use crate::translate::signature::Field;
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub(super) common: Common,
+    pub(super) ledger: Ledger,
     /// The answer came as one JSON text.
     pub(super) whole: bool,
     pub(super) sink: Sink,
@@ -123,7 +123,7 @@ impl Machine {
             ids_used: std::mem::take(&mut asked.ids_used),
             text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
-            common: Common::new(asked, settings, ids),
+            ledger: Ledger::new(asked, settings, ids),
             queue: VecDeque::new(),
             calls: Vec::new(),
             named_in_list: Vec::new(),
@@ -155,7 +155,7 @@ impl Machine {
             return self.fail(raw, out);
         }
         self.take_chunk(chunk, out)?;
-        if self.common.sent.is_final() { Ok(()) } else { self.check_held() }
+        if self.ledger.sent.is_final() { Ok(()) } else { self.check_held() }
     }
 
     /// A chunk that says no more than this, in a stream that has begun.
@@ -165,7 +165,7 @@ impl Machine {
         delta: &Delta<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        self.common.report.chunks = self.common.report.chunks.saturating_add(1);
+        self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -180,8 +180,8 @@ impl Machine {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();
         if held.saturating_add(filtered).saturating_add(snapshots)
-            > self.common.rules.waiting_bytes_max
-            || self.sink.held_bytes() > self.common.rules.response_bytes_max
+            > self.ledger.rules.waiting_bytes_max
+            || self.sink.held_bytes() > self.ledger.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());
         }
@@ -203,7 +203,7 @@ impl Machine {
             if !chunk.choices.iter().any(is_finished) || self.early_failure(chunk).is_some() {
                 return self.fail(raw, out);
             }
-            self.common.warnings.add("upstream_event_dropped");
+            self.ledger.warnings.add("upstream_event_dropped");
         }
         if chunk.choices.is_empty() {
             return if chunk.failed || chunk.complains {
@@ -214,7 +214,7 @@ impl Machine {
         }
         self.whole = true;
         self.take_chunk(chunk, out)?;
-        if self.common.sent.is_final() { Ok(()) } else { self.end(out) }
+        if self.ledger.sent.is_final() { Ok(()) } else { self.end(out) }
     }
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
@@ -223,9 +223,9 @@ impl Machine {
             return self.end(out);
         }
         // A call of which the client has seen a part must not look complete.
-        let answer = error::as_answer(raw, &self.common.asked).filter(|_| !self.is_in_call());
+        let answer = error::as_answer(raw, &self.ledger.asked).filter(|_| !self.is_in_call());
         let Some(stop_reason) = answer else {
-            return Err(error::from_object(raw, &self.common.asked));
+            return Err(error::from_object(raw, &self.ledger.asked));
         };
         self.start(out);
         self.outcome.finish_reason = Some(stop_reason.to_owned());
@@ -235,19 +235,19 @@ impl Machine {
     /// Whether calls are sent when they are complete. Of a whole answer all is here: a call that was cut off need
     /// not be shown, though the client asked for a stream.
     pub(super) fn is_buffered(&self) -> bool {
-        self.whole || self.common.rules.buffered
+        self.whole || self.ledger.rules.buffered
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.text.is_cut() || self.outcome.finish.may_end(self.common.report.progress)
+        self.text.is_cut() || self.outcome.finish.may_end(self.ledger.report.progress)
     }
 
     /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
     /// not over.
     pub(super) fn is_totalled(&self) -> bool {
         let is_whole = self.calls.iter().all(|call| call.input.has_text());
-        is_whole && self.answers() && self.outcome.finish.is_totalled(self.common.report.progress)
+        is_whole && self.answers() && self.outcome.finish.is_totalled(self.ledger.report.progress)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
@@ -261,7 +261,7 @@ impl Machine {
         if self.text.is_cut() {
             return Ending::Sure;
         }
-        self.outcome.finish.ending(self.common.report.progress, self.answers())
+        self.outcome.finish.ending(self.ledger.report.progress, self.answers())
     }
 
     /// Whether there is more than reasoning.
@@ -286,17 +286,17 @@ impl Machine {
     }
 
     fn take_chunk(&mut self, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.common.report.chunks = self.common.report.chunks.saturating_add(1);
-        let before = self.common.report.progress;
-        if let (None, Some(id)) = (&self.common.report.upstream_id, chunk.id) {
-            self.common.report.upstream_id = Some(id.decode().into_owned());
+        self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
+        let before = self.ledger.report.progress;
+        if let (None, Some(id)) = (&self.ledger.report.upstream_id, chunk.id) {
+            self.ledger.report.upstream_id = Some(id.decode().into_owned());
         }
         self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
-            self.outcome.take_finish(chunk, before, self.common.report.progress);
+            self.outcome.take_finish(chunk, before, self.ledger.report.progress);
             return Ok(());
         }
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
@@ -312,7 +312,7 @@ impl Machine {
                         self.take_delta(choice.index, delta, out)?;
                     }
                 }
-                (Some(_), _) if self.common.asked.profile.cumulative_text && !self.whole => {
+                (Some(_), _) if self.ledger.asked.profile.cumulative_text && !self.whole => {
                     has_messages = true;
                 }
                 (Some(delta), message) if self.whole || !delta.is_empty() || message.is_none() => {
@@ -325,7 +325,7 @@ impl Machine {
         if has_messages {
             self.take_messages(chunk, out)?;
         }
-        self.outcome.take_finish(chunk, before, self.common.report.progress);
+        self.outcome.take_finish(chunk, before, self.ledger.report.progress);
         self.pump(false, out);
         match self.outcome.finish_reason.as_deref().and_then(stop_reason::failure) {
             Some(failure) if !self.text.is_cut() => Err(failure),
@@ -343,9 +343,9 @@ impl Machine {
                 && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
                 && !text.is_blank()
             {
-                return Some(error::from_object(&text.decode(), &self.common.asked));
+                return Some(error::from_object(&text.decode(), &self.ledger.asked));
             }
-            (self.common.sent.phase() == Phase::Start).then_some(failure)
+            (self.ledger.sent.phase() == Phase::Start).then_some(failure)
         })
     }
 
@@ -364,7 +364,7 @@ impl Machine {
         }
         let is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
-            self.common.warnings.add("content_dropped");
+            self.ledger.warnings.add("content_dropped");
         }
         if delta.has_reasoning() {
             self.take_reasoning(delta, out);
@@ -413,7 +413,7 @@ impl Machine {
 
     /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
     pub(super) fn note_progress(&mut self, bytes: usize, is_blank: bool) {
-        self.common.report.progress = self.common.report.progress.saturating_add(1);
+        self.ledger.report.progress = self.ledger.report.progress.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
         self.output_bytes = self.output_bytes.saturating_add(bytes as u64);
     }

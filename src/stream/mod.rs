@@ -12,7 +12,7 @@
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
-//! | upstreams that speak Messages | `messages`; what both ways need is in `common` |
+//! | upstreams that speak Messages | `messages`; what both ways read and note is in `ledger` |
 //! | silence | `watchdog` |
 //!
 //! There is one machine for all four cases: a stream or a whole body comes in, a stream or a whole
@@ -22,7 +22,6 @@
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
 mod call;
-mod common;
 mod counts;
 mod echo;
 mod end;
@@ -34,6 +33,7 @@ mod framing;
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
 pub mod fuzz;
 mod inline_think;
+mod ledger;
 mod machine;
 mod messages;
 mod outcome;
@@ -66,10 +66,10 @@ use crate::report::AnswerReport;
 use crate::translate::count::tokens_of;
 use crate::warning::Warnings;
 use crate::words;
-use common::INVALID_RESPONSE;
 use counts::Counts;
 use event::Broken;
 use framing::Item;
+use ledger::INVALID_RESPONSE;
 use machine::Machine;
 use messages::MessagesStream;
 use sent::Phase;
@@ -102,25 +102,25 @@ impl Answer {
     /// Whether the client gets events (or one message).
     #[must_use]
     pub fn is_stream(&self) -> bool {
-        self.machine.common.asked.stream
+        self.machine.ledger.asked.stream
     }
 
     /// What was asked for.
     #[must_use]
     pub(crate) fn asked(&self) -> &Asked {
-        &self.machine.common.asked
+        &self.machine.ledger.asked
     }
 
     /// Whether `message_start` was written.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        matches!(self.machine.common.sent.phase(), Phase::Open | Phase::Ended)
+        matches!(self.machine.ledger.sent.phase(), Phase::Open | Phase::Ended)
     }
 
     /// Whether the end was written.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.machine.common.sent.is_final()
+        self.machine.ledger.sent.is_final()
     }
 
     /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
@@ -160,7 +160,7 @@ impl Answer {
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {
-        &self.machine.common.report
+        &self.machine.ledger.report
     }
 
     /// How much has come that is more than white space: a model that writes line ends for ever does not get on. Of
@@ -168,7 +168,7 @@ impl Answer {
     #[must_use]
     pub fn spoken(&self) -> u64 {
         match &self.messages {
-            Some(_) => self.machine.common.report.progress,
+            Some(_) => self.machine.ledger.report.progress,
             None => self.machine.telling_pieces,
         }
     }
@@ -176,7 +176,7 @@ impl Answer {
     /// Warnings.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
-        &self.machine.common.warnings
+        &self.machine.ledger.warnings
     }
 
     /// A piece of an event stream, cut anywhere.
@@ -186,7 +186,7 @@ impl Answer {
     pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let mut rest = piece;
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.common.sent.is_final() {
+        while result.is_ok() && !self.machine.ledger.sent.is_final() {
             result = match self.decoder.next(&mut rest) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
@@ -209,24 +209,24 @@ impl Answer {
         if result.is_err() {
             // All that was written of it was written just now: nobody has seen it.
             out.truncate(before);
-            self.machine.common.sent.take_back();
+            self.machine.ledger.sent.take_back();
         }
         result
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.common.sent.is_final() {
+        if self.machine.ledger.sent.is_final() {
             return Ok(());
         }
         let body = text_of(body);
         let body = words::bare(&body);
-        let result = match Chunk::read(body, self.machine.common.rules.depth_max) {
+        let result = match Chunk::read(body, self.machine.ledger.rules.depth_max) {
             Err(_) => return self.handle_several(body, out),
             Ok(chunk) if is_message(&chunk, body) => match chunk.kind {
-                Some(_) => messages::write_whole(&mut self.machine.common, body, out),
+                Some(_) => messages::write_whole(&mut self.machine.ledger, body, out),
                 None => {
                     let message = messages::with_type(body, "message");
-                    messages::write_whole(&mut self.machine.common, &message, out)
+                    messages::write_whole(&mut self.machine.ledger, &message, out)
                 }
             },
             Ok(chunk) => match unwrapped(body, &chunk) {
@@ -262,10 +262,10 @@ impl Answer {
             }
             Some(Item::Unreadable(text)) => match framing::repaired(text) {
                 Some(text) if Reader::of(&text).skip().is_ok() => {
-                    self.machine.common.warnings.add("upstream_json_repaired");
+                    self.machine.ledger.warnings.add("upstream_json_repaired");
                     self.read_whole(text.as_bytes(), out)
                 }
-                _ => self.settle(Err(event::unreadable(body, &self.machine.common.asked))),
+                _ => self.settle(Err(event::unreadable(body, &self.machine.ledger.asked))),
             },
             _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
         }
@@ -278,11 +278,11 @@ impl Answer {
     /// # Errors
     /// It ended before the answer did.
     pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.common.sent.is_final() {
+        if self.machine.ledger.sent.is_final() {
             return Ok(());
         }
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.common.sent.is_final() {
+        while result.is_ok() && !self.machine.ledger.sent.is_final() {
             result = match self.decoder.finish() {
                 Some(event) => {
                     let is_object = event.data.starts_with('{');
@@ -298,16 +298,16 @@ impl Answer {
                 None => break,
             };
         }
-        if result.is_ok() && !self.machine.common.sent.is_final() {
+        if result.is_ok() && !self.machine.ledger.sent.is_final() {
             let is_complete = self.is_complete();
             result = match &mut self.messages {
                 Some(messages) if is_complete => {
-                    messages.message_stop(&mut self.machine.common, None, out)
+                    messages.message_stop(&mut self.machine.ledger, None, out)
                 }
                 None if is_complete => self.machine.end(out),
                 // Plain text, or bytes that nothing here can read.
-                None if self.machine.common.report.chunks == 0 && self.decoder.has_junk() => {
-                    Err(event::unreadable(&self.decoder.junk(), &self.machine.common.asked))
+                None if self.machine.ledger.report.chunks == 0 && self.decoder.has_junk() => {
+                    Err(event::unreadable(&self.decoder.junk(), &self.machine.ledger.asked))
                 }
                 _ => Err(Error::answer_broke_off()),
             };
@@ -318,7 +318,7 @@ impl Answer {
     /// An answer of Creole's own: one text block (none if empty) and a stop reason.
     pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
         let machine = &mut self.machine;
-        if machine.common.sent.phase() != Phase::Start {
+        if machine.ledger.sent.phase() != Phase::Start {
             return;
         }
         machine.start(out);
@@ -326,7 +326,7 @@ impl Answer {
             machine.send_text(&text::escaped(text), out);
         }
         let counts = Counts {
-            input: machine.common.asked.input_tokens,
+            input: machine.ledger.asked.input_tokens,
             output: tokens_of(text.len() as u64),
             ..Counts::default()
         };
@@ -336,7 +336,7 @@ impl Answer {
     /// Notes an error.
     fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         if result.is_err() {
-            self.machine.common.sent.fail();
+            self.machine.ledger.sent.fail();
         }
         result
     }

@@ -33,16 +33,16 @@ enum After {
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        if self.common.sent.phase() != Phase::Start {
+        if self.ledger.sent.phase() != Phase::Start {
             return;
         }
-        self.common.sent.start();
+        self.ledger.sent.start();
         let prompt = self.outcome.usage.and_then(|usage| usage.prompt.or(usage.input));
         // A zero stands for a count that the server does not have yet.
         let input_tokens =
-            prompt.filter(|tokens| *tokens > 0).unwrap_or(self.common.asked.input_tokens);
-        let model = self.outcome.model_for(&self.common.asked);
-        self.sink.start(self.common.ids, model, input_tokens, out);
+            prompt.filter(|tokens| *tokens > 0).unwrap_or(self.ledger.asked.input_tokens);
+        let model = self.outcome.model_for(&self.ledger.asked);
+        self.sink.start(self.ledger.ids, model, input_tokens, out);
     }
 
     /// Sends what can be sent. `flushing`: nothing more comes.
@@ -72,7 +72,7 @@ impl Machine {
                 return;
             }
             self.queue.pop_front();
-            self.common.sent.close_block();
+            self.ledger.sent.close_block();
         }
     }
 
@@ -85,7 +85,7 @@ impl Machine {
             }
             return followed;
         }
-        if !self.common.sent.is_in_block() {
+        if !self.ledger.sent.is_in_block() {
             self.open_text(out);
         }
         let Some(Block::Text { pending, .. }) = self.queue.front_mut() else { return true };
@@ -105,7 +105,7 @@ impl Machine {
 
     /// The text at the head begins.
     pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
-        self.common.sent.open_block(true);
+        self.ledger.sent.open_block(true);
         self.sink.open_text(out);
     }
 
@@ -141,8 +141,8 @@ impl Machine {
             }
             return followed;
         }
-        if !self.common.sent.is_in_block() {
-            self.common.sent.open_block(false);
+        if !self.ledger.sent.is_in_block() {
+            self.ledger.sent.open_block(false);
             self.sink.open_thinking(out);
         }
         if thinking.is_shown() {
@@ -164,14 +164,14 @@ impl Machine {
             signed.into_iter().map(|(call, value)| (self.client_id(call), value)).collect();
         let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
         let mark = match thinking.is_signed() {
-            true => &self.common.asked.model_mark,
-            false => &self.common.asked.upstream_mark,
+            true => &self.ledger.asked.model_mark,
+            false => &self.ledger.asked.upstream_mark,
         };
         let signature = thinking.signature(mark, signed);
         self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
         let (signature, fits) = signature.encode();
         if !fits {
-            self.common.warnings.add("signature_too_long");
+            self.ledger.warnings.add("signature_too_long");
         }
         self.sink.close_thinking(&signature, out);
         true
@@ -193,7 +193,7 @@ impl Machine {
             if at_end {
                 call.state = CallState::LeftOut;
                 self.held_invalid = true;
-                self.common.warnings.add("tool_unknown");
+                self.ledger.warnings.add("tool_unknown");
             }
             return at_end;
         }
@@ -202,13 +202,13 @@ impl Machine {
             && (at_end
                 || call.input.has_text()
                 || (after == After::Block || call.id.is_some())
-                    && call.name_is_whole(&self.common.asked.tools));
+                    && call.name_is_whole(&self.ledger.asked.tools));
         // The model can know a withheld tool from the history, and the client still has it. Or it is told
         // that it must not call, and the server does not read that.
-        if settled && self.common.asked.withheld.holds(&call.name, &self.common.asked.tools) {
+        if settled && self.ledger.asked.withheld.holds(&call.name, &self.ledger.asked.tools) {
             call.state = CallState::LeftOut;
             self.held_by_guard = true;
-            self.common.warnings.add("withheld_tool_called");
+            self.ledger.warnings.add("withheld_tool_called");
         }
         if call.state == CallState::LeftOut {
             return over;

@@ -116,7 +116,7 @@ impl Machine {
         for detail in details {
             let is_empty =
                 detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
-            if !is_empty && (self.shows_thinking() || self.common.asked.reasoning_returns) {
+            if !is_empty && (self.shows_thinking() || self.ledger.asked.reasoning_returns) {
                 let field = field.unwrap_or(Field::ReasoningDetails);
                 self.thinking(field).push_detail(detail);
                 self.held.kept = self.held.kept.saturating_add(detail.raw.len());
@@ -125,7 +125,7 @@ impl Machine {
     }
 
     pub(super) fn shows_thinking(&self) -> bool {
-        self.common.asked.thinking != Display::Hidden
+        self.ledger.asked.thinking != Display::Hidden
     }
 
     /// The block that reasoning belongs to now.
@@ -134,7 +134,7 @@ impl Machine {
             return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
         if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
-            let shown = self.common.asked.thinking == Display::Shown;
+            let shown = self.ledger.asked.thinking == Display::Shown;
             self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
         }
         match self.queue.back_mut() {
@@ -163,7 +163,7 @@ impl Machine {
     }
 
     pub(super) fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
-        if self.common.asked.profile.dedupe_reasoning {
+        if self.ledger.asked.profile.dedupe_reasoning {
             if self.reasoning.last == text.raw() {
                 return;
             }
@@ -204,7 +204,7 @@ impl Machine {
         let is_blank = matches!(self.queue.back(), Some(Block::Text { has_text: false, .. }));
         let blank = if is_blank { self.queue.pop_back() } else { None };
         let mut calls = Vec::new();
-        for piece in watch.finish(&self.common.asked.tools, end) {
+        for piece in watch.finish(&self.ledger.asked.tools, end) {
             match (piece, self.reasoning.field) {
                 (Piece::Text(text), Some(field)) => self.push_watched(&text, field, out),
                 // There is no field where nothing but white space came.
@@ -225,7 +225,7 @@ impl Machine {
     }
 
     fn push_thought(&mut self, text: Str<'_>, is_blank: bool, field: Field, out: &mut Vec<u8>) {
-        if !self.shows_thinking() && !self.common.asked.reasoning_returns {
+        if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
             return;
         }
         let continues = match (self.shows_thinking(), self.queue.back(), &self.reasoning.hidden) {
@@ -235,7 +235,7 @@ impl Machine {
         };
         if continues
             && self.queue.len() == 1
-            && self.common.sent.is_in_block()
+            && self.ledger.sent.is_in_block()
             && json::hold_back(text.raw()) == 0
             && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
             && thinking.is_shown()

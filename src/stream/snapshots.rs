@@ -181,7 +181,7 @@ impl Machine {
     ) -> Result<(), Error> {
         let mut snapshots = std::mem::take(&mut self.snapshots);
         let said = self.said_in(chunk, &mut snapshots);
-        let take = match self.common.asked.profile.cumulative_text {
+        let take = match self.ledger.asked.profile.cumulative_text {
             true => Growing::replace,
             false => Growing::push,
         };
@@ -189,7 +189,7 @@ impl Machine {
         let text = take(&mut snapshots.text, &said.text);
         let refusal = take(&mut snapshots.refusal, &said.refusal);
         self.say([thought, text, refusal], out)?;
-        for (choice, message) in messages(chunk, self.common.asked.profile.cumulative_text) {
+        for (choice, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
             snapshots.has_calls |= takes_calls && said.has_calls;
             let delta = snapshots.rest_of(message, takes_calls);
@@ -203,7 +203,7 @@ impl Machine {
     fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> ChunkTexts {
         let mut said = ChunkTexts::default();
         let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
-        for (_, message) in messages(chunk, self.common.asked.profile.cumulative_text) {
+        for (_, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
             for part in message.content.iter() {
                 match part {
                     Part::Text(part) if message.is_thought => {

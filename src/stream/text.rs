@@ -136,7 +136,7 @@ impl Machine {
             self.release_reasoning(out);
         }
         if self.queue.len() == 1
-            && self.common.sent.is_in_block()
+            && self.ledger.sent.is_in_block()
             && let Some(Block::Text { pending, .. }) = self.queue.front()
             && pending.is_empty()
             && json::hold_back(raw) == 0
@@ -173,7 +173,7 @@ impl Machine {
             return Ok(());
         }
         let end = AnswerEnd { alone: self.calls.is_empty(), is_cut_off: self.outcome.is_cut_off() };
-        let pieces = filter.finish(&self.common.asked.tools, end);
+        let pieces = filter.finish(&self.ledger.asked.tools, end);
         self.take_pieces(pieces, out)
     }
 }

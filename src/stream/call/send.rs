@@ -18,7 +18,7 @@ impl Machine {
         if let Some(id) = &call.client_id {
             return id.clone();
         }
-        let id = tool_id::encode(upstream_id(call, index, &self.common.ids), &self.ids_used);
+        let id = tool_id::encode(upstream_id(call, index, &self.ledger.ids), &self.ids_used);
         self.ids_used.add(id.clone());
         call.client_id = Some(id.clone());
         id
@@ -32,20 +32,20 @@ impl Machine {
         call.state = CallState::Open;
         let id = self.client_id(index);
         let Some(call) = self.calls.get_mut(index) else { return };
-        let (name, toolset) = match self.common.asked.tools.meant_by(&call.name) {
+        let (name, toolset) = match self.ledger.asked.tools.meant_by(&call.name) {
             Some(tool) => {
                 if tool.outgoing != call.name {
-                    self.common.warnings.add("tool_name_repaired");
+                    self.ledger.warnings.add("tool_name_repaired");
                 }
                 (&tool.name, tool.toolset)
             }
             None => {
-                self.common.warnings.add("tool_unknown");
+                self.ledger.warnings.add("tool_unknown");
                 (&call.name, None)
             }
         };
-        self.common.sent.open_block(true);
-        self.common.report.tool_calls = self.common.report.tool_calls.saturating_add(1);
+        self.ledger.sent.open_block(true);
+        self.ledger.report.tool_calls = self.ledger.report.tool_calls.saturating_add(1);
         self.sink.open_tool(&ToolUse { id: &id, name, toolset }, out);
     }
 
@@ -65,13 +65,13 @@ impl Machine {
         let Some(call) = self.calls.get_mut(index) else { return };
         let mut input = call.input.finish(cut_off);
         for _ in 0..call.input.take_conflicts() {
-            self.common.warnings.add("tool_input_conflict");
+            self.ledger.warnings.add("tool_input_conflict");
         }
         if let Input::Object(object) = &mut input
             && let Some(repaired) = self.repaired(index, object)
         {
             *object = repaired;
-            self.common.warnings.add("tool_input_repaired");
+            self.ledger.warnings.add("tool_input_repaired");
         }
         if self.is_left_out(index, &input) {
             if let Some(call) = self.calls.get_mut(index) {
@@ -86,10 +86,10 @@ impl Machine {
     /// The input of a call as it is sent, where it is not as the model wrote it.
     pub(in crate::stream) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
         let call = self.calls.get(index)?;
-        if self.common.rules.invalid != InvalidToolCall::Repair || call.input.is_sent() {
+        if self.ledger.rules.invalid != InvalidToolCall::Repair || call.input.is_sent() {
             return None;
         }
-        let tool = self.common.asked.tools.meant_by(&call.name);
+        let tool = self.ledger.asked.tools.meant_by(&call.name);
         let schema = tool.and_then(|tool| tool.schema.as_deref());
         let without_id = without_id_echo(object, schema, &self.ids_used);
         let object = without_id.as_deref().unwrap_or(object);
@@ -103,7 +103,7 @@ impl Machine {
     /// Judges a call: whether the client does not get it.
     fn is_left_out(&mut self, index: usize, input: &Input) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
-        let tool = self.common.asked.tools.meant_by(&call.name);
+        let tool = self.ledger.asked.tools.meant_by(&call.name);
         let waits = call.state == CallState::Waiting;
         let refused = self.outcome.is_refusal();
         let unseen = self.is_buffered() || refused && waits;
@@ -111,28 +111,28 @@ impl Machine {
         let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
         let invalid = !cut_off && *input == Input::Invalid;
         if invalid {
-            self.common.warnings.add("tool_input_invalid");
+            self.ledger.warnings.add("tool_input_invalid");
         }
         let mut violates = false;
-        if let (true, Input::Object(object)) = (self.common.rules.checks_inputs, input) {
+        if let (true, Input::Object(object)) = (self.ledger.rules.checks_inputs, input) {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
             let budget = &mut self.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
             if violates {
-                self.common.warnings.add("tool_input_violates_schema");
+                self.ledger.warnings.add("tool_input_violates_schema");
             }
         }
         let is_known = tool.is_some();
-        let held = self.common.rules.invalid == InvalidToolCall::Hold
+        let held = self.ledger.rules.invalid == InvalidToolCall::Hold
             && waits
             && (!is_known || violates || invalid);
         self.held_invalid |= held;
         if cut_off {
-            self.common.warnings.add("tool_call_cut_off");
+            self.ledger.warnings.add("tool_call_cut_off");
         } else if held && is_known {
-            self.common.warnings.add("tool_call_withheld");
+            self.ledger.warnings.add("tool_call_withheld");
         } else if held {
-            self.common.warnings.add("tool_unknown");
+            self.ledger.warnings.add("tool_unknown");
         }
         cut_off || held
     }

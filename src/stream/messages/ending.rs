@@ -7,8 +7,8 @@ use crate::json::{self, DEPTH_LIMIT};
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
-use crate::stream::common::Common;
 use crate::stream::counts::Counts;
+use crate::stream::ledger::Ledger;
 use crate::stream::stop_reason::{self, Facts};
 
 /// The words of the Messages API.
@@ -23,9 +23,9 @@ const STOP_REASONS: [&str; 7] = [
 ];
 
 /// `message_start` with everything that clients need. `message` is that of `data`.
-pub(super) fn started(data: &str, message: &str, common: &mut Common) -> String {
-    note(message, &mut common.report);
-    let mut changes = head(message, common);
+pub(super) fn started(data: &str, message: &str, ledger: &mut Ledger) -> String {
+    note(message, &mut ledger.report);
+    let mut changes = head(message, ledger);
     if !is_value(message, "content", "[]") {
         changes.push(("content", "[]".to_owned()));
     }
@@ -37,9 +37,9 @@ pub(super) fn started(data: &str, message: &str, common: &mut Common) -> String 
     let given = member(message, "usage").unwrap_or("{}");
     if count(given, "input_tokens").is_none() || count(given, "output_tokens").is_none() {
         let said = usage(message).unwrap_or_default();
-        let counts = Counts::of(Some(said), &common.asked, 0);
+        let counts = Counts::of(Some(said), &ledger.asked, 0);
         changes.push(("usage", completed(given, &counts, true)));
-        common.report.input_tokens = counts.input;
+        ledger.report.input_tokens = counts.input;
     }
     if changes.is_empty() && text(data, "type").is_some() {
         return data.to_owned();
@@ -66,22 +66,22 @@ pub(super) fn note(message: &str, report: &mut AnswerReport) {
 }
 
 /// What has to change in a message, its content, its end and its counts aside.
-pub(super) fn head(message: &str, common: &Common) -> Vec<(&'static str, String)> {
+pub(super) fn head(message: &str, ledger: &Ledger) -> Vec<(&'static str, String)> {
     let mut changes: Vec<(&'static str, String)> = Vec::new();
     let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
     if text(message, "id").is_none_or(|id| id.is_empty()) {
-        changes.push(("id", quoted(&common.ids.message())));
+        changes.push(("id", quoted(&ledger.ids.message())));
     }
     for (name, value) in [("type", "message"), ("role", "assistant")] {
         if !is(name, value) {
             changes.push((name, quoted(value)));
         }
     }
-    let keeps_model = !common.asked.model_mapped
-        || common.asked.profile.response_model == ResponseModel::Upstream;
+    let keeps_model = !ledger.asked.model_mapped
+        || ledger.asked.profile.response_model == ResponseModel::Upstream;
     let has_model = text(message, "model").is_some_and(|model| !model.is_empty());
-    if !(has_model && keeps_model || is("model", &common.asked.model)) {
-        changes.push(("model", quoted(&common.asked.model)));
+    if !(has_model && keeps_model || is("model", &ledger.asked.model)) {
+        changes.push(("model", quoted(&ledger.asked.model)));
     }
     changes
 }
@@ -156,25 +156,25 @@ pub(super) fn finished(
     data: &str,
     has_call: bool,
     output_bytes: u64,
-    common: &mut Common,
+    ledger: &mut Ledger,
 ) -> Result<String, Error> {
     let delta = member(data, "delta").unwrap_or("{}");
     let given = member(data, "usage").unwrap_or("{}");
     let said = text(delta, "stop_reason").map(|word| word.decode().into_owned());
-    let reason = reason(said.as_deref(), has_call, common.report.progress > 0)?;
-    common.report.stop_reason = known(&reason);
+    let reason = reason(said.as_deref(), has_call, ledger.report.progress > 0)?;
+    ledger.report.stop_reason = known(&reason);
     let counted = usage(data).unwrap_or_default();
-    report_details(counted, &mut common.report);
-    let counts = Counts::of(Some(counted), &common.asked, output_bytes);
-    common.report.output_tokens = counts.output;
+    report_details(counted, &mut ledger.report);
+    let counts = Counts::of(Some(counted), &ledger.asked, output_bytes);
+    ledger.report.output_tokens = counts.output;
     let told = counted.prompt.or(counted.input).is_some();
     // Some servers say 0 where they do not count. No prompt is empty, but all of one can be cached.
     if told && (counts.input > 0 || counts.cache_read > 0 || counts.cache_creation > 0) {
-        common.report.input_tokens = counts.input;
+        ledger.report.input_tokens = counts.input;
     }
     let mut usage = given.to_owned();
     if count(given, "output_tokens").is_none() {
-        common.warnings.add("usage_estimated");
+        ledger.warnings.add("usage_estimated");
         usage = completed(given, &counts, false);
     }
     let reason_stays = said.as_deref() == Some(reason.as_str());

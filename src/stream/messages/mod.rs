@@ -24,7 +24,7 @@ mod whole;
 
 use std::collections::VecDeque;
 
-use super::common::{BLOCK_BYTES, Common, INVALID_RESPONSE};
+use super::ledger::{BLOCK_BYTES, INVALID_RESPONSE, Ledger};
 use super::sent::Phase;
 use super::sse::EVENTS;
 use crate::error::Error;
@@ -103,44 +103,44 @@ impl MessagesStream {
     /// An event that is called `name` and is JSON.
     pub(super) fn handle_event(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         name: &str,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if name == "error" {
-            return Err(error::from_object(data, &common.asked));
+            return Err(error::from_object(data, &ledger.asked));
         }
         let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
-            repaired(common, "unknown_event");
+            repaired(ledger, "unknown_event");
             return Ok(());
         };
-        common.report.chunks = common.report.chunks.saturating_add(1);
-        if common.sent.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
+        ledger.report.chunks = ledger.report.chunks.saturating_add(1);
+        if ledger.sent.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
             if name == "message_stop" {
                 return Err(Error::misbehaved(INVALID_RESPONSE));
             }
-            repaired(common, "message_start");
-            self.message_start(common, "{}", out);
+            repaired(ledger, "message_start");
+            self.message_start(ledger, "{}", out);
         }
         match name {
-            "message_start" => match common.sent.phase() {
-                Phase::Start => self.message_start(common, data, out),
-                _ if self.index == 0 && self.blocks.is_empty() => repaired(common, name),
+            "message_start" => match ledger.sent.phase() {
+                Phase::Start => self.message_start(ledger, data, out),
+                _ if self.index == 0 && self.blocks.is_empty() => repaired(ledger, name),
                 // The answer from its beginning, once more.
                 _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
-            "content_block_start" => self.block_start(common, data, out)?,
-            "content_block_delta" => self.block_delta(common, data, out)?,
-            "content_block_stop" => self.block_stop(common, data, out),
-            "message_delta" => self.message_delta(common, data)?,
-            "message_stop" => self.message_stop(common, Some(data), out)?,
-            _ if self.fold.is_none() && common.sent.phase() == Phase::Open => {
+            "content_block_start" => self.block_start(ledger, data, out)?,
+            "content_block_delta" => self.block_delta(ledger, data, out)?,
+            "content_block_stop" => self.block_stop(ledger, data, out),
+            "message_delta" => self.message_delta(ledger, data)?,
+            "message_stop" => self.message_stop(ledger, Some(data), out)?,
+            _ if self.fold.is_none() && ledger.sent.phase() == Phase::Open => {
                 self.to(out).event(name, data)
             }
             _ => {}
         }
-        self.check_limits(common)
+        self.check_limits(ledger)
     }
 
     /// Whether the upstream has said why it stopped.
@@ -152,31 +152,31 @@ impl MessagesStream {
     /// The end of the answer. `stop` is the upstream's event.
     pub(super) fn message_stop(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         stop: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if stop.is_none() {
-            repaired(common, "message_stop");
+            repaired(ledger, "message_stop");
         }
         if self.index == 0 && self.blocks.is_empty() {
-            self.content_of_start(common, out)?;
+            self.content_of_start(ledger, out)?;
         }
-        self.pump(common, true, out);
+        self.pump(ledger, true, out);
         if self.ending.is_none() {
-            repaired(common, "message_delta");
+            repaired(ledger, "message_delta");
         }
         let ending =
             self.ending.take().unwrap_or_else(|| "{\"type\":\"message_delta\"}".to_owned());
-        let has_call = common.report.tool_calls > 0;
-        let ending = ending::finished(&ending, has_call, self.output_bytes, common)?;
+        let has_call = ledger.report.tool_calls > 0;
+        let ending = ending::finished(&ending, has_call, self.output_bytes, ledger)?;
         let mut to = self.to(out);
         to.event("message_delta", &ending);
         to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
         if let Some(fold) = self.fold.take() {
-            fold.write(&mut common.warnings, out);
+            fold.write(&mut ledger.warnings, out);
         }
-        common.sent.end();
+        ledger.sent.end();
         Ok(())
     }
 
@@ -184,7 +184,7 @@ impl MessagesStream {
         Out { fold: self.fold.as_deref_mut(), out }
     }
 
-    fn check_limits(&self, common: &Common) -> Result<(), Error> {
+    fn check_limits(&self, ledger: &Ledger) -> Result<(), Error> {
         let open = self.blocks.front().map_or(0, Block::held_bytes);
         let others = BLOCK_BYTES.saturating_mul(self.blocks.len().saturating_add(self.ids.len()));
         let indices = BLOCK_BYTES.saturating_mul(self.closed_early.len());
@@ -195,31 +195,31 @@ impl MessagesStream {
         let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
         let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
         if too_many
-            || held > common.rules.waiting_bytes_max
-            || folded > common.rules.response_bytes_max
+            || held > ledger.rules.waiting_bytes_max
+            || folded > ledger.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());
         }
         Ok(())
     }
 
-    fn message_start(&mut self, common: &mut Common, data: &str, out: &mut Vec<u8>) {
+    fn message_start(&mut self, ledger: &mut Ledger, data: &str, out: &mut Vec<u8>) {
         let message = member(data, "message").unwrap_or("{}");
         if let Some(content) = member(message, "content").filter(|content| *content != "[]") {
             content.clone_into(&mut self.content);
         }
-        let started = ending::started(data, message, common);
+        let started = ending::started(data, message, ledger);
         self.to(out).event("message_start", &started);
-        common.sent.start();
+        ledger.sent.start();
     }
 
     /// Some servers announce a message that is complete, and send no blocks.
-    fn content_of_start(&mut self, common: &mut Common, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn content_of_start(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
         for block in whole::blocks(&content) {
-            repaired(common, "content");
-            self.whole_block(common, &block, index, out)?;
+            repaired(ledger, "content");
+            self.whole_block(ledger, &block, index, out)?;
             index = index.saturating_add(1);
         }
         Ok(())
@@ -227,7 +227,7 @@ impl MessagesStream {
 
     fn whole_block(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         block: &str,
         index: u64,
         out: &mut Vec<u8>,
@@ -235,20 +235,20 @@ impl MessagesStream {
         let start = format!(
             "{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}"
         );
-        self.block_start(common, &start, out)?;
+        self.block_start(ledger, &start, out)?;
         let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
-        self.block_stop(common, &stop, out);
-        self.check_limits(common)
+        self.block_stop(ledger, &stop, out);
+        self.check_limits(ledger)
     }
 
     fn block_start(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let said = member(data, "content_block").unwrap_or("{}");
-        let (ids, known) = (common.ids, &mut self.ids);
+        let (ids, known) = (ledger.ids, &mut self.ids);
         let mut mint = |id: &str| {
             if !id.is_empty() && known.add(id.to_owned()) {
                 return None;
@@ -265,31 +265,31 @@ impl MessagesStream {
             }
             let id = text(said, "id").unwrap_or_default();
             self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
-            common.report.tool_calls = common.report.tool_calls.saturating_add(1);
+            ledger.report.tool_calls = ledger.report.tool_calls.saturating_add(1);
         }
         if let Some(index) = block.index {
             self.closed_early.remove(index);
         }
-        common.report.progress = common.report.progress.saturating_add(1);
+        ledger.report.progress = ledger.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(said.len() as u64);
-        self.push(common, block, out);
+        self.push(ledger, block, out);
         Ok(())
     }
 
-    fn push(&mut self, common: &mut Common, block: Block, out: &mut Vec<u8>) {
+    fn push(&mut self, ledger: &mut Ledger, block: Block, out: &mut Vec<u8>) {
         self.waiting_bytes = self.waiting_bytes.saturating_add(block.waiting_bytes());
         self.blocks.push_back(block);
-        self.pump(common, false, out);
+        self.pump(ledger, false, out);
     }
 
     fn block_delta(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let delta = Delta::read(data);
-        common.report.progress = common.report.progress.saturating_add(1);
+        ledger.report.progress = ledger.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
         let Some(at) = self.find(&delta) else {
             let late = delta.index.is_some_and(|index| self.closed_early.contains(index));
@@ -298,20 +298,20 @@ impl MessagesStream {
                     // A call of which nobody said what it calls.
                     return Err(Error::misbehaved(INVALID_RESPONSE));
                 }
-                DeltaKind::Input | DeltaKind::Other => repaired(common, "late_delta"),
+                DeltaKind::Input | DeltaKind::Other => repaired(ledger, "late_delta"),
                 // It signs what stands in its own block.
-                DeltaKind::Signature if late => repaired(common, "late_delta"),
+                DeltaKind::Signature if late => repaired(ledger, "late_delta"),
                 _ if delta.is_blank() => {}
                 _ => {
-                    repaired(common, "content_block_start");
-                    self.push(common, Block::of_delta(&delta), out);
+                    repaired(ledger, "content_block_start");
+                    self.push(ledger, Block::of_delta(&delta), out);
                     let last = self.blocks.len().saturating_sub(1);
-                    self.give(common, last, data, &delta, out);
+                    self.give(ledger, last, data, &delta, out);
                 }
             }
             return Ok(());
         };
-        self.give(common, at, data, &delta, out);
+        self.give(ledger, at, data, &delta, out);
         Ok(())
     }
 
@@ -335,7 +335,7 @@ impl MessagesStream {
 
     fn give(
         &mut self,
-        common: &mut Common,
+        ledger: &mut Ledger,
         at: usize,
         data: &str,
         delta: &Delta<'_>,
@@ -345,18 +345,18 @@ impl MessagesStream {
         if !block.is_open {
             self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
             if block.waits_long() {
-                self.pump(common, false, out);
+                self.pump(ledger, false, out);
             }
             return;
         }
         let mut to = Out { fold: self.fold.as_deref_mut(), out };
         block.delta(data, delta, self.index, &mut to);
         if self.blocks.len() > 1 {
-            self.pump(common, false, out);
+            self.pump(ledger, false, out);
         }
     }
 
-    fn block_stop(&mut self, common: &mut Common, data: &str, out: &mut Vec<u8>) {
+    fn block_stop(&mut self, ledger: &mut Ledger, data: &str, out: &mut Vec<u8>) {
         let index = count(data, "index");
         let named = |block: &Block| block.stop.is_none() && block.index == index;
         let found = match index {
@@ -366,13 +366,13 @@ impl MessagesStream {
         match found.and_then(|at| self.blocks.get_mut(at)) {
             Some(block) => block.stop = Some(data.to_owned()),
             None if index.is_some_and(|index| self.closed_early.remove(index)) => {}
-            None => repaired(common, "content_block_stop"),
+            None => repaired(ledger, "content_block_stop"),
         }
-        self.pump(common, false, out);
+        self.pump(ledger, false, out);
     }
 
     /// Sends what can be sent. `all`: no more events come.
-    fn pump(&mut self, common: &mut Common, all: bool, out: &mut Vec<u8>) {
+    fn pump(&mut self, ledger: &mut Ledger, all: bool, out: &mut Vec<u8>) {
         while let Some(mut block) = self.blocks.pop_front() {
             let mut to = Out { fold: self.fold.as_deref_mut(), out };
             if !block.is_open {
@@ -392,26 +392,26 @@ impl MessagesStream {
                 return self.blocks.push_front(block);
             }
             if early {
-                repaired(common, "content_block_stop");
+                repaired(ledger, "content_block_stop");
                 if let Some(index) = block.index {
                     self.closed_early.add(index);
                 }
             }
             if block.close(self.index, &mut to) {
-                common.warnings.add("tool_input_conflict");
+                ledger.warnings.add("tool_input_conflict");
             }
             self.index = self.index.saturating_add(1);
         }
     }
 
-    fn message_delta(&mut self, common: &mut Common, data: &str) -> Result<(), Error> {
+    fn message_delta(&mut self, ledger: &mut Ledger, data: &str) -> Result<(), Error> {
         if let Some(failure) = ending::failure(data) {
             return Err(failure);
         }
         self.ending = Some(match self.ending.take() {
             None => data.to_owned(),
             Some(earlier) => {
-                repaired(common, "message_delta");
+                repaired(ledger, "message_delta");
                 ending::merged(&earlier, data)
             }
         });
@@ -420,8 +420,8 @@ impl MessagesStream {
 }
 
 /// Counts a repair; no head can tell of it any more.
-fn repaired(common: &mut Common, what: &str) {
-    common.warnings.add_named("repaired", what);
+fn repaired(ledger: &mut Ledger, what: &str) {
+    ledger.warnings.add_named("repaired", what);
 }
 
 /// The upstream's numbers of blocks, rising.

@@ -6,7 +6,7 @@ use super::{MessagesStream, ending};
 use crate::error::Error;
 use crate::json::{Kind, Writer};
 use crate::names::NameSet;
-use crate::stream::common::Common;
+use crate::stream::ledger::Ledger;
 
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
@@ -17,17 +17,17 @@ const BESIDE_DELTA: &str = "context_management";
 
 /// A whole message, for a client that wants either kind of answer.
 pub(in crate::stream) fn write_whole(
-    common: &mut Common,
+    ledger: &mut Ledger,
     body: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}")) {
         return Err(failure);
     }
-    if !common.asked.stream
-        && let Some(calls) = calls_if_right(body, common)
+    if !ledger.asked.stream
+        && let Some(calls) = calls_if_right(body, ledger)
     {
-        let report = &mut common.report;
+        let report = &mut ledger.report;
         ending::note(body, report);
         report.chunks = 1;
         report.progress = 1;
@@ -35,22 +35,22 @@ pub(in crate::stream) fn write_whole(
         let usage = member(body, "usage").unwrap_or("{}");
         report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
         report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
-        common.sent.end();
+        ledger.sent.end();
         out.extend_from_slice(body.as_bytes());
         return Ok(());
     }
-    let mut messages = MessagesStream::new(common.asked.stream);
-    messages.handle_event(common, "message_start", &start(body), out)?;
-    if common.asked.stream {
-        messages.handle_event(common, "ping", "{\"type\":\"ping\"}", out)?;
+    let mut messages = MessagesStream::new(ledger.asked.stream);
+    messages.handle_event(ledger, "message_start", &start(body), out)?;
+    if ledger.asked.stream {
+        messages.handle_event(ledger, "ping", "{\"type\":\"ping\"}", out)?;
     }
     let mut index = 0u64;
     for block in blocks(member(body, "content").unwrap_or("[]")) {
-        messages.whole_block(common, &block, index, out)?;
+        messages.whole_block(ledger, &block, index, out)?;
         index = index.saturating_add(1);
     }
-    messages.handle_event(common, "message_delta", &delta(body), out)?;
-    messages.message_stop(common, Some("{\"type\":\"message_stop\"}"), out)
+    messages.handle_event(ledger, "message_delta", &delta(body), out)?;
+    messages.message_stop(ledger, Some("{\"type\":\"message_stop\"}"), out)
 }
 
 /// The blocks of a `content`; a string is one text.
@@ -68,7 +68,7 @@ pub(super) fn blocks(content: &str) -> Vec<String> {
 }
 
 /// How many calls are in a message, if it can be passed on as it is.
-fn calls_if_right(body: &str, common: &Common) -> Option<u32> {
+fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(Kind::Array))?;
     let mut ids = NameSet::default();
     let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
@@ -88,7 +88,7 @@ fn calls_if_right(body: &str, common: &Common) -> Option<u32> {
         && ending::reason(Some(&said), !ids.is_empty(), true).is_ok_and(|reason| reason == said)
         && count(usage, "input_tokens").is_some()
         && count(usage, "output_tokens").is_some()
-        && ending::head(body, common).is_empty();
+        && ending::head(body, ledger).is_empty();
     is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 

@@ -1,4 +1,4 @@
-//! What the translation of an answer needs, whichever protocol its upstream speaks.
+//! What the translation of an answer reads and notes, whichever protocol its upstream speaks.
 
 use super::rules::Rules;
 use super::sent::Sent;
@@ -16,7 +16,7 @@ pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 
 /// What was asked for and what may be done, and what is noted of the answer.
 #[derive(Debug)]
-pub(super) struct Common {
+pub(super) struct Ledger {
     pub(super) asked: Box<Asked>,
     pub(super) ids: Ids,
     pub(super) rules: Rules,
@@ -25,7 +25,7 @@ pub(super) struct Common {
     pub(super) sent: Sent,
 }
 
-impl Common {
+impl Ledger {
     pub(super) fn new(asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
         Self {
             rules: Rules::of(settings, &asked),
