@@ -348,9 +348,10 @@ words! {
     /// See [`Profile::tool_schema`].
     ToolSchema {
         /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false` (sent as `{}`: Ollama and
-        /// Fireworks refuse those), or a pattern has what some engines refuse: `\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`,
-        /// or a `[` inside of brackets. OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`, `oneOf` or
-        /// `allOf` in the root: where the branches are plain objects, the properties of all of them are offered.
+        /// Fireworks refuse those), a pattern has what some engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`,
+        /// or a `[` inside of brackets), or it is of an old draft (`items` that is a list, a `required` or
+        /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`,
+        /// `oneOf`, `allOf`, `not`, `enum` or `const` in the root: the properties of all branches are offered.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",
@@ -362,7 +363,8 @@ words! {
         Kimi = "kimi",
         /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
         /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it
-        /// would see the choice alone. The schema of an output (`output_config.format`) is written in the same way.
+        /// would see the choice alone. What may be any value names all types, because `{}` is any object to it. The
+        /// schema of an output (`output_config.format`) is written in the same way.
         LlamaCpp = "llama.cpp",
     }
     /// See [`Profile::tokenizer`].

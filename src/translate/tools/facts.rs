@@ -32,7 +32,12 @@ pub(super) struct Facts<'a> {
     /// The type is an array, or can be one.
     pub(super) array: bool,
     pub(super) items: bool,
+    /// `items` is a boolean.
+    boolean_items: bool,
     pub(super) prefix_items: bool,
+    pub(super) additional_properties: bool,
+    /// There is an `enum`.
+    pub(super) enumerated: bool,
     /// `$ref`
     pub(super) reference: Option<Str<'a>>,
     /// It is written as a reference: decided where the dialect is known.
@@ -78,7 +83,8 @@ impl<'a> Facts<'a> {
                 }
                 ("type", Kind::Array) => facts.take_types(value),
                 ("type", _) => facts.typed = given,
-                ("items", _) => facts.items = true,
+                ("items", _) => (facts.items, facts.boolean_items) = (given, kind == Kind::Bool),
+                ("additionalProperties", _) => facts.additional_properties = given,
                 ("prefixItems", _) => facts.prefix_items = true,
                 ("properties", _) => (facts.properties, facts.named) = (given, value),
                 ("anyOf", Kind::Array) => facts.any_of = value,
@@ -88,7 +94,12 @@ impl<'a> Facts<'a> {
                 ("definitions", Kind::Object) => facts.definitions = value,
                 ("$defs", Kind::Object) => defs = true,
                 ("nullable", Kind::Bool) => facts.nullable |= value == "true",
-                ("enum", Kind::Array) if !facts.constant => facts.take_values(value),
+                ("enum", Kind::Array) => {
+                    facts.enumerated = json::elements(value).next().is_some();
+                    if !facts.constant {
+                        facts.take_values(value);
+                    }
+                }
                 // `"const": null` is a value.
                 ("const", _) => {
                     facts.constant = true;
@@ -174,6 +185,15 @@ impl<'a> Facts<'a> {
         !self.typed || branches.iter().all(|schema| says_what(schema))
     }
 
+    /// Whether a grammar can be made of it: it says of what kind its values are.
+    pub(super) fn has_kind(&self) -> bool {
+        let is_list = self.items && !self.boolean_items || self.prefix_items;
+        let is_object = self.properties || self.additional_properties;
+        let is_value = self.enumerated || self.constant;
+        let refers = self.reference.is_some_and(is_path);
+        self.typed || is_list || is_object || is_value || refers || self.has_branches()
+    }
+
     /// Whether it is made of other schemas.
     pub(super) fn has_branches(&self) -> bool {
         self.lists().iter().any(|list| !list.is_empty())
@@ -206,6 +226,12 @@ impl<'a> Facts<'a> {
         }
         json::escape(out, end);
     }
+}
+
+/// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a schema that holds
+/// itself, or to another one.
+pub(super) fn is_path(reference: Str<'_>) -> bool {
+    reference.raw().starts_with("#/")
 }
 
 /// Whether a schema says by itself of what kind its values are.

@@ -1,7 +1,13 @@
 //! Keywords that are errors for servers which make a grammar of a schema. They are left out: the client looks
 //! at inputs itself.
 
+use super::facts::is_path;
 use crate::json::{self, Kind, Reader};
+
+/// What llama.cpp is told where any value will do. It takes `{}` for any object (`schema.empty()` in its
+/// `json-schema-to-grammar.cpp`), and refused a schema with a description alone until 2026 (llama.cpp#19716).
+pub(super) const ANY: &str =
+    "{\"type\":[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]}";
 
 /// How often llama.cpp lets a rule repeat, by its own bound.
 const REPETITIONS_MAX: u32 = 2000;
@@ -16,11 +22,12 @@ pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bo
 
 /// llama.cpp makes one grammar of all tools, so one keyword ends every request. Of patterns it takes few: they
 /// must have `^` and `$`, and neither `\d` nor groups that look around. Claude Code's `Workflow` has a text of
-/// at most 524,288 letters. A reference must be a path: `#`, which zod writes for a schema that holds itself, is none.
+/// at most 524,288 letters. A reference must be a path. Of a list's `items`, a boolean hides `prefixItems`.
 pub(super) fn llama_cpp_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match (keyword, value.kind()?) {
         ("pattern", Kind::String) => true,
-        ("$ref", Kind::String) => !value.string()?.raw().starts_with("#/"),
+        ("$ref", Kind::String) => !is_path(value.string()?),
+        ("items", Kind::Bool) => true,
         ("minLength" | "maxLength" | "minItems" | "maxItems", Kind::Number) => {
             let times = value.skip()?.parse::<u32>();
             times.map_or(true, |times| times >= REPETITIONS_MAX)

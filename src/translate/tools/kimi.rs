@@ -72,10 +72,6 @@ impl Walk<'_> {
                 enumeration(reader, json, typed)?;
             }
             ("required", Kind::Array) => required(reader, json, facts)?,
-            ("items", Kind::Array) => {
-                json.key("prefixItems");
-                self.schema(reader, json, false)?;
-            }
             ("additionalProperties", Kind::Bool) => copy_member(reader, json, key)?,
             _ => self.member(reader, json, key, keyword)?,
         }

@@ -82,9 +82,7 @@ impl Walk<'_> {
             return None;
         }
         let all_plain = which == Which::AllPlain;
-        // The lists that such references lead through would be gone, and only these dialects have them.
-        let has_paths = || words::has_any(self.root, &["/allOf/", "/anyOf/", "/oneOf/"]);
-        if all_plain && (refers || *self.has_paths.get_or_init(has_paths)) {
+        if all_plain && (refers || self.has_paths()) {
             return None;
         }
         let mut own = Names::default();
@@ -105,6 +103,12 @@ impl Walk<'_> {
         let Branched { own, others, found, refused, .. } = branches;
         let is_some = found && (facts.properties || !others.is_empty());
         (is_some && !refused).then_some(Merged { own, others, required })
+    }
+
+    /// Whether references lead through lists of schemas, which would be gone if they were written as one.
+    pub(super) fn has_paths(&self) -> bool {
+        let is_path = || words::has_any(self.root, &["/allOf/", "/anyOf/", "/oneOf/"]);
+        *self.has_paths.get_or_init(is_path)
     }
 
     /// What the root defines, by names as they are referred to.
@@ -133,7 +137,7 @@ impl Walk<'_> {
                 json.key_text(name);
                 match schemas.as_slice() {
                     [schema] => self.schema(&mut Reader::of(schema), json, false)?,
-                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw("{}")),
+                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw(self.any())),
                     several => {
                         let any = ["{\"anyOf\":[", &several.join(","), "]}"].concat();
                         self.schema(&mut Reader::of(&any), json, false)?;

@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 
 use super::facts::Facts;
 use super::gemini::Around;
-use super::grammar::{llama_cpp_refuses, mistral_refuses};
+use super::grammar::{ANY, llama_cpp_refuses, mistral_refuses};
 use super::kimi;
 use super::merged::{Merged, Which, is_merged};
 use crate::json::{self, Kind, Reader, Str, Writer};
@@ -20,7 +20,7 @@ use crate::words;
 
 /// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
 /// is added, and `null` for one of them or for `required` left out: several servers refuse that. They also refuse
-/// a root that is a choice, and, at any depth, an array without `items`, a boolean in place of a schema and
+/// a root that is a choice, what is [malformed](is_malformed), and, at any depth, an array without `items`, a boolean in place of a schema and
 /// a pattern that [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
     if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
@@ -61,15 +61,15 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
 fn is_complete(schema: &str) -> bool {
     let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
-    let is_plain = !words::has(schema, "null") && !words::has(schema, "Of\"");
+    let is_plain = !words::has_any(schema, &["null", "Of\"", "\"not\"", "\"const\""]);
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            let given = reader.kind()? != Kind::Null;
-            typed |= given && key == "type";
+            let kind = reader.kind()?;
+            let given = kind != Kind::Null;
+            typed |= kind == Kind::String && key == "type";
             properties |= given && key == "properties";
-            refused |= !given && key == "required"
-                || given && matches!(key.raw(), "anyOf" | "oneOf" | "allOf");
+            refused |= !given && key == "required" || given && is_no_root(key.raw());
             if typed && properties && is_plain {
                 break;
             }
@@ -80,13 +80,20 @@ fn is_complete(schema: &str) -> bool {
     read().is_ok() && typed && properties && !refused
 }
 
+/// Whether OpenAI refuses a tool for this keyword in the root of its schema, as Anthropic does for some of them.
+fn is_no_root(keyword: &str) -> bool {
+    matches!(keyword, "anyOf" | "oneOf" | "allOf" | "not" | "enum" | "const")
+}
+
 /// Whether no schema in it is refused for an array, a boolean or a pattern. Most need no walk to say so: they
 /// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, and few have a pattern.
+/// What else is no schema is seen where there is a walk.
 fn is_taken(schema: &str) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
         let next = rest.strip_prefix(',').unwrap_or_default().trim_start();
-        next.starts_with("\"items\"")
+        let value = next.strip_prefix("\"items\"").unwrap_or_default().trim_start();
+        value.strip_prefix(':').is_some_and(|value| value.trim_start().starts_with('{'))
     };
     // Few words end so.
     let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
@@ -123,7 +130,7 @@ fn is_no_schema(schema: &str) -> impl Fn(usize) -> bool {
 pub(super) const ARRAY: &str = "\"array\"";
 const PATTERN: &str = "\"pattern\"";
 
-/// Whether each array in a schema has `items`, none is a boolean, and every engine takes every pattern.
+/// Whether each array in a schema has `items`, all that stands for a schema is one, and every engine takes every pattern.
 fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
     let mut taken = true;
     match reader.kind()? {
@@ -135,9 +142,9 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
             }
             return Ok(taken);
         }
-        other => {
+        _ => {
             reader.skip()?;
-            return Ok(other != Kind::Bool);
+            return Ok(false);
         }
     }
     let (mut array, mut items) = (false, false);
@@ -146,7 +153,12 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
         let keyword = key.decode();
         let keyword = keyword.as_ref();
         items |= matches!(keyword, "items" | "prefixItems");
+        taken &= !is_malformed(keyword, reader.clone())?;
         match (holds(keyword), reader.kind()?) {
+            (Holds::Schema, Kind::Array) if keyword == "items" => {
+                taken = false;
+                reader.skip()?;
+            }
             (Holds::Schema, Kind::Bool) if may_be_bool(keyword) => drop(reader.skip()?),
             (Holds::Schema, _) => taken &= all_taken(reader)?,
             (Holds::Named, Kind::Object) => {
@@ -168,6 +180,22 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
         }
     }
     Ok(taken && (!array || items))
+}
+
+/// Whether a keyword has no value that it may have in any draft that servers read: those of drafts 3 and 4, which
+/// converters of types still write, or `null` for what is not set. One of them ends every request.
+fn is_malformed(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
+    Ok(match (keyword, value.kind()?) {
+        ("type" | "properties" | "items" | "description", Kind::Null) => true,
+        ("exclusiveMinimum" | "exclusiveMaximum", Kind::Bool) => true,
+        ("required", kind) => kind != Kind::Array,
+        ("enum", Kind::Array) => {
+            value.begin_array()?;
+            !value.next_element()?
+        }
+        ("enum", _) => true,
+        _ => false,
+    })
 }
 
 const PATTERN_PROPERTIES: &str = "patternProperties";
@@ -269,20 +297,15 @@ impl Walk<'_> {
                 json.end_array();
                 return Ok(());
             }
-            // llama.cpp, Ollama and Fireworks refuse it. The client looks at inputs itself.
-            Kind::Bool => {
-                reader.skip()?;
-                json.raw("{}");
-                return Ok(());
-            }
+            // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at inputs itself.
             _ => {
-                let value = reader.skip()?;
-                let is_taken = !matches!(self.dialect, ToolSchema::Gemini | ToolSchema::Kimi);
-                json.raw(if is_taken { value } else { "{}" });
+                reader.skip()?;
+                json.raw(self.any());
                 return Ok(());
             }
         }
         let mut facts = Facts::of(&mut reader.clone())?;
+        let of_openai = root && self.dialect == ToolSchema::Full && !self.has_paths();
         let which = match self.dialect {
             ToolSchema::Gemini => {
                 return self.gemini(reader, json, root, facts, Around::default());
@@ -292,7 +315,7 @@ impl Walk<'_> {
                 facts.chooses = kimi::chooses(&facts) && !root;
                 kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
             }
-            ToolSchema::Full => root.then_some(Which::AllPlain),
+            ToolSchema::Full => of_openai.then_some(Which::AsFarAsPossible),
             // Its grammar is that of the choice alone, or of the properties alone.
             ToolSchema::LlamaCpp => {
                 let refers = facts.reference.is_some();
@@ -307,10 +330,19 @@ impl Walk<'_> {
         json.begin_object();
         if root && !facts.typed {
             json.key("type").text("object");
+        } else if self.dialect == ToolSchema::LlamaCpp && !facts.has_kind() {
+            let types = json::member(ANY, "type").unwrap_or_default();
+            json.key("type").raw(types);
         }
         while let Some(key) = next_keyword(reader, &facts)? {
             let keyword = key.decode();
             match self.dialect {
+                ToolSchema::Full if of_openai && is_no_root(&keyword) => drop(reader.skip()?),
+                ToolSchema::Full if root && keyword == "type" => {
+                    // One of several, at most.
+                    reader.skip()?;
+                    json.key("type").text("object");
+                }
                 ToolSchema::Mistral if mistral_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
                 }
@@ -321,7 +353,9 @@ impl Walk<'_> {
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        if facts.array && !(facts.items || facts.prefix_items || facts.chooses) {
+        // llama.cpp takes any value then.
+        let needs_items = facts.array && self.dialect != ToolSchema::LlamaCpp;
+        if needs_items && !(facts.items || facts.prefix_items || facts.chooses) {
             json.key("items").raw("{}");
         }
         if facts.merges && !(facts.typed || root) {
@@ -344,11 +378,20 @@ impl Walk<'_> {
             return self.merged(merged, json, root);
         }
         // Of properties beside what it makes a grammar of, llama.cpp would see the properties alone.
-        let is_seen = self.dialect == ToolSchema::LlamaCpp && facts.has_branches();
-        if root && !facts.properties && !is_seen {
+        let of_llama = self.dialect == ToolSchema::LlamaCpp;
+        if root && !facts.properties && !(of_llama && facts.has_branches()) {
             json.key("properties").raw("{}");
+            // It would see that there are none.
+            if of_llama && !facts.additional_properties {
+                json.key("additionalProperties").raw("true");
+            }
         }
         Ok(())
+    }
+
+    /// The schema that any value fits.
+    pub(super) fn any(&self) -> &'static str {
+        if self.dialect == ToolSchema::LlamaCpp { ANY } else { "{}" }
     }
 
     /// A member of a schema that the dialect takes as it is.
@@ -369,6 +412,11 @@ impl Walk<'_> {
                 if may_be_bool(keyword) && self.dialect != ToolSchema::Kimi =>
             {
                 copy_member(reader, json, key)
+            }
+            // As drafts before 2020-12 call it.
+            (Holds::Schema, Kind::Array) if keyword == "items" => {
+                json.key("prefixItems");
+                self.schema(reader, json, false)
             }
             (Holds::Schema, _) => {
                 write_key(json, key);
@@ -407,9 +455,9 @@ pub(super) fn next_keyword<'a>(
 ) -> Result<Option<Str<'a>>, json::Error> {
     while let Some(key) = reader.next_key()? {
         let keyword = key.decode();
-        // A `null` here would be a second `type`.
-        let replaced = matches!(keyword.as_ref(), "type" | "properties" | "required");
-        if replaced && reader.null()? {
+        let is_second = keyword == "items" && facts.prefix_items && reader.kind()? == Kind::Array;
+        if is_second || is_malformed(&keyword, reader.clone())? {
+            reader.skip()?;
             continue;
         }
         if facts.merges && is_merged(&keyword) {

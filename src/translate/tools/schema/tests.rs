@@ -33,13 +33,22 @@ fn what_a_function_needs_is_added() {
             r#"{"type":"object","properties":{"a":{}},"required":["a"]}"#,
         ),
     ] {
-        for dialect in
-            [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini, ToolSchema::LlamaCpp]
-        {
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::Gemini] {
             let value: Value = serde_json::from_str(&written(schema, dialect)).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(expected).unwrap(), "{schema}");
         }
         assert_eq!(written(schema, ToolSchema::Full), expected);
+    }
+    for (schema, expected) in [
+        // Of no properties, llama.cpp would see that there are none.
+        ("{}", r#"{"type":"object","properties":{},"additionalProperties":true}"#),
+        (
+            r#"{"type":"object","additionalProperties":false}"#,
+            r#"{"type":"object","additionalProperties":false,"properties":{}}"#,
+        ),
+        (r#"{"properties":{}}"#, r#"{"type":"object","properties":{}}"#),
+    ] {
+        assert_eq!(written(schema, ToolSchema::LlamaCpp), expected);
     }
     let refers = r##"{"$ref":"#/$defs/a","$defs":{"a":{}}}"##;
     let expected = r##"{"type":"object","$ref":"#/$defs/a","$defs":{"a":{}},"properties":{}}"##;
@@ -123,16 +132,51 @@ fn a_boolean_in_place_of_a_schema_is_written_as_an_object() {
             r#"{"properties":{"additionalProperties":{}},"additionalProperties":{"if":{}}}"#,
         ),
     ] {
-        for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::LlamaCpp] {
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral] {
             assert_eq!(written(&whole(property, ""), dialect), whole(expected, ""));
         }
     }
     let open = r#","additionalProperties" : true,"$defs":{"d":{"unevaluatedProperties":false,"default":true,"enum":[true, false],"description":"say: true, false"}}"#;
-    for dialect in [ToolSchema::Full, ToolSchema::Mistral, ToolSchema::LlamaCpp] {
+    for dialect in [ToolSchema::Full, ToolSchema::Mistral] {
         assert_eq!(written(&whole("true", open), dialect), whole("{}", &open.replace(" : ", ":")));
     }
     // Nothing is copied in another way where all booleans are data.
     assert_eq!(written(&whole("{ }", open), ToolSchema::Full), whole("{ }", open));
+}
+
+#[test]
+fn what_is_malformed_is_mended() {
+    for (property, expected) in [
+        // hermes-agent#104796, cherry-studio#4188: a property that says of itself that it is required.
+        (r#"{"type":"string","required":true}"#, r#"{"type":"string"}"#),
+        (r#"{"type":"string","required":false}"#, r#"{"type":"string"}"#),
+        // Draft 4.
+        (r#"{"type":"number","exclusiveMinimum":true}"#, r#"{"type":"number"}"#),
+        (
+            r#"{"type":"array","items":[{"type":"string"}]}"#,
+            r#"{"type":"array","prefixItems":[{"type":"string"}]}"#,
+        ),
+        (
+            r#"{"type":"array","items":[],"prefixItems":[{"const":1}]}"#,
+            r#"{"type":"array","prefixItems":[{"const":1}]}"#,
+        ),
+        (r#"{"type":"array","items":null,"enum":[]}"#, r#"{"type":"array","items":{}}"#),
+        // vscode-unify-chat-provider#162: a keyword among the properties.
+        (
+            r#"{"type":"array","properties":{"type":"object"}}"#,
+            r#"{"type":"array","properties":{"type":{}},"items":{}}"#,
+        ),
+    ] {
+        let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
+        for dialect in [ToolSchema::Full, ToolSchema::Mistral] {
+            assert_eq!(written(&whole(property), dialect), whole(expected));
+        }
+        let llama = written(&whole(property), ToolSchema::LlamaCpp);
+        assert!(!llama.contains("required") && !llama.contains("exclusive"), "{llama}");
+        serde_json::from_str::<Value>(&llama).unwrap();
+    }
+    let root = r#"{"type":"object","properties":{"a":{}},"required":true}"#;
+    assert_eq!(written(root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
 }
 
 #[test]
@@ -254,34 +298,55 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         // Claude Code's `Workflow`.
         (r#"{"type":"string","maxLength":524288}"#, r#"{"type":"string"}"#),
         (r#"{"type":"string","minLength":1,"maxLength":1999}"#, ""),
-        (r#"{"minLength":2000,"maxLength":2.5e3,"minItems":1e9,"maxItems":2000}"#, "{}"),
+        (r#"{"type":"string","minLength":2000,"maxLength":2.5e3}"#, r#"{"type":"string"}"#),
+        (r#"{"type":"array","minItems":1e9,"maxItems":2000}"#, r#"{"type":"array"}"#),
         (r#"{"type":"string","pattern":"^\\S+$"}"#, r#"{"type":"string"}"#),
-        (r#"{"type":"array","items":{"pattern":"[a-z]+"}}"#, r#"{"type":"array","items":{}}"#),
+        (r#"{"type":"array","items":{"pattern":"[a-z]+"}}"#, r#"{"type":"array","items":ANY}"#),
         (r#"{"properties":{"pattern":{"type":"string"},"maxLength":{"const":9999}}}"#, ""),
         // It knows references by path only, as zod does not write them.
-        (r##"{"items":{"$ref":"#"}}"##, r#"{"items":{}}"#),
-        (r##"{"$ref":"#node","description":"d"}"##, r#"{"description":"d"}"#),
+        (r##"{"items":{"$ref":"#"}}"##, r#"{"items":ANY}"#),
+        (r##"{"$ref":"#node","description":"d"}"##, r#"{TYPES,"description":"d"}"#),
+        // Any value is any object to it, unless all its types are named.
+        ("{}", "ANY"),
+        ("true", "ANY"),
+        ("null", "ANY"),
+        (r#"{"not":{}}"#, r#"{TYPES,"not":ANY}"#),
+        (r#"{"additionalProperties":{}}"#, r#"{"additionalProperties":ANY}"#),
+        (r#"{"additionalProperties":true}"#, ""),
+        (r#"{"type":"object"}"#, ""),
+        (r#"{"type":"array"}"#, ""),
+        (r#"{"type":["array","null"]}"#, ""),
+        (r#"{"type":"array","items":true}"#, r#"{"type":"array"}"#),
+        (
+            r#"{"prefixItems":[{"enum":["a"]}],"items":false}"#,
+            r#"{"prefixItems":[{"enum":["a"]}]}"#,
+        ),
         (r##"{"$ref":"#/$defs/node"}"##, ""),
         // Beside properties, its grammar is that of the choice alone.
         (
-            r#"{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
-            r#"{"type":"object","properties":{"a":{},"b":{}}}"#,
+            r#"{"properties":{"a":{"const":1},"b":{"const":2}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
+            r#"{"type":"object","properties":{"a":{"const":1},"b":{"const":2}}}"#,
         ),
         (
-            r##"{"properties":{"a":{}},"allOf":[{"properties":{"b":{"$ref":"#"}},"required":["b"]}]}"##,
-            r#"{"type":"object","properties":{"a":{},"b":{}},"required":["b"]}"#,
+            r##"{"properties":{"a":{"const":1}},"allOf":[{"properties":{"b":{"$ref":"#"}},"required":["b"]}]}"##,
+            r#"{"type":"object","properties":{"a":{"const":1},"b":ANY},"required":["b"]}"#,
         ),
-        (r#"{"anyOf":[{"properties":{"a":{}}},{"type":"string"}]}"#, ""),
+        (r#"{"anyOf":[{"properties":{"a":{"const":1}}},{"type":"string"}]}"#, ""),
         // What it cannot be given whole stays as it came.
-        (r##"{"properties":{"a":{}},"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"b":{}}}]}"##, ""),
         (
-            r##"{"properties":{"a":{}},"anyOf":[{"properties":{"b":{"$ref":"#/anyOf/0/properties/c"}}}]}"##,
+            r##"{"properties":{"a":{"const":1}},"anyOf":[{"$ref":"#/$defs/x"},{"properties":{"b":{"const":2}}}]}"##,
+            "",
+        ),
+        (
+            r##"{"properties":{"a":{"const":1}},"anyOf":[{"properties":{"b":{"$ref":"#/anyOf/0/properties/c"}}}]}"##,
             "",
         ),
     ] {
         let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
+        let types = r#""type":["string","number","boolean","object","array","null"]"#;
         let expected = if expected.is_empty() { property } else { expected };
-        assert_eq!(written(&whole(property), ToolSchema::LlamaCpp), whole(expected));
+        let expected = expected.replace("ANY", "{TYPES}").replace("TYPES", types);
+        assert_eq!(written(&whole(property), ToolSchema::LlamaCpp), whole(&expected));
     }
 }
 

@@ -83,12 +83,11 @@ fn the_properties_of_a_branch_are_offered_whatever_branches_it_has_itself() {
     // What stands beside a reference holds, too.
     let beside = json!({"properties": {}, "allOf": [{"$ref": "#/$defs/A", "properties": {"b": {}}, "required": ["b"]}],
         "$defs": {"A": a}});
-    for dialect in [ToolSchema::Gemini, ToolSchema::Kimi] {
+    for dialect in [ToolSchema::Gemini, ToolSchema::Kimi, ToolSchema::Full] {
         let sent = read(&beside, dialect);
         assert_eq!(sent["properties"], json!({"a": {"type": "string"}, "b": {}}));
         assert_eq!(sent["required"], json!(["b", "a"]));
     }
-    assert_eq!(read(&beside, ToolSchema::Full)["allOf"], beside["allOf"]);
     // As deep as branches and references are followed.
     let deep = |levels: usize| (0..levels).fold(a.clone(), |inner, _| json!({"allOf": [inner]}));
     let offers = |levels| read(&deep(levels), ToolSchema::Kimi)["properties"].get("a").is_some();
@@ -158,17 +157,22 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
     let expected =
         json!({"type": "object", "properties": {"a": {}, "b": {}}, "$defs": referred["$defs"]});
     assert_eq!(read(&referred, ToolSchema::Full), expected);
-    // What says more elsewhere stays as it came.
-    for choice in [
-        json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]),
-        json!([{"anyOf": [{}]}]),
-        json!([{"type": "string"}]),
-        json!([{"properties": {"a": {}}, "not": {}}]),
-        json!([{"if": {}, "then": {"required": ["b"]}}]),
-        json!([{"properties": {"a": {}}}, "x"]),
+    // What says more elsewhere goes with the choice: the client looks at inputs itself.
+    for (choice, properties) in [
+        (json!([{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]), json!({})),
+        (json!([]), json!({})),
+        (json!([{"anyOf": [{}]}]), json!({})),
+        (json!([{"type": "string"}]), json!({})),
+        (json!([{"properties": {"a": {}}, "not": {}}]), json!({"a": {}})),
+        (json!([{"if": {}, "then": {"required": ["b"]}}]), json!({})),
+        (json!([{"properties": {"a": {}}}, "x"]), json!({"a": {}})),
     ] {
-        let left = json!({"type": "object", "properties": {}, "anyOf": choice});
-        assert_eq!(read(&left, ToolSchema::Full), left);
+        for more in ["not", "enum", "const"] {
+            let given =
+                json!({"type": ["object", "null"], "properties": {}, "anyOf": choice, more: {}});
+            let expected = json!({"type": "object", "properties": properties});
+            assert_eq!(read(&given, ToolSchema::Full), expected);
+        }
     }
     // In the order that clients send.
     let behind = r#"{"type":"object","properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}"#;
