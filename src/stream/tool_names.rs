@@ -56,11 +56,12 @@ fn meant_by<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
 /// it out in long contexts.
 const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
 
-/// A name without what models write after it: a control token (gpt-oss, Mistral), and the number of the call (Kimi).
+/// A name without what models write around it: quotes (Qwen), a tag or control token behind it (GLM, gpt-oss, Mistral),
+/// and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
-    let name = words::split_once(name, "<|").map_or(name, |(before, _)| before);
+    let name = words::before(name, b"<").trim();
+    let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
     // With an input behind it, that is no name.
-    let name = name.trim();
     let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
     match name.rsplit_once(':') {
         Some((before, number))
@@ -138,6 +139,10 @@ mod tests {
             ("get\n", Some("get")),
             ("\tget", Some("get")),
             ("get<|channel|>commentary", Some("get")),
+            ("get</arg_value>", Some("get")),
+            ("get</function>", Some("get")),
+            ("\"get\"", Some("get")),
+            ("\"get", None),
             ("functions.get:", None),
             ("<|channel|>", None),
         ] {
