@@ -119,7 +119,10 @@ fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w 
     let [write, creation, creation_input] = written;
     match key {
         "cache_write_tokens" => Some(write),
-        "cache_creation_tokens" | "created_cache_tokens" => Some(creation),
+        // The second is new-api's.
+        "cache_creation_tokens" | "cached_creation_tokens" | "created_cache_tokens" => {
+            Some(creation)
+        }
         "cache_creation_input_tokens" => Some(creation_input),
         _ => None,
     }
@@ -162,6 +165,14 @@ mod tests {
         assert_eq!(read("[]"), None);
         let usage = read(r#"{"prompt_tokens":10.0,"completion_tokens":null,"total_tokens":{}}"#);
         assert_eq!(usage, Some(Usage { prompt: Some(10), ..Usage::default() }));
+    }
+
+    #[test]
+    fn what_was_written_to_a_cache_has_many_names() {
+        for name in ["cache_write_tokens", "cache_creation_tokens", "cached_creation_tokens"] {
+            let usage = format!(r#"{{"prompt_tokens":9,"prompt_tokens_details":{{"{name}":3}}}}"#);
+            assert_eq!(read(&usage).unwrap().cache_written, Some(3), "{name}");
+        }
     }
 
     #[test]

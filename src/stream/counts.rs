@@ -68,6 +68,17 @@ impl Counts {
         }
     }
 
+    /// The same of an answer in Chat Completions. No prompt has no tokens, nor has an answer that says something: local
+    /// servers that count nothing tell so in numbers.
+    pub(super) fn of_chat(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+        let usage = usage.map(|usage| Usage {
+            prompt: usage.prompt.filter(|tokens| *tokens > 0 || usage.cache_read > Some(0)),
+            completion: usage.completion.filter(|tokens| *tokens > 0 || output_bytes == 0),
+            ..usage
+        });
+        Self::of(usage, asked, output_bytes)
+    }
+
     /// The counts of `message_delta`.
     pub(super) fn write_delta(&self, json: &mut Writer<'_>) {
         json.begin_object();
@@ -121,7 +132,7 @@ mod tests {
     use super::*;
 
     fn counts(usage: Usage) -> Counts {
-        Counts::of(Some(usage), &Asked { input_tokens: 7, ..Asked::default() }, 36)
+        Counts::of_chat(Some(usage), &Asked { input_tokens: 7, ..Asked::default() }, 36)
     }
 
     #[test]
@@ -190,6 +201,12 @@ mod tests {
         assert_eq!((half.input, half.output, half.estimated), (3, 10, true));
         let difference = counts(Usage { prompt: Some(3), total: Some(8), ..Usage::default() });
         assert_eq!((difference.input, difference.output, difference.estimated), (3, 5, false));
+        // Servers that count nothing say zero, though nothing has no tokens.
+        let zero = counts(Usage { prompt: Some(0), completion: Some(0), ..Usage::default() });
+        assert_eq!((zero.input, zero.output, zero.estimated), (7, 10, true));
+        let cached =
+            Usage { prompt: Some(0), cache_read: Some(3), completion: Some(1), ..Usage::default() };
+        assert_eq!((counts(cached).input, counts(cached).estimated), (0, false));
         for total in [2, 3] {
             let none = counts(Usage { prompt: Some(3), total: Some(total), ..Usage::default() });
             assert_eq!((none.output, none.estimated), (10, true), "{total}");

@@ -65,7 +65,7 @@ impl Machine {
         if reason == "end_turn" && self.calls.is_empty() {
             self.note_what_is_missing();
         }
-        let counts = Counts::of(self.outcome.usage, &self.ledger.asked, self.output_bytes);
+        let counts = Counts::of_chat(self.outcome.usage, &self.ledger.asked, self.output_bytes);
         if counts.estimated {
             self.ledger.warnings.add("usage_estimated");
         }

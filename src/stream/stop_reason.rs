@@ -53,6 +53,7 @@ impl Meaning {
             | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
             // Of OpenAI, Messages, Zhipu, Bedrock, Gemini and Cohere, in this order.
             "content_filter"
+            | "content_policy_violation"
             | "refusal"
             | "sensitive"
             | "content_filtered"
