@@ -64,6 +64,8 @@ pub(crate) fn of_status(status: u16) -> (Kind, u16) {
         404 => (Kind::NotFound, 404),
         408 | 504 => (Kind::Timeout, 504),
         409 => (Kind::Conflict, 409),
+        // TGI's, where a model failed while it answered.
+        424 => (Kind::Api, 502),
         413 => (Kind::RequestTooLarge, 413),
         // The second is iFlow's own.
         429 | 449 => (Kind::RateLimit, 429),
@@ -140,12 +142,16 @@ const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     let status = match status {
         400 if said.is_bad_key() => 401,
+        // NVIDIA's, where a model is down.
+        400 if words::has(&said.message, "DEGRADED function") => 503,
+        // OpenCode Zen's.
+        401 if said.has_code(&["modelerror"]) => 404,
         500 | 502 | 503 if said.is_too_long() => 400,
         status => status,
     };
-    if matches!(status, 400 | 402 | 403 | 412 | 429) && said.is_unpaid() {
+    if matches!(status, 400..=403 | 412 | 429) && said.is_unpaid() {
         // SDKs would retry a 429, and a 400 would look like the client's fault.
-        let hidden = asked.edge_key && status == 403;
+        let hidden = asked.edge_key && matches!(status, 401 | 403);
         let message = if hidden { UNPAID.to_owned() } else { message(status, said) };
         let mut error = Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
             .with_should_retry(false);

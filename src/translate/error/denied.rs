@@ -6,7 +6,7 @@ use super::said::Said;
 use crate::words;
 
 /// What is said of an account that is empty, in lower case.
-const UNPAID: [&str; 9] = [
+const UNPAID: [&str; 11] = [
     // Anthropic
     "credit balance is too low",
     // xAI
@@ -23,7 +23,12 @@ const UNPAID: [&str; 9] = [
     "reaching the monthly spending limit",
     // xAI, of a new team
     "have any credits yet",
+    // Kimi, of a plan
+    "reached your usage limit",
+    "reached your weekly (7-day) usage limit",
 ];
+/// What DashScope says of a limit per minute, with the code of an empty account.
+const RATES: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
 
 /// What filters say that have no code.
 const FILTERED: [&str; 7] = [
@@ -38,12 +43,21 @@ const FILTERED: [&str; 7] = [
 ];
 
 /// What says that a conversation is too long even where a server reports a fault of its own.
-const CERTAIN: [&str; 5] = [
+const CERTAIN: [&str; 13] = [
     "prompt is too long",
+    "prompt too long; exceeded",
+    "input is too long for requested model",
     "context size has been exceeded",
     "exceeds the available context size",
+    "exceeds the context window",
+    "exceeded model token limit",
     "maximum context length is",
+    "model's maximum context length",
+    "longer than the model's context length",
+    "exceeds model's maximum context length",
     "exceeds context length",
+    // Mistral
+    "too large for model with",
 ];
 /// Unless it also says that it might do better later, or elsewhere.
 const PASSING: [&str; 9] = [
@@ -61,11 +75,16 @@ const PASSING: [&str; 9] = [
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
+/// In front of what a model wrote, where a server could not parse it: llama.cpp, Ollama.
+const QUOTING: [&str; 2] = [" at pos ", "raw="];
+
 impl Said {
     /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
     /// out while it answers, and routers have a status of their own for what another server says.
     pub(super) fn is_too_long(&self) -> bool {
-        let text = context::lowered(&self.message);
+        let said = |word: &&str| words::split_once(&self.message, word).map(|(before, _)| before);
+        let text = QUOTING.iter().find_map(said).unwrap_or(&self.message);
+        let text = context::lowered(text);
         self.has_code(&context::CODES)
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
             || words::has_any(&text, &CERTAIN) && !words::has_any(&text, &PASSING)
@@ -99,6 +118,11 @@ impl Said {
             && words::has_any(&self.message, &["flagged", "usage policy"])
     }
 
+    /// Whether it is a limit of a minute, whatever its code says.
+    pub(super) fn is_limited(&self) -> bool {
+        words::has_any(&self.own_words().to_ascii_lowercase(), &RATES)
+    }
+
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
     pub(super) fn is_unpaid(&self) -> bool {
         // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
@@ -108,6 +132,9 @@ impl Said {
                 && words::has(code, "insufficient")
                 && words::has_any(code, &["quota", "balance", "credit"])
         };
+        if self.is_limited() {
+            return false;
+        }
         let text = self.own_words().to_ascii_lowercase();
         self.codes.iter().any(lacks)
             || self.has_code(&[
@@ -129,6 +156,10 @@ impl Said {
                 // DashScope
                 "allocationquota.freetieronly",
                 "postpaidbilloverdue",
+                // OpenCode Zen
+                "creditserror",
+                "monthlylimiterror",
+                "userlimiterror",
             ])
             // Many have no code for it.
             || words::has_any(&text, &UNPAID)

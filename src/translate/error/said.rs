@@ -446,7 +446,10 @@ impl Said {
             1008 | 2056 => Some(502),
             _ => None,
         };
-        let of_account = || self.is_unpaid().then_some(402);
+        let of_account = || match self.is_limited() {
+            true => Some(429),
+            false => self.is_unpaid().then_some(402),
+        };
         of_minimax
             .or_else(of_account)
             .or_else(|| self.codes.iter().find_map(|code| status_of(code)))

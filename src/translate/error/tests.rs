@@ -3,6 +3,7 @@ mod billing;
 mod filters;
 mod keys;
 mod reasons;
+mod vendors;
 
 use super::*;
 use proptest::prelude::*;

@@ -14,10 +14,24 @@ pub(in crate::translate::error) const CODES: [&str; 7] = [
 ];
 
 /// Words that mean it by themselves.
-pub(super) const PHRASES: [&str; 31] = [
+pub(super) const PHRASES: [&str; 42] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
+    "larger than max_seq_len",
+    "greater than `max_seq_len`",
+    "splited_prompt_len",
+    // LiteLLM
+    "contextwindowexceedederror",
+    // vMLX
+    "prompt_too_long",
+    // Google
+    "input context is too long",
+    "tokens, which exceeds the limit of",
+    // Kimi
+    "tokens in the request is too long",
+    // Cohere
+    "tokens exceeds the model's max of",
     "prompt token count",
     "`inputs` must have less than",
     "allowed token size",
@@ -44,6 +58,8 @@ pub(super) const PHRASES: [&str; 31] = [
     "prompt exceeds the length limit",
     "请求的token数超过限制",
     "输入内容过长",
+    "token数量超过限制",
+    "请压缩上下文",
     "in the messages, ",
     // Ark
     "exceed max message tokens",
@@ -56,7 +72,7 @@ pub(super) const PHRASES: [&str; 31] = [
 pub(super) const WINDOWS: [&str; 5] =
     ["context length", "context window", "context size", "context limit", "上下文"];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-pub(super) const LIMITS: [&str; 7] = [
+pub(super) const LIMITS: [&str; 8] = [
     "token limit",
     "maximum allowed length",
     "max length",
@@ -64,6 +80,7 @@ pub(super) const LIMITS: [&str; 7] = [
     "input token",
     "tokens in the prompt",
     "超长",
+    "长度超过限制",
 ];
 pub(super) const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
 pub(super) const OTHERS: [&str; 8] =
