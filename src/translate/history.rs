@@ -1,11 +1,12 @@
 //! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
 //! where the upstream can take them.
 
+use super::parts::{is_of_known_type, is_remote};
 use super::server_history;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
 use crate::anthropic::{
-    Block, Document, DocumentSource, Image, ImageSource, Message, Request, Role, Text, unknown_tag,
+    Block, Document, DocumentSource, Message, Request, Role, Text, unknown_tag,
 };
 use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
@@ -150,6 +151,8 @@ const SHOWN_PDF_OMITTED: &str =
     "[document omitted: an assistant message cannot have a PDF document]";
 /// What the model is told in place of an image of which there is only the address.
 const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
+/// The same for one of a type that no client of the Messages API may send, such as SVG: models refuse the whole request.
+const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
 fn is_pdf(document: &Document<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
@@ -298,10 +301,14 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Document(document) if is_pdf(document) && !self.profile.file_parts => {
                 *block = self.omitted("document", PDF_OMITTED);
             }
-            Block::Image(Image { source: ImageSource::Url(_), .. })
-                if self.profile.image_parts == ImageParts::Data =>
+            Block::Image(image)
+                if is_remote(&image.source) && self.profile.image_parts == ImageParts::Data =>
             {
                 *block = self.omitted("image", URL_OMITTED);
+            }
+            // What one user attaches, a model may take that has more types.
+            Block::Image(image) if !is_of_known_type(&image.source) => {
+                *block = self.omitted("image", TYPE_OMITTED);
             }
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &mut document.source {

@@ -19,6 +19,19 @@ pub(super) struct Parts<'p, 'a> {
     pub(super) body: &'a str,
 }
 
+/// Whether an image is on the web, and not in its address.
+pub(super) fn is_remote(source: &ImageSource<'_>) -> bool {
+    matches!(source, ImageSource::Url(url) if !words::begins(url.raw(), "data:"))
+}
+
+/// Whether an image is of a type that the Messages API knows, or nothing says of which.
+pub(super) fn is_of_known_type(source: &ImageSource<'_>) -> bool {
+    let ImageSource::Base64 { media_type, .. } = source else { return true };
+    let media_type = media_type.decode().to_ascii_lowercase();
+    let known = ["image/jpeg", "image/jpg", "image/png", "image/gif", "image/webp"];
+    known.contains(&media_type.as_str())
+}
+
 /// Whether a block can be said in words, so that [`push_text`] says all of it.
 pub(super) fn is_text(block: &Block<'_>, profile: &Profile) -> bool {
     match block {
@@ -213,7 +226,7 @@ impl Parts<'_, '_> {
     fn check_image(&self, image: &Image<'_>) -> Result<(), Error> {
         match &image.source {
             ImageSource::File => Err(self.no_source(image.at, "the source type file")),
-            ImageSource::Url(_) if self.profile.image_parts == ImageParts::Data => {
+            source if is_remote(source) && self.profile.image_parts == ImageParts::Data => {
                 Err(Error::invalid(format!(
                     "{}: image URLs are not supported by this model; send the image as base64",
                     self.source_of(image.at)

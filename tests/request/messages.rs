@@ -168,11 +168,42 @@ fn images_that_cannot_be_sent_are_refused_with_their_path() {
     let strict = config("ollama", json!({}), json!({"strict": true}));
     let error = try_with(&strict, &whole(history)).0.unwrap_err();
     assert!(error.message.starts_with("messages[0].content[1].source: "), "{error}");
+    // What is in its address is here.
+    let here =
+        json!({"type": "image", "source": {"type": "url", "url": "data:image/png;base64,AA"}});
+    let request = json!({"messages": [user(json!([here]))]});
+    let sent = try_with(&ollama, &whole(request)).0.unwrap().0;
+    assert_eq!(sent["messages"][0]["content"][0]["image_url"]["url"], "data:image/png;base64,AA");
     let nested = json!([assistant(json!([call("t")])), user(json!([result("t", [file])]))]);
     assert_eq!(
         refused(json!({"messages": nested})),
         "messages[1].content[0].content[0].source: the source type file is not supported by this gateway"
     );
+}
+
+#[test]
+fn an_image_of_another_type_does_not_block_the_conversation() {
+    // claude-code#58330, hermes-agent#52688: a tool gives an SVG.
+    let image = |media_type: &str| json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": "AA"}});
+    let omitted = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
+    for media_type in ["image/svg+xml", "image/bmp", "application/pdf", ""] {
+        let history = json!([
+            user(json!([image(media_type)])),
+            assistant(json!([call("t")])),
+            user(json!([result("t", json!([text("a"), image(media_type)]))])),
+        ]);
+        let told = messages(history.clone());
+        assert_eq!(told[0]["content"], omitted);
+        assert_eq!(told[2]["content"], format!("a\n{omitted}"));
+        assert_eq!(warned(json!({"messages": history})), "dropped:image");
+        // The upstream decides of what the user has just given.
+        let told = messages(json!([user(json!([image(media_type)]))]));
+        assert_eq!(told[0]["content"][0]["type"], "image_url");
+    }
+    for media_type in ["image/jpeg", "image/jpg", "IMAGE/PNG", "image/gif", "image/webp"] {
+        let history = json!([user(json!([image(media_type)])), assistant("b"), user("c")]);
+        assert_eq!(messages(history)[0]["content"][0]["type"], "image_url", "{media_type}");
+    }
 }
 
 #[test]
