@@ -58,7 +58,7 @@ impl Callers {
         // `null` is a page that hides where it comes from.
         let Some((scheme, authority)) = origin.split_once("://") else { return false };
         // Editors and extensions of browsers, which someone installed.
-        if !matches!(scheme, "http" | "https") {
+        if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
             return true;
         }
         let name = name(authority);
@@ -143,6 +143,7 @@ mod tests {
             "null",
             "",
             "http://evil.example",
+            "HTTP://evil.example",
             "http://6.6.6.6",
             "http://router",
             "http://localhost.evil.example",

@@ -37,7 +37,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     /// Address and port to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: String,
     /// Environment variable with the upstream's key; without it, the client's own key is sent on
     #[arg(long, value_name = "NAME")]
@@ -46,11 +46,11 @@ pub(crate) struct Serve {
     pub(crate) chosen: Chosen,
     /// Address and port for /metrics alone; without it, /metrics is answered on the address of --listen
     /// where that is a loopback address
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<String>,
     /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
     /// Also turns the check of Host and Origin on where --listen is not a loopback address
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -58,6 +58,26 @@ pub(crate) struct Serve {
     /// Gives every exchange this seed, so that ids repeat: for tests that compare bytes
     #[arg(long, value_name = "NUMBER", hide = true)]
     pub(crate) seed: Option<u128>,
+}
+
+/// What can be listened on, if the host has that address.
+fn address(text: &str) -> Result<String, &'static str> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected an address and a port, such as 127.0.0.1:8787"),
+    }
+}
+
+/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be told.
+fn host(text: &str) -> Result<String, &'static str> {
+    let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    match text {
+        "" => Err("expected a host name"),
+        text if text.chars().all(is_letter) => Ok(text.to_owned()),
+        _ => Err("expected a host name, without scheme and port"),
+    }
 }
 
 /// What all commands that translate take.

@@ -41,6 +41,15 @@ fn assert_refused(args: &[&str], reason: &str) {
     assert!(output.stdout.is_empty());
 }
 
+/// The reader of the command line refuses it, in its own words.
+#[track_caller]
+fn assert_misused(args: &[&str], reason: &str) {
+    let output = creole(args, "");
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains(reason), "{error}");
+}
+
 #[test]
 fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
     let several =
@@ -76,6 +85,16 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
     assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a URL without a path");
     assert_refused(&["serve", "--config", "/no/such/file"], "/no/such/file");
     assert_refused(&["translate", "response", "--request", "/no/such/file"], "/no/such/file");
+    for address in ["localhost", "8787", "127.0.0.1", "127.0.0.1:1x", ":8787", "127.0.0.1:99999"] {
+        let expected = "expected an address and a port, such as 127.0.0.1:8787";
+        for flag in ["--listen", "--metrics"] {
+            assert_misused(&["serve", "--upstream", upstream, flag, address], expected);
+        }
+    }
+    for host in ["", "proxy.example:8443", "https://proxy.example", "*.example"] {
+        let args = ["serve", "--upstream", upstream, "--allow-host", host];
+        assert_misused(&args, "--allow-host <NAME>': expected a host name");
+    }
 }
 
 #[test]

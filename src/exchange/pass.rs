@@ -19,6 +19,9 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     Some((upstream, [&upstream.base_path, below].concat()))
 }
 
+/// Where clients have credentials beside those of the Messages API: Azure's, Google's, those of a session.
+const OTHER_CREDENTIALS: [&str; 3] = ["api-key", "x-goog-api-key", "cookie"];
+
 /// What changes in a head that passes, by name: each host keeps headers in a way of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedHead {
@@ -41,6 +44,7 @@ impl PassedHead {
         let set = own_credential(&upstream.key, upstream.protocol);
         if set.is_some() {
             remove.extend(CREDENTIALS.map(str::to_owned));
+            remove.extend(OTHER_CREDENTIALS.map(str::to_owned));
         }
         Self { remove, set }
     }
@@ -111,7 +115,10 @@ mod tests {
             let change = PassedHead::of_request([], upstream);
             assert!(change.remove.iter().any(|it| it == "host"));
             let removes = |name: &str| change.remove.iter().any(|it| it == name);
-            (removes("authorization") && removes("x-api-key"), change.set)
+            let credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
+            let removed = credentials.into_iter().filter(|name| removes(name)).count();
+            assert!(removed == 0 || removed == credentials.len());
+            (removed > 0, change.set)
         };
         assert_eq!(change(&upstream), (false, None));
         upstream.key = Key::Secret("sk ".to_owned());

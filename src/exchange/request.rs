@@ -153,6 +153,9 @@ impl Exchange {
             }
             Ok(Translated::Answer { asked, text, stop_reason }) => {
                 self.note(&asked);
+                if let Some((upstream, _)) = self.config.route(&asked.model) {
+                    self.report.upstream.clone_from(&upstream.name);
+                }
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);

@@ -138,6 +138,24 @@ fn bodies_that_are_too_large_are_refused_before_they_are_read() {
 }
 
 #[test]
+fn an_answer_of_creoles_own_is_counted_with_its_upstream() {
+    let config = drive::config(
+        r#"{"upstreams":{"big":{"guards":{"tool_turns_max":1,"tool_turns_action":"end"}}},
+            "models":{"claude-*":{"upstream":"big","model":"m"}}}"#,
+    );
+    let body = json!({"model": "claude-x", "max_tokens": 9,
+    "tools": [{"name": "look", "input_schema": {"type": "object"}}], "messages": [
+        {"role": "user", "content": "Go"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}]},
+    ]});
+    let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
+    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let reply = exchange.handle_request(body.to_string().as_bytes(), NOW).unwrap_err();
+    assert_eq!((reply.head.status, exchange.report().upstream.as_str()), (200, "big"));
+}
+
+#[test]
 fn what_is_known_of_a_refused_request_is_reported() {
     let config = drive::config(
         r#"{"upstreams":{"big":{"guards":{"tool_turns_max":1,"tool_turns_action":"error"}}},
