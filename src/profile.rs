@@ -384,7 +384,7 @@ words! {
     }
     /// See [`Profile::web_search`].
     WebSearch {
-        /// Left out with a warning.
+        /// Left out with a warning, where there are other tools; else the request is rejected.
         Drop = "drop",
         /// Sent as `web_search_options`.
         WebSearchOptions = "web_search_options",

@@ -392,7 +392,10 @@ impl Guards {
         if breaker.failures_max > 0 && breaker.withhold_after < breaker.failures_max {
             return refuse(
                 format!("{path}.breaker.withhold_after"),
-                format!("expected at least failures_max, but found {}", breaker.withhold_after),
+                format!(
+                    "expected at least failures_max ({}), but found {} (6 where nothing is given)",
+                    breaker.failures_max, breaker.withhold_after
+                ),
             );
         }
         Ok(())

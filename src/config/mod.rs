@@ -39,9 +39,9 @@ keys! {
         request_bytes_max: usize = 32 << 20;
         /// Largest buffered answer, in bytes; 502 above it.
         response_bytes_max: usize = 64 << 20;
-        /// Longest line of an event stream, in bytes.
+        /// Longest event of a stream, in bytes.
         event_bytes_max: usize = 8 << 20;
-        /// Most bytes of content blocks that wait for an earlier block to end.
+        /// Most bytes of one answer that cannot be sent yet: what waits for an earlier block to end, or to be complete.
         waiting_bytes_max: usize = 16 << 20;
         /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
         buffered_bytes_max: usize = 256 << 20;
@@ -60,8 +60,8 @@ keys! {
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000;
-        /// Longest wait for the upstream's head, and for the first content of an answer that is no stream, in
-        /// milliseconds; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is 0 too.
+        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for the first content of an
+        /// answer that is no stream; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is 0 too.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000;
@@ -93,7 +93,7 @@ keys! {
     Breaker {
         /// Consecutive failures from which on the model is told to stop; 0 switches the breaker off.
         failures_max: u32 = 3;
-        /// Consecutive failures from which on `action` is taken.
+        /// Consecutive failures from which on `action` is taken; at least `failures_max`.
         withhold_after: u32 = 6;
         /// What is done then.
         action: BreakerAction = BreakerAction::Withhold;
