@@ -3,9 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use bytes::Bytes;
+use creole_rig::body::{Writer, Written, written};
 use http_body_util::BodyExt as _;
-use http_body_util::channel::Channel;
 use hyper::body::Incoming;
 use hyper::{Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -16,8 +15,6 @@ use crate::{End, Got, Request, Trial};
 
 /// Longer than anything takes here, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-type Body = Channel<Bytes, std::convert::Infallible>;
 
 /// A whole trial of a host that listens here, with what its upstream saw.
 pub(crate) fn send_trial(address: SocketAddr, trial: &Trial) -> Got {
@@ -41,7 +38,7 @@ pub async fn send_within(address: SocketAddr, request: &Request, patience: Durat
 }
 
 async fn exchange(address: SocketAddr, request: &Request, got: &mut Got) {
-    let (sender, body) = Channel::new(4);
+    let (sender, body) = written(4);
     let Some(response) = start(address, request, body, sender, got).await else { return };
     got.status = response.status().as_u16();
     got.headers = headers_of(response.headers());
@@ -71,8 +68,8 @@ async fn exchange(address: SocketAddr, request: &Request, got: &mut Got) {
 async fn start(
     address: SocketAddr,
     request: &Request,
-    body: Body,
-    mut sender: http_body_util::channel::Sender<Bytes>,
+    body: Written,
+    mut sender: Writer,
     got: &mut Got,
 ) -> Option<Response<Incoming>> {
     let head = hyper::Request::builder()

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use creole_rig::body::{Writer, Written, written};
 use http_body_util::BodyExt as _;
-use http_body_util::channel::{Channel, Sender};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Response};
@@ -22,8 +22,6 @@ use crate::{Answer, End, Header, Seen};
 
 /// Longer bodies are counted and not kept.
 pub const KEPT_BYTES_MAX: usize = 4 << 20;
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The threads that client and upstream share.
 pub fn runtime() -> &'static Runtime {
@@ -129,7 +127,7 @@ impl Drop for Open {
 async fn respond(
     shared: Arc<Shared>,
     request: hyper::Request<Incoming>,
-) -> Result<Response<Channel<Bytes, Failure>>, Infallible> {
+) -> Result<Response<Written>, Infallible> {
     let (head, mut body) = request.into_parts();
     let key = head.uri.path().split('/').nth(1).unwrap_or_default().to_owned();
     let (mut kept, mut bytes) = (Vec::new(), 0);
@@ -156,7 +154,7 @@ async fn respond(
         Arc::new(Answer::whole(418, "text/plain", format!("no answer for the key {key:?}")))
     });
     tokio::time::sleep(answer.delay).await;
-    let (sender, body) = Channel::new(1);
+    let (sender, body) = written(1);
     let mut response = Response::new(body);
     *response.status_mut() = answer.status.try_into().unwrap();
     *response.headers_mut() = map_of(&answer.headers);
@@ -169,7 +167,7 @@ async fn respond(
     Ok(response)
 }
 
-async fn write(answer: &Answer, mut sender: Sender<Bytes, Failure>) {
+async fn write(answer: &Answer, mut sender: Writer) {
     for piece in &answer.pieces {
         if !answer.pause.is_zero() {
             tokio::time::sleep(answer.pause).await;

@@ -11,6 +11,7 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod body;
 mod got;
 pub mod load;
 mod upstream;

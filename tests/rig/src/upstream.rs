@@ -1,7 +1,6 @@
 //! A scripted upstream, over HTTP/1 and HTTP/2.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +9,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use http_body_util::channel::{Channel, Sender};
 use hyper::body::{Body, Frame, Incoming};
 use hyper::header::HeaderMap;
 use hyper::service::service_fn;
@@ -20,6 +18,8 @@ use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
+
+use crate::body::{Failure, Writer, Written, written};
 
 /// What the upstream was sent.
 #[derive(Clone, Debug)]
@@ -32,11 +32,11 @@ pub struct Asked {
 }
 
 /// A body of the upstream, which a test writes into. Dropping it ends the body well.
-pub type Out = Sender<Bytes, Box<dyn Error + Send + Sync>>;
+pub type Out = Writer;
 
 /// Counts the bodies that are being sent.
 struct Counted {
-    body: Channel<Bytes, Box<dyn Error + Send + Sync>>,
+    body: Written,
     open: Arc<AtomicUsize>,
 }
 
@@ -48,7 +48,7 @@ impl Drop for Counted {
 
 impl Body for Counted {
     type Data = Bytes;
-    type Error = Box<dyn Error + Send + Sync>;
+    type Error = Failure;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -163,7 +163,7 @@ impl Upstream {
 
     fn body(&self) -> (Out, Counted) {
         self.open.fetch_add(1, Ordering::SeqCst);
-        let (out, body) = Channel::new(1);
+        let (out, body) = written(1);
         (out, Counted { body, open: Arc::clone(&self.open) })
     }
 
