@@ -57,11 +57,16 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     }
 }
 
+/// What follows the properties of a schema is shorter.
+const TAIL_BYTES: usize = 256;
+
 /// Whether the schema has what every function needs, and no `null` and no choice that would be refused.
 fn is_complete(schema: &str) -> bool {
     let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
-    let is_plain = !words::has_any(schema, &["null", "Of\"", "\"not\"", "\"const\""]);
+    let start = schema.len().saturating_sub(TAIL_BYTES);
+    let tail = (start..).find_map(|start| schema.get(start..)).unwrap_or_default();
+    let is_plain = !words::has_any(schema, &["null", "Of\""]) && !words::has(tail, "\"not\"");
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
