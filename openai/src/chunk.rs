@@ -46,7 +46,7 @@ pub struct Choice<'a> {
     pub stop_sequence: Option<Str<'a>>,
     /// The raw `error` of a router such as OpenRouter, from wherever it puts it.
     pub error: Option<&'a str>,
-    usage: Option<Usage>,
+    pub(crate) usage: Option<Usage>,
 }
 
 /// A `delta` or a `message`.
@@ -65,9 +65,9 @@ pub struct Delta<'a> {
     /// `extra_content.google.thought`: the content is reasoning (Vertex AI).
     pub is_thought: bool,
     /// `finish_reason`, where a server puts it here.
-    finish_reason: Option<Str<'a>>,
+    pub(crate) finish_reason: Option<Str<'a>>,
     /// The raw `error`, where a server puts it here.
-    error: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
     /// `reasoning_details`, blocks of `thinking_blocks`, and `reasoning_opaque`.
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.

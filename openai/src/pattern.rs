@@ -5,7 +5,7 @@
 
 use creole_json::{Reader, Str, offset_in};
 
-use crate::{Arguments, Chunk, Delta, Few, Part, ToolCall};
+use crate::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
 
 /// A longer chunk is not kept: each stream has room of its own for one.
 const LENGTH_MAX: usize = 1024;
@@ -95,41 +95,70 @@ impl Pattern {
 /// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
 /// the model, is known from the chunk that was read.
 fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
-    let choice = sole(&chunk.choices)?;
-    let delta = choice.delta.as_ref()?;
-    let says_more = chunk.kind.is_some()
-        || chunk.usage.is_some()
-        || chunk.error
-        || chunk.failed
-        || chunk.complains
-        || choice.message.is_some()
-        || choice.finish_reason.is_some()
-        || choice.stop_sequence.is_some()
-        || choice.error.is_some()
-        || delta.is_thought
-        || delta.content_dropped
-        || delta.reasoning_text.is_some()
-        || delta.thinking.is_some()
-        || delta.refusal.is_some()
-        || delta.function_call.is_some()
-        || !delta.reasoning_details.is_empty();
-    if says_more {
+    // All by name, so that nobody adds a member without saying what becomes of it here.
+    let Chunk {
+        id: _,
+        model: _,
+        service_tier: _,
+        well: _,
+        choices,
+        kind: None,
+        usage: None,
+        error: false,
+        failed: false,
+        complains: false,
+    } = chunk
+    else {
+        return None;
+    };
+    let Choice {
+        index,
+        delta: Some(delta),
+        message: None,
+        finish_reason: None,
+        stop_sequence: None,
+        error: None,
+        usage: None,
+    } = sole(choices)?
+    else {
+        return None;
+    };
+    let Delta {
+        role: _,
+        reasoning_content,
+        reasoning,
+        content,
+        tool_calls,
+        reasoning_text: None,
+        thinking: None,
+        is_thought: false,
+        finish_reason: None,
+        error: None,
+        reasoning_details,
+        content_dropped: false,
+        refusal: None,
+        function_call: None,
+    } = delta
+    else {
+        return None;
+    };
+    if !reasoning_details.is_empty() {
         return None;
     }
     let counts = [
-        !delta.content.is_empty(),
-        delta.reasoning_content.is_some(),
-        delta.reasoning.is_some(),
-        !delta.tool_calls.is_empty(),
+        !content.is_empty(),
+        reasoning_content.is_some(),
+        reasoning.is_some(),
+        !tool_calls.is_empty(),
     ];
     let (field, text) = match counts {
-        [true, false, false, false] => match sole(&delta.content)? {
+        [true, false, false, false] => match sole(content)? {
             Part::Text(text) => (Field::Content, *text),
             _ => return None,
         },
-        [false, true, false, false] => (Field::ReasoningContent, delta.reasoning_content?),
-        [false, false, true, false] => (Field::Reasoning, delta.reasoning?),
-        [false, false, false, true] => match sole(&delta.tool_calls)? {
+        [false, true, false, false] => (Field::ReasoningContent, (*reasoning_content)?),
+        [false, false, true, false] => (Field::Reasoning, (*reasoning)?),
+        [false, false, false, true] => match sole(tool_calls)? {
             ToolCall {
                 index,
                 id: None,
@@ -142,7 +171,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         },
         _ => return None,
     };
-    Some((Place { choice: choice.index, field }, text))
+    Some((Place { choice: *index, field }, text))
 }
 
 /// The end of a chunk without the value of its last member, where that is random letters, which some servers
