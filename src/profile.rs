@@ -456,6 +456,7 @@ words! {
         Error = "error",
     }
 }
+
 impl ThinkingSwitch {
     /// The object in which it is written, and as what.
     pub(crate) fn member(self) -> Option<(&'static str, &'static str)> {

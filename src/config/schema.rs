@@ -20,6 +20,7 @@ const GUARDS: &str =
     "Guards of requests that go there, where they are different from those of all.";
 const UPSTREAMS: &str = "Where requests can go, by name. Absent: one, called `default`.";
 const MODELS: &str = "Which model of which upstream serves which model of the client: an exact name, then the longest prefix such as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).";
+
 /// The schema, as JSON text.
 #[must_use]
 pub fn schema() -> String {

@@ -133,7 +133,7 @@ pub struct Signature {
     pub full_text: Option<String>,
     /// JSON of opaque items of the upstream.
     pub opaque: Option<String>,
-    /// The upstream's call ids and their signatures.
+    /// The client's ids of calls, and the upstream's signatures of them.
     pub call_signatures: Vec<(String, String)>,
     /// The mark of the upstream that thought, or nothing.
     pub upstream: String,

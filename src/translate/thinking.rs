@@ -18,7 +18,7 @@ pub(super) struct Reasoning<'a> {
     texts: Vec<Shown<'a>>,
     /// JSON of the upstream's own items.
     items: Vec<String>,
-    /// Call id and signature, for upstreams that sign each call.
+    /// The client's ids of calls and the upstream's signatures of them.
     call_signatures: Names<'static, String>,
 }
 
