@@ -124,6 +124,8 @@ pub struct Details {
     pub retry_after: Option<u64>,
     /// What the upstream said, where that is for the log alone.
     pub upstream_message: Option<String>,
+    /// The answer ended before it was complete, and the upstream did not say why.
+    pub broke_off: bool,
 }
 
 impl Error {
@@ -147,6 +149,7 @@ impl Error {
             should_retry: None,
             retry_after: None,
             upstream_message: None,
+            broke_off: false,
         }))
     }
 
@@ -177,13 +180,19 @@ impl Error {
     /// An answer without content.
     #[must_use]
     pub fn answer_empty() -> Self {
-        Self::misbehaved("Upstream sent an empty response")
+        Self::broken_off("Upstream sent an empty response")
     }
 
     /// An answer without its end.
     #[must_use]
     pub fn answer_broke_off() -> Self {
-        Self::misbehaved("Upstream stream ended before completion.")
+        Self::broken_off("Upstream stream ended before completion.")
+    }
+
+    fn broken_off(message: &str) -> Self {
+        let mut error = Self::misbehaved(message);
+        error.broke_off = true;
+        error
     }
 
     /// More of an answer than may be held.

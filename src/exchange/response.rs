@@ -284,9 +284,7 @@ impl Exchange {
         }
         let is_cause = |error: &Error| match cause {
             // The upstream may have told an error before it broke off.
-            Some(Cause::UpstreamBrokeOff) => {
-                [Error::answer_broke_off(), Error::answer_empty()].contains(error)
-            }
+            Some(Cause::UpstreamBrokeOff) => error.broke_off,
             _ => true,
         };
         if let (Err(error), Some(cause)) = (&result, cause)

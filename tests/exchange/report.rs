@@ -80,6 +80,13 @@ fn an_error_that_was_told_before_the_end_is_the_cause() {
         (format!("data: {told}\n"), End::Complete, "upstream_error"),
         (told.to_owned(), End::Complete, "upstream_error"),
         (told.to_owned(), End::Aborted, "upstream_error"),
+        // A gateway behind this one tells in the same words what happened there.
+        (
+            "data: {\"error\":{\"message\":\"Upstream stream ended before completion.\",\"code\":502}}\n"
+                .to_owned(),
+            End::Complete,
+            "upstream_error",
+        ),
         ("data: {\"choices\":[]}\n\n".to_owned(), End::Complete, "upstream_broke_off"),
         (told[..20].to_owned(), End::Aborted, "upstream_broke_off"),
         (String::new(), End::Complete, "upstream_broke_off"),
