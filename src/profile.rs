@@ -4,7 +4,7 @@
 //! tolerantly has no flag (see `stream`).
 
 use crate::json::{Error, Reader};
-use crate::setting::{Members, Setting, keys, words};
+use crate::setting::{Bounds, Members, Setting, keys, words};
 
 /// The members of a request that Creole writes, for one upstream or another.
 const OWN_MEMBERS: [&str; 23] = [
@@ -473,21 +473,11 @@ impl ThinkingSwitch {
 pub const PRESETS: [&str; 8] =
     ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"];
 
-/// The shortest ids that can be told apart by hashes, and the shortest names with room for a hash.
-const ID_LENGTH_LEAST: usize = 9;
-const NAME_LENGTH_LEAST: usize = 16;
-
 impl Profile {
     /// Checks what no single flag can tell.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        for (key, length, least) in [
-            ("max_id_length", self.max_id_length, ID_LENGTH_LEAST),
-            ("max_tool_name", self.max_tool_name, NAME_LENGTH_LEAST),
-        ] {
-            if (1..least).contains(&length) {
-                return Err(Error::value(format!("expected 0, or at least {least}")).in_key(key));
-            }
-        }
+        Bounds::check("max_id_length", self.max_id_length as u64)?;
+        Bounds::check("max_tool_name", self.max_tool_name as u64)?;
         let own = || Error::value("expected no member that Creole writes itself");
         if let Some(name) = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name)) {
             return Err(own().in_key(name).in_key("extra_body"));

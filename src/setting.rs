@@ -18,6 +18,53 @@ pub(crate) trait Setting: Sized {
     fn write(&self, json: &mut Writer<'_>);
 }
 
+/// What a number of the configuration may be: where it leaves no room, nothing works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// The least, beside 0 where that is no limit.
+    pub(crate) least: u64,
+    /// Where there is one.
+    pub(crate) most: Option<u64>,
+    pub(crate) or_zero: bool,
+}
+
+impl Bounds {
+    /// Those of a key, wherever it stands.
+    pub(crate) fn of(key: &str) -> Self {
+        let least = |least| Self { least, most: None, or_zero: false };
+        match key {
+            "depth_max" => Self { most: Some(128), ..least(8) },
+            "no_progress_timeout_ms" | "ping_interval_ms" => least(10),
+            _ if key.ends_with("_bytes_max") => least(1024),
+            // Shorter ids cannot be told apart by hashes, and shorter names have no room for one.
+            "max_id_length" => Self { or_zero: true, ..least(9) },
+            "max_tool_name" => Self { or_zero: true, ..least(16) },
+            _ => least(0),
+        }
+    }
+
+    /// Whether the number `key` may be `value`.
+    ///
+    /// # Errors
+    /// What was expected.
+    pub(crate) fn check(key: &str, value: u64) -> Result<(), Error> {
+        let Self { least, most, or_zero } = Self::of(key);
+        let is_within = value >= least && most.is_none_or(|most| value <= most);
+        if is_within || or_zero && value == 0 {
+            return Ok(());
+        }
+        let reason = match most {
+            Some(most) => format!("expected a number from {least} to {most}, but found {value}"),
+            None if or_zero => format!("expected 0, or at least {least}, but found {value}"),
+            None if key.ends_with("_ms") => {
+                format!("expected at least {least} ms, but found {value}")
+            }
+            None => format!("expected at least {least} bytes, but found {value}"),
+        };
+        Err(Error::value(reason).in_key(key))
+    }
+}
+
 /// What a value of the configuration looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {

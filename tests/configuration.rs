@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use creole::config::schema;
 use creole::report::Cause;
 use creole::{Config, End, Header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use support::grammar::{self, Rules};
 use support::{drive, fixture};
@@ -93,6 +93,21 @@ fn the_schema_has_the_bounds_of_the_code() {
         seen += usize::from(least > 0);
     }
     assert!(seen > 7);
+    let overrides =
+        "/properties/upstreams/additionalProperties/properties/profile_overrides/properties";
+    for (key, property) in schema.pointer(overrides).unwrap().as_object().unwrap() {
+        let Some(choices) = property["anyOf"].as_array() else { continue };
+        let least = choices[1]["minimum"].as_u64().unwrap();
+        let read = |value| {
+            let json =
+                json!({"upstreams": {"u": {"url": "http://u", "profile_overrides": {key: value}}}});
+            Config::from_json(&json.to_string(), |_| None)
+        };
+        assert!(read(0).is_ok() && read(least).is_ok() && read(least - 1).is_err(), "{key}");
+        assert_eq!(choices[0]["const"], 0);
+        seen += 1;
+    }
+    assert!(seen > 9);
 }
 
 /// As far as the schema goes: types, words, keys.

@@ -10,7 +10,7 @@ use super::{
 use crate::json::{Error, Kind, Reader, quoted};
 use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
-use crate::setting::{self, Setting};
+use crate::setting::{self, Bounds, Setting};
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -344,37 +344,19 @@ impl ModelMap {
     }
 }
 
-fn is_in_bounds(key: &str, value: u64) -> bool {
-    let (least, most) = Settings::bounds(key);
-    value >= least && most.is_none_or(|most| value <= most)
-}
-
 impl Settings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        if !is_in_bounds("depth_max", self.depth_max.into()) {
-            return refuse(
-                "depth_max",
-                format!("expected a number from 8 to 128, but found {}", self.depth_max),
-            );
-        }
         for (key, value) in [
-            ("request_bytes_max", self.request_bytes_max),
-            ("response_bytes_max", self.response_bytes_max),
-            ("event_bytes_max", self.event_bytes_max),
-            ("waiting_bytes_max", self.waiting_bytes_max),
-            ("buffered_bytes_max", self.buffered_bytes_max),
-        ] {
-            if !is_in_bounds(key, value as u64) {
-                return refuse(key, format!("expected at least 1024 bytes, but found {value}"));
-            }
-        }
-        for (key, value) in [
+            ("depth_max", self.depth_max.into()),
+            ("request_bytes_max", self.request_bytes_max as u64),
+            ("response_bytes_max", self.response_bytes_max as u64),
+            ("event_bytes_max", self.event_bytes_max as u64),
+            ("waiting_bytes_max", self.waiting_bytes_max as u64),
+            ("buffered_bytes_max", self.buffered_bytes_max as u64),
             ("no_progress_timeout_ms", self.no_progress_timeout_ms),
             ("ping_interval_ms", self.ping_interval_ms),
         ] {
-            if !is_in_bounds(key, value) {
-                return refuse(key, format!("expected at least 10 ms, but found {value}"));
-            }
+            Bounds::check(key, value)?;
         }
         self.guards.check("guards")?;
         if self.invalid_tool_call == InvalidToolCall::Hold

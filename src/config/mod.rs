@@ -208,16 +208,6 @@ words! {
 }
 
 impl Settings {
-    /// The least and the most that the number `key` may be: where it leaves no room, nothing works.
-    pub(crate) fn bounds(key: &str) -> (u64, Option<u64>) {
-        match key {
-            "depth_max" => (8, Some(128)),
-            "no_progress_timeout_ms" | "ping_interval_ms" => (10, None),
-            _ if key.ends_with("_bytes_max") => (1024, None),
-            _ => (0, None),
-        }
-    }
-
     /// Whether inputs of calls are checked against the schemas of their tools.
     #[must_use]
     pub(crate) fn checks_inputs(&self) -> bool {

@@ -7,7 +7,7 @@
 use super::{Config, Guards, Protocol, Settings, Target, Upstream};
 use crate::json::{self, Writer};
 use crate::profile::{PRESETS, Profile};
-use crate::setting::{Field, Setting as _, Shape};
+use crate::setting::{Bounds, Field, Setting as _, Shape};
 
 const URL: &str = "Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes only `:authority` from here; every other host needs it.";
 const CLUSTER: &str = "Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.";
@@ -115,7 +115,7 @@ fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
             Shape::Object(fields) => object(json, fields, default),
             other => {
                 match other {
-                    Shape::Number => number(json, Settings::bounds(field.name)),
+                    Shape::Number => number(json, Bounds::of(field.name)),
                     other => shape(json, &other),
                 }
                 json.key("default").raw(default);
@@ -125,8 +125,17 @@ fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
     }
 }
 
-fn number(json: &mut Writer<'_>, (least, most): (u64, Option<u64>)) {
-    json.key("type").text("integer").key("minimum").u64(least);
+fn number(json: &mut Writer<'_>, bounds: Bounds) {
+    let Bounds { least, most, or_zero } = bounds;
+    json.key("type").text("integer");
+    if or_zero {
+        json.key("anyOf").begin_array();
+        json.begin_object().key("const").u64(0).end_object();
+        json.begin_object().key("minimum").u64(least).end_object();
+        json.end_array();
+        return;
+    }
+    json.key("minimum").u64(least);
     if let Some(most) = most {
         json.key("maximum").u64(most);
     }
@@ -137,7 +146,7 @@ fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
         Shape::Bool => {
             json.key("type").text("boolean");
         }
-        Shape::Number => number(json, (0, None)),
+        Shape::Number => number(json, Bounds::of("")),
         Shape::Text => {
             json.key("type").text("string");
         }
@@ -216,9 +225,11 @@ fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
         match field.shape {
             Shape::Object(fields) => table(page, &format!("{name}."), fields, default),
             other => {
-                let (least, most) = Settings::bounds(field.name);
+                let Bounds { least, most, or_zero } = Bounds::of(field.name);
                 let mut values = values(&other);
-                if least > 0 {
+                if or_zero {
+                    values.push_str(&format!(", 0 or from {least}"));
+                } else if least > 0 {
                     values.push_str(&format!(" from {least}"));
                 }
                 if let Some(most) = most {
