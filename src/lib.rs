@@ -73,7 +73,7 @@ pub mod words;
 
 pub use config::Config;
 pub use exchange::{
-    End, Exchange, Failure, Head, PassedHead, Pings, Reply, RequestHead, ResponseHead,
+    End, Exchange, Failure, Head, PassedHead, Pings, Reply, RequestHead, ResponseHead, Unreachable,
     UpstreamRequest, passed,
 };
 pub use translate::headers::{self, Header};

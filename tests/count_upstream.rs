@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Failure, UpstreamRequest};
+use creole::{Config, End, Exchange, Failure, Unreachable, UpstreamRequest};
 use serde_json::{Value, json};
 
 use support::drive::{self, Answer, NOW, headers};
@@ -240,7 +240,7 @@ fn where_the_upstream_cannot_be_reached_the_estimate_is_the_answer() {
     };
     for failure in [
         Failure::NoRoute,
-        Failure::Unreachable("the connection was refused".to_owned()),
+        Failure::Unreachable(Unreachable::Refused),
         Failure::NoHealthyUpstream,
         Failure::Timeout,
     ] {

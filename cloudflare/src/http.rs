@@ -1,6 +1,6 @@
 //! Between the runtime's requests, responses and headers and those of the exchange.
 
-use creole::{Head, Header, words};
+use creole::{Head, Header, Unreachable, words};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;
@@ -77,21 +77,21 @@ fn init(head: &Head) -> ResponseInit {
 
 /// Why an upstream could not be reached, without addresses or names: clients read this. The runtime
 /// has only texts for its errors.
-pub(crate) fn reason(error: &JsValue) -> &'static str {
+pub(crate) fn reason(error: &JsValue) -> Unreachable {
     let text = describe(error).to_ascii_lowercase();
     for (any, reason) in [
-        (&["dns", "resolve"][..], "its name could not be resolved"),
-        (&["certificate", "tls", "ssl", "handshake"], "TLS: the connection is not trusted"),
-        (&["refused"], "the connection was refused"),
-        (&["timed out", "timeout"], "the connection timed out"),
+        (&["dns", "resolve"][..], Unreachable::NoName),
+        (&["certificate", "tls", "ssl", "handshake"], Unreachable::NotTrusted),
+        (&["refused"], Unreachable::Refused),
+        (&["timed out", "timeout"], Unreachable::TimedOut),
         // workerd calls one that was refused lost.
-        (&["lost", "disconnect", "reset", "closed"], "the connection was refused or lost"),
+        (&["lost", "disconnect", "reset", "closed"], Unreachable::RefusedOrLost),
     ] {
         if words::has_any(&text, any) {
             return reason;
         }
     }
-    "no connection"
+    Unreachable::NotConnected
 }
 
 /// The runtime's text for an error.

@@ -43,7 +43,7 @@ pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
             live::warn(live.exchange.config(), || {
                 format!("upstream {name}: {}", http::describe(&error))
             });
-            live.fail(Failure::Unreachable(http::reason(&error).to_owned()))
+            live.fail(Failure::Unreachable(http::reason(&error)))
         }
     }
 }

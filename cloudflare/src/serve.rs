@@ -116,7 +116,7 @@ async fn exchange(
             live::warn(live.exchange.config(), || {
                 format!("upstream {name}: {}", http::describe(&error))
             });
-            let failure = Failure::Unreachable(http::reason(&error).to_owned());
+            let failure = Failure::Unreachable(http::reason(&error));
             return Answered::Response(live.fail(failure));
         }
     };

@@ -4,7 +4,7 @@
 //! answers pass the filter like an upstream's, with a plain text as their body; the details alone
 //! tell them apart.
 
-use creole::{Failure, words};
+use creole::{Failure, Unreachable, words};
 
 /// Who gave a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,35 +62,33 @@ fn reset(reason: &str) -> Failure {
     let (reason, transport) = reason.split_once('|').unwrap_or((reason, ""));
     let reason = match words::before(reason, b"}:") {
         "overflow" => return Failure::NoHealthyUpstream,
-        "connection_timeout" => "the connection timed out",
-        "connection_termination" | "http1_premature_upstream_half_close" => {
-            "it closed the connection before it answered"
-        }
-        "remote_reset" | "remote_refused_stream_reset" => "it refused the request",
-        "protocol_error" => "it does not speak HTTP",
+        "connection_timeout" => Unreachable::TimedOut,
+        "connection_termination" | "http1_premature_upstream_half_close" => Unreachable::Closed,
+        "remote_reset" | "remote_refused_stream_reset" => Unreachable::StreamRefused,
+        "protocol_error" => Unreachable::NotHttp,
         _ => not_connected(transport),
     };
-    Failure::Unreachable(reason.to_owned())
+    Failure::Unreachable(reason)
 }
 
 /// Why there was no connection. What the transport says of it may name addresses, so it is matched and
 /// not passed on.
-fn not_connected(transport: &str) -> &'static str {
+fn not_connected(transport: &str) -> Unreachable {
     let says = |word: &str| words::has(transport, word);
     if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
-        "TLS: its certificate is not valid"
+        Unreachable::BadCertificate
     } else if says("TLS_error") && says("WRONG_VERSION_NUMBER") {
-        "TLS: it does not speak TLS"
+        Unreachable::NotTls
     } else if says("TLS_error") {
-        "TLS: the handshake failed"
+        Unreachable::Handshake
     } else if says("Connection_refused") {
-        "the connection was refused"
+        Unreachable::Refused
     } else if says("No_route_to_host") {
-        "its host is unreachable"
+        Unreachable::NoHost
     } else if says("Network_is_unreachable") {
-        "its network is unreachable"
+        Unreachable::NoNetwork
     } else {
-        "the connection failed"
+        Unreachable::NotConnected
     }
 }
 
@@ -141,15 +139,15 @@ mod tests {
             ),
             "the connection was refused"
         );
-        assert_eq!(said("remote_connection_failure|10.0.0.7:443_is_down"), "the connection failed");
+        assert_eq!(said("remote_connection_failure|10.0.0.7:443_is_down"), "no connection");
     }
 
     #[test]
     fn envoys_reasons_are_told_in_the_words_of_all_hosts() {
         let tls = "remote_connection_failure|TLS_error:|268435581:SSL_routines:OPENSSL_internal:";
         for (reason, words) in [
-            ("", "the connection failed"),
-            ("local_connection_failure", "the connection failed"),
+            ("", "no connection"),
+            ("local_connection_failure", "no connection"),
             ("connection_timeout", "the connection timed out"),
             ("connection_termination", "it closed the connection before it answered"),
             ("protocol_error", "it does not speak HTTP"),
@@ -170,7 +168,7 @@ mod tests {
             ),
             (&format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"), "TLS: it does not speak TLS"),
             (&format!("{tls}NO_SHARED_CIPHER:TLS_error_end"), "TLS: the handshake failed"),
-            ("a_reason_of_tomorrow", "the connection failed"),
+            ("a_reason_of_tomorrow", "no connection"),
         ] {
             assert_eq!(said(reason), words, "{reason}");
         }
@@ -179,7 +177,7 @@ mod tests {
     fn said(reason: &str) -> String {
         let details = format!("upstream_reset_before_response_started{{{reason}}}");
         match origin(&details, 503, true) {
-            Origin::Envoy(Failure::Unreachable(words)) => words,
+            Origin::Envoy(Failure::Unreachable(reason)) => reason.words().to_owned(),
             other => panic!("{reason}: {other:?}"),
         }
     }

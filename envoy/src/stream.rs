@@ -22,6 +22,7 @@ use creole::metrics::Counters;
 use creole::report::Outcome;
 use creole::{
     End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
+    Unreachable,
 };
 
 use crate::action::{Action, Decision, LocalResponse, Side};
@@ -291,7 +292,7 @@ impl Stream {
                 let failure = match status {
                     413 => Failure::RequestTooLarge,
                     503 => Failure::NoHealthyUpstream,
-                    _ => Failure::Unreachable("it answered before it had the request".to_owned()),
+                    _ => Failure::Unreachable(Unreachable::TooEarly),
                 };
                 return self.fail(failure, When::Now, now, Vec::new());
             }

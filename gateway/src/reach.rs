@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::Failure;
 use creole::config::Address;
+use creole::{Failure, Unreachable};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -100,7 +100,7 @@ fn tls() -> Result<ClientConfig, String> {
 }
 
 /// Why an upstream could not be reached, without addresses or names: clients read this.
-fn reason(error: &legacy::Error) -> &'static str {
+fn reason(error: &legacy::Error) -> Unreachable {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut closed = !error.is_connect();
     while let Some(error) = cause {
@@ -108,20 +108,20 @@ fn reason(error: &legacy::Error) -> &'static str {
             return tls_reason(tls);
         }
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return "it does not speak HTTP";
+            return Unreachable::NotHttp;
         }
         // The connector's own error type is private; its text is the step that failed.
         if error.to_string().starts_with("dns error") {
-            return "its name could not be resolved";
+            return Unreachable::NoName;
         }
         cause = error.source();
         let Some(error) = error.downcast_ref::<io::Error>() else { continue };
         match error.kind() {
-            io::ErrorKind::ConnectionRefused => return "the connection was refused",
-            io::ErrorKind::TimedOut => return "the connection timed out",
-            io::ErrorKind::HostUnreachable => return "its host is unreachable",
-            io::ErrorKind::NetworkUnreachable => return "its network is unreachable",
-            _ if is_out_of_files(error) => return "this host has no more file descriptors",
+            io::ErrorKind::ConnectionRefused => return Unreachable::Refused,
+            io::ErrorKind::TimedOut => return Unreachable::TimedOut,
+            io::ErrorKind::HostUnreachable => return Unreachable::NoHost,
+            io::ErrorKind::NetworkUnreachable => return Unreachable::NoNetwork,
+            _ if is_out_of_files(error) => return Unreachable::NoFiles,
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
             _ => {}
         }
@@ -130,7 +130,7 @@ fn reason(error: &legacy::Error) -> &'static str {
             cause = Some(inner);
         }
     }
-    if closed { "it closed the connection before it answered" } else { "no connection" }
+    if closed { Unreachable::Closed } else { Unreachable::NotConnected }
 }
 
 /// By `EMFILE` and `ENFILE`, for which the standard library has no names.
@@ -148,23 +148,23 @@ pub(crate) fn unreachable(upstream: &str, error: &legacy::Error) -> Failure {
         text.push_str(&error.to_string());
         cause = error.source();
     }
-    tracing::warn!("upstream {upstream} could not be reached: {reason}: {text}");
-    Failure::Unreachable(reason.to_owned())
+    tracing::warn!("upstream {upstream} could not be reached: {}: {text}", reason.words());
+    Failure::Unreachable(reason)
 }
 
-fn tls_reason(error: &rustls::Error) -> &'static str {
+fn tls_reason(error: &rustls::Error) -> Unreachable {
     match error {
         rustls::Error::InvalidCertificate(error) => match error {
-            CertificateError::UnknownIssuer => "TLS: the issuer of its certificate is unknown",
+            CertificateError::UnknownIssuer => Unreachable::UnknownIssuer,
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-                "TLS: its certificate has expired"
+                Unreachable::Expired
             }
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                "TLS: its certificate is for another name"
+                Unreachable::OtherName
             }
-            _ => "TLS: its certificate is not valid",
+            _ => Unreachable::BadCertificate,
         },
-        rustls::Error::InvalidMessage(_) => "TLS: it does not speak TLS",
-        _ => "TLS: the handshake failed",
+        rustls::Error::InvalidMessage(_) => Unreachable::NotTls,
+        _ => Unreachable::Handshake,
     }
 }

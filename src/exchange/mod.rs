@@ -9,11 +9,13 @@ mod request;
 mod response;
 mod retry;
 mod seam;
+mod unreachable;
 
 use std::sync::Arc;
 
 pub use pass::{PassedHead, passed};
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
+pub use unreachable::Unreachable;
 
 use count::Count;
 

@@ -1,6 +1,7 @@
 //! The response's way through an exchange.
 
 use super::seam::unreachable_upstream;
+use super::unreachable::Unreachable;
 use super::{Body, End, Exchange, Head, HeadState, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
@@ -229,7 +230,7 @@ impl Exchange {
             State::Ended | State::Requested => return None,
             State::Waiting { .. } => {
                 cause = Some(Cause::Unreachable);
-                Err(unreachable_upstream("it closed the connection"))
+                Err(unreachable_upstream(&Unreachable::Closed))
             }
             State::Refused { mut asked, status, body } => {
                 cause = Some(Cause::UpstreamRefused);

@@ -1,6 +1,7 @@
 //! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
 
 use super::JSON;
+use super::unreachable::Unreachable;
 use crate::error::{Error, Fault, Kind};
 use crate::ids::Ids;
 use crate::report::Cause;
@@ -102,9 +103,8 @@ pub enum Failure {
     RequestTooLarge,
     /// All exchanges together hold `buffered_bytes_max`.
     Overloaded,
-    /// Connect, TLS or DNS failed, or the connection broke before an answer. The text must not
-    /// hold an address that clients should not know.
-    Unreachable(String),
+    /// Connect, TLS or DNS failed, or the connection broke before an answer.
+    Unreachable(Unreachable),
     /// The answer broke off before any of it was sent to the client, who gets nothing of it.
     BrokeOff,
     /// The host knows that no server is healthy, or its queues are full.
@@ -184,7 +184,8 @@ pub(super) fn request_too_large() -> Error {
     Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")
 }
 
-pub(super) fn unreachable_upstream(reason: &str) -> Error {
+pub(super) fn unreachable_upstream(reason: &Unreachable) -> Error {
+    let reason = reason.words();
     Error::new(Fault::Upstream, Kind::Api, format!("Upstream could not be reached: {reason}"))
         .with_status(502)
 }

@@ -22,7 +22,7 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
     let cases = [
         (Failure::RequestTooLarge, 413, "request_too_large", "request_too_large"),
         (Failure::Overloaded, 529, "overloaded_error", "overloaded"),
-        (Failure::Unreachable("connection refused".into()), 502, "api_error", "unreachable"),
+        (Failure::Unreachable(Unreachable::Refused), 502, "api_error", "unreachable"),
         (Failure::BrokeOff, 502, "api_error", "upstream_broke_off"),
         (Failure::NoHealthyUpstream, 529, "overloaded_error", "no_healthy_upstream"),
         (Failure::Timeout, 504, "timeout_error", "timeout"),

@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 use creole::config::Log;
 use creole::{
-    Config, End, Exchange, Failure, Head, Pings, RequestHead, ResponseHead, UpstreamRequest,
+    Config, End, Exchange, Failure, Head, Pings, RequestHead, ResponseHead, Unreachable,
+    UpstreamRequest,
 };
 use serde_json::{Value, json};
 

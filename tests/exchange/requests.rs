@@ -82,8 +82,7 @@ fn a_path_that_cannot_pass_names_the_upstream_that_it_did_not_reach() {
         let config = Arc::new(Config::from_json(config, |_| None).unwrap());
         let mut exchange = Exchange::new(config, SEED, Pings::Sent);
         assert_eq!(exchange.handle_request_head("GET", path, &[]), RequestHead::PassThrough);
-        let reply =
-            exchange.reply_to(Failure::Unreachable("the connection was refused".into()), NOW);
+        let reply = exchange.reply_to(Failure::Unreachable(Unreachable::Refused), NOW);
         assert_eq!(reply.head.status, 502);
         assert_eq!(exchange.report().upstream, upstream, "{path}");
     }

@@ -109,7 +109,9 @@ impl wit::GuestExchange for Exchange {
             wit::Failure::RequestTooLarge => creole::Failure::RequestTooLarge,
             wit::Failure::RequestIncomplete => creole::Failure::RequestIncomplete,
             wit::Failure::Overloaded => creole::Failure::Overloaded,
-            wit::Failure::Unreachable(reason) => creole::Failure::Unreachable(reason),
+            wit::Failure::Unreachable(reason) => {
+                creole::Failure::Unreachable(creole::Unreachable::Other(reason))
+            }
             wit::Failure::NoHealthyUpstream => creole::Failure::NoHealthyUpstream,
             wit::Failure::Timeout => creole::Failure::Timeout,
             wit::Failure::NoRoute => creole::Failure::NoRoute,

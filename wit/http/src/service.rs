@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use creole::json::Writer;
 use creole::log::Request;
-use creole::{Config, Exchange, Failure, Head, Pings, Reply, RequestHead};
+use creole::{Config, Exchange, Failure, Head, Pings, Reply, RequestHead, Unreachable};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
@@ -136,7 +136,7 @@ fn respond(live: &mut Live, response: &IncomingResponse, out: ResponseOutparam) 
     let body = response.consume();
     let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
     let Some(stream) = stream else {
-        return live.fail(Failure::Unreachable("its answer has no body".to_owned()), out);
+        return live.fail(Failure::Unreachable(Unreachable::NoBody), out);
     };
     let mut answer = Answering::Held(out);
     while !live.exchange.is_ended() {

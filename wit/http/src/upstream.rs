@@ -1,7 +1,7 @@
 //! Requests to upstreams.
 
 use creole::config::{Address, Upstream};
-use creole::{Failure, Head, Header};
+use creole::{Failure, Head, Header, Unreachable};
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
     ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
@@ -161,25 +161,23 @@ pub(crate) fn read(stream: &InputStream) -> Piece {
 /// Why there is no answer, without addresses or names: clients read this.
 fn failure(error: &ErrorCode) -> Failure {
     let reason = match error {
-        ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => "its name could not be resolved",
-        ErrorCode::ConnectionRefused => "the connection was refused",
-        ErrorCode::ConnectionTimeout => "the connection timed out",
+        ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => Unreachable::NoName,
+        ErrorCode::ConnectionRefused => Unreachable::Refused,
+        ErrorCode::ConnectionTimeout => Unreachable::TimedOut,
         ErrorCode::DestinationNotFound
         | ErrorCode::DestinationUnavailable
-        | ErrorCode::DestinationIpUnroutable => "its host is unreachable",
+        | ErrorCode::DestinationIpUnroutable => Unreachable::NoHost,
         ErrorCode::DestinationIpProhibited | ErrorCode::HttpRequestDenied => {
-            "the component's host does not allow it"
+            Unreachable::NotAllowed
         }
         ErrorCode::ConnectionReadTimeout
         | ErrorCode::ConnectionWriteTimeout
         | ErrorCode::HttpResponseTimeout => return Failure::Timeout,
-        ErrorCode::TlsCertificateError => "TLS: its certificate is not valid",
-        ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => "TLS: the handshake failed",
-        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => {
-            "it closed the connection before it answered"
-        }
-        ErrorCode::HttpProtocolError => "it does not speak HTTP, or closed the connection",
-        _ => "no connection",
+        ErrorCode::TlsCertificateError => Unreachable::BadCertificate,
+        ErrorCode::TlsProtocolError | ErrorCode::TlsAlertReceived(_) => Unreachable::Handshake,
+        ErrorCode::ConnectionTerminated | ErrorCode::HttpResponseIncomplete => Unreachable::Closed,
+        ErrorCode::HttpProtocolError => Unreachable::NotHttpOrClosed,
+        _ => Unreachable::NotConnected,
     };
-    Failure::Unreachable(reason.to_owned())
+    Failure::Unreachable(reason)
 }

@@ -1,0 +1,84 @@
+//! Why an upstream could not be reached.
+
+/// The reasons, the same on every host. None has an address in it, because clients read them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreachable {
+    /// DNS does not know it.
+    NoName,
+    /// Nobody listens.
+    Refused,
+    /// Nobody answered in time.
+    TimedOut,
+    /// There is no way to its host.
+    NoHost,
+    /// There is no way to its network.
+    NoNetwork,
+    /// It hung up before its head, or reset the connection.
+    Closed,
+    /// One of the two: the host cannot tell.
+    RefusedOrLost,
+    /// It reset the stream alone.
+    StreamRefused,
+    /// It sent a head before the host had all of the request.
+    TooEarly,
+    /// Its head came, and no body.
+    NoBody,
+    /// What it speaks is something else.
+    NotHttp,
+    /// One of the two: the host cannot tell.
+    NotHttpOrClosed,
+    /// What it speaks is no TLS.
+    NotTls,
+    /// TLS found no common ground.
+    Handshake,
+    /// Nobody knows who signed its certificate.
+    UnknownIssuer,
+    /// Its certificate is too old.
+    Expired,
+    /// Its certificate is that of another server.
+    OtherName,
+    /// Its certificate is wrong in another way.
+    BadCertificate,
+    /// TLS failed: the host cannot tell how.
+    NotTrusted,
+    /// The host may not open connections there.
+    NotAllowed,
+    /// The host has no more file descriptors.
+    NoFiles,
+    /// Nothing more is known.
+    NotConnected,
+    /// In an embedder's own words.
+    Other(String),
+}
+
+impl Unreachable {
+    /// What the client is told.
+    #[must_use]
+    pub fn words(&self) -> &str {
+        match self {
+            Self::NoName => "its name could not be resolved",
+            Self::Refused => "the connection was refused",
+            Self::TimedOut => "the connection timed out",
+            Self::NoHost => "its host is unreachable",
+            Self::NoNetwork => "its network is unreachable",
+            Self::Closed => "it closed the connection before it answered",
+            Self::RefusedOrLost => "the connection was refused or lost",
+            Self::StreamRefused => "it refused the request",
+            Self::TooEarly => "it answered before it had the request",
+            Self::NoBody => "its answer has no body",
+            Self::NotHttp => "it does not speak HTTP",
+            Self::NotHttpOrClosed => "it does not speak HTTP, or closed the connection",
+            Self::NotTls => "TLS: it does not speak TLS",
+            Self::Handshake => "TLS: the handshake failed",
+            Self::UnknownIssuer => "TLS: the issuer of its certificate is unknown",
+            Self::Expired => "TLS: its certificate has expired",
+            Self::OtherName => "TLS: its certificate is for another name",
+            Self::BadCertificate => "TLS: its certificate is not valid",
+            Self::NotTrusted => "TLS: the connection is not trusted",
+            Self::NotAllowed => "the component's host does not allow it",
+            Self::NoFiles => "this host has no more file descriptors",
+            Self::NotConnected => "no connection",
+            Self::Other(words) => words,
+        }
+    }
+}
