@@ -12,15 +12,18 @@
 mod call;
 mod chunk;
 mod content;
+mod delta;
 mod detail;
 mod few;
 mod pattern;
 mod role;
+mod says;
 mod usage;
 
 pub use call::{Arguments, Place, Signature, ToolCall};
-pub use chunk::{Choice, Chunk, Delta};
+pub use chunk::{Choice, Chunk};
 pub use content::Part;
+pub use delta::Delta;
 pub use detail::Detail;
 pub use few::Few;
 pub use pattern::Pattern;
