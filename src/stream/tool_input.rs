@@ -543,7 +543,7 @@ impl ToolInput {
         }
         match unwrapped(text) {
             Some(object) => Input::Object(object),
-            None if cut_off && !self.reading.scan.is_other_value() && !goes_on(text) => {
+            None if cut_off && !self.reading.scan.is_other_value() && !has_more_behind(text) => {
                 Input::CutOff
             }
             None => Input::Invalid,
@@ -584,7 +584,7 @@ fn unwrapped(text: &str) -> Option<String> {
 }
 
 /// Whether something stands behind a whole value, so that more of it would not help.
-fn goes_on(text: &str) -> bool {
+fn has_more_behind(text: &str) -> bool {
     Scanner::default().feed_value(text) < text.len()
 }
 

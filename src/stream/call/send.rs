@@ -73,7 +73,7 @@ impl Machine {
             *object = repaired;
             self.ledger.warnings.add("tool_input_repaired");
         }
-        if self.is_left_out(index, &input) {
+        if self.leaves_out(index, &input) {
             if let Some(call) = self.calls.get_mut(index) {
                 call.state = CallState::LeftOut;
             }
@@ -100,8 +100,8 @@ impl Machine {
         unquoted.or(without_id)
     }
 
-    /// Judges a call: whether the client does not get it.
-    fn is_left_out(&mut self, index: usize, input: &Input) -> bool {
+    /// Judges a call and notes what is wrong with it; says whether the client does not get it.
+    fn leaves_out(&mut self, index: usize, input: &Input) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
         let tool = self.ledger.asked.tools.meant_by(&call.name);
         let waits = call.state == CallState::Waiting;
