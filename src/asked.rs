@@ -108,7 +108,7 @@ pub enum Withheld {
     Forbidden,
 }
 
-/// No tool has a longer name.
+/// What is longer is taken for no name of a tool; the Messages API allows 128 letters.
 pub(crate) const NAME_BYTES_MAX: usize = 512;
 
 /// The tools that were sent to the upstream.

@@ -24,7 +24,8 @@ pub(crate) struct Callers {
 impl Callers {
     pub(crate) fn new(address: SocketAddr, hosts: &[String]) -> Self {
         let local = address.ip().is_loopback() || !hosts.is_empty();
-        Self { local, hosts: hosts.to_vec() }
+        let hosts = hosts.iter().map(|host| name(host)).collect();
+        Self { local, hosts }
     }
 
     /// Why this request is not answered.
@@ -69,7 +70,7 @@ impl Callers {
     }
 
     fn is_allowed(&self, name: &str) -> bool {
-        self.hosts.iter().any(|host| host.eq_ignore_ascii_case(name))
+        self.hosts.iter().any(|host| host == name)
     }
 }
 

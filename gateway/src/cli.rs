@@ -72,7 +72,8 @@ fn address(text: &str) -> Result<String, &'static str> {
 
 /// A name as `Host` has it before its port. Another text would fit no request, and nobody would be told.
 fn host(text: &str) -> Result<String, &'static str> {
-    let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let is_letter =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     match text {
         "" => Err("expected a host name"),
         text if text.chars().all(is_letter) => Ok(text.to_owned()),

@@ -1,6 +1,7 @@
 //! Why an upstream could not be reached.
 
-/// The reasons, the same on every host. None has an address in it, because clients read them.
+/// The reasons, the same on every host. None has an address in it, because clients read them; an embedder's own words
+/// must not, either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreachable {
     /// DNS does not know it.

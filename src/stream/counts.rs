@@ -71,8 +71,10 @@ impl Counts {
     /// The same of an answer in Chat Completions. No prompt has no tokens, nor has an answer that says something: local
     /// servers that count nothing tell so in numbers.
     pub(super) fn of_chat(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+        let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {
-            prompt: usage.prompt.filter(|tokens| *tokens > 0 || usage.cache_read > Some(0)),
+            prompt: usage.prompt.filter(|tokens| *tokens > 0 || is_cached(&usage)),
+            input: usage.input.filter(|tokens| *tokens > 0 || is_cached(&usage)),
             completion: usage.completion.filter(|tokens| *tokens > 0 || output_bytes == 0),
             ..usage
         });
@@ -207,6 +209,10 @@ mod tests {
         let cached =
             Usage { prompt: Some(0), cache_read: Some(3), completion: Some(1), ..Usage::default() };
         assert_eq!((counts(cached).input, counts(cached).estimated), (0, false));
+        let written = Usage { cache_read: None, cache_written: Some(3), ..cached };
+        assert_eq!((counts(written).input, counts(written).estimated), (0, false));
+        let messages = counts(Usage { input: Some(0), completion: Some(1), ..Usage::default() });
+        assert_eq!((messages.input, messages.estimated), (7, true));
         for total in [2, 3] {
             let none = counts(Usage { prompt: Some(3), total: Some(total), ..Usage::default() });
             assert_eq!((none.output, none.estimated), (10, true), "{total}");

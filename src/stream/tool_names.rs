@@ -59,7 +59,7 @@ const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tool
 /// A name without what models write around it: quotes (Qwen), a tag or control token behind it (GLM, gpt-oss, Mistral),
 /// and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
-    let name = words::before(name, b"<").trim();
+    let name = without_tag(name).trim();
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
     // With an input behind it, that is no name.
     let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
@@ -71,6 +71,15 @@ fn without_markup(name: &str) -> &str {
         }
         _ => name,
     }
+}
+
+/// A name without one tag that ends behind it, or a control token. With more behind it, an input is lost.
+fn without_tag(name: &str) -> &str {
+    let before = words::before(name, b"<");
+    let tag = name.get(before.len()..).unwrap_or_default();
+    let end = tag.strip_prefix("</").and_then(|tag| tag.trim_end().strip_suffix('>'));
+    let ends = end.is_some_and(|word| !words::has_byte(word, b'<') && !words::has_byte(word, b'>'));
+    if ends || tag.starts_with("<|") { before } else { name }
 }
 
 fn same_but_for_spelling(left: &str, right: &str) -> bool {
@@ -141,6 +150,10 @@ mod tests {
             ("get<|channel|>commentary", Some("get")),
             ("get</arg_value>", Some("get")),
             ("get</function>", Some("get")),
+            ("get\n<arg_value>ls</arg_value>", None),
+            ("get<arg_key>city</arg_key><arg_value>Paris</arg_value>", None),
+            ("get<parameter=city>Paris", None),
+            ("get <tool_call>get", None),
             ("\"get\"", Some("get")),
             ("\"get", None),
             ("functions.get:", None),

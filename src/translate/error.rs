@@ -146,7 +146,8 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         400 if words::has(&said.message, "DEGRADED function") => 503,
         // OpenCode Zen's.
         401 if said.has_code(&["modelerror"]) => 404,
-        500 | 502 | 503 if said.is_too_long() => 400,
+        400 | 403 if said.is_limited() => 429,
+        424 | 500 | 502 | 503 if said.is_too_long() => 400,
         status => status,
     };
     if matches!(status, 400..=403 | 412 | 429) && said.is_unpaid() {

@@ -310,7 +310,7 @@ fn what_is_not_decided_costs_as_much_a_byte_in_many_fragments() {
     let more = named(&"part".repeat(32));
     let name = |count| named("x") + &more.repeat(count) + &input("{}") + CHUNK_END;
     assert_linear("a name without end", &name(200), &name(20_000));
-    for syntax in [TextToolCalls::Llama, TextToolCalls::Pythonic, TextToolCalls::Mistral] {
+    for syntax in [TextToolCalls::Llama, TextToolCalls::Pythonic] {
         let calls = |profile: &mut Profile| profile.text_tool_calls = syntax;
         for start in ["[", "[w", "\\n["] {
             let list = |count| content(start) + &content(blanks).repeat(count) + CHUNK_END;

@@ -7,14 +7,14 @@
 
 mod phrases;
 
-pub(super) use phrases::CODES;
 use phrases::{
     ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
     ANSWER_MOST_ALONE, ANSWER_MOST_BESIDE, ANSWER_MOST_LEAST, ANSWER_UNITS, BESIDE_BYTES, COHERE,
     CONVERSATIONS, LIMITS, OTHERS, OTHERS_OF_A_WINDOW, PHRASES, PROMPT_AFTER, PROMPT_BEFORE,
-    PROMPTS, RATES, SNOWFLAKE, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER, UNIT_BYTES,
+    PROMPTS, QUOTING, SNOWFLAKE, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER, UNIT_BYTES,
     WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
 };
+pub(super) use phrases::{CODES, RATES};
 
 use super::said::Said;
 use crate::asked::Asked;
@@ -33,9 +33,11 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     Some(format!("{wording} ({})", said.message))
 }
 
-/// A message as it is searched.
+/// A message as it is searched: without what a model wrote, where a server could not parse it.
 pub(super) fn lowered(message: &str) -> String {
-    numbers_without_commas(&message.to_ascii_lowercase())
+    let quoted = QUOTING.iter().filter_map(|word| words::find(message, word)).min();
+    let own = quoted.and_then(|at| message.get(..at)).unwrap_or(message);
+    numbers_without_commas(&own.to_ascii_lowercase())
 }
 
 /// What the client is told where the request is too long as a whole. `text`: the message, [`lowered`].

@@ -6,7 +6,7 @@ use super::said::Said;
 use crate::words;
 
 /// What is said of an account that is empty, in lower case.
-const UNPAID: [&str; 11] = [
+const UNPAID: [&str; 9] = [
     // Anthropic
     "credit balance is too low",
     // xAI
@@ -23,10 +23,9 @@ const UNPAID: [&str; 11] = [
     "reaching the monthly spending limit",
     // xAI, of a new team
     "have any credits yet",
-    // Kimi, of a plan
-    "reached your usage limit",
-    "reached your weekly (7-day) usage limit",
 ];
+/// What Kimi says of a plan, in the words that others have for a limit of hours.
+const USED_UP: [&str; 2] = ["reached your usage limit", "reached your weekly (7-day) usage limit"];
 /// What DashScope says of a limit per minute, with the code of an empty account.
 const RATES: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
 
@@ -75,16 +74,11 @@ const PASSING: [&str; 9] = [
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
-/// In front of what a model wrote, where a server could not parse it: llama.cpp, Ollama.
-const QUOTING: [&str; 2] = [" at pos ", "raw="];
-
 impl Said {
     /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
     /// out while it answers, and routers have a status of their own for what another server says.
     pub(super) fn is_too_long(&self) -> bool {
-        let said = |word: &&str| words::split_once(&self.message, word).map(|(before, _)| before);
-        let text = QUOTING.iter().find_map(said).unwrap_or(&self.message);
-        let text = context::lowered(text);
+        let text = context::lowered(&self.message);
         self.has_code(&context::CODES)
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
             || words::has_any(&text, &CERTAIN) && !words::has_any(&text, &PASSING)
@@ -163,6 +157,10 @@ impl Said {
             ])
             // Many have no code for it.
             || words::has_any(&text, &UNPAID)
+            || words::has_any(&text, &USED_UP)
+                && self.retry_after().is_none()
+                && !words::has_any(&text, &context::RATES)
+                && !words::has(&text, "try again")
     }
 
     /// The message up to where it may quote a request or an answer.

@@ -1,7 +1,7 @@
 //! How servers say that a request or an answer is too long: pieces of their messages, in lower case.
 
 /// Codes and types that mean it, whatever the text says.
-pub(in crate::translate::error) const CODES: [&str; 7] = [
+pub(in crate::translate::error) const CODES: [&str; 8] = [
     "context_length_exceeded",
     "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
@@ -11,10 +11,12 @@ pub(in crate::translate::error) const CODES: [&str; 7] = [
     // Zhipu, Qianfan
     "1261",
     "tokens_too_long",
+    // vMLX
+    "prompt_too_long",
 ];
 
 /// Words that mean it by themselves.
-pub(super) const PHRASES: [&str; 42] = [
+pub(super) const PHRASES: [&str; 41] = [
     // TensorRT-LLM
     "not exceed max_",
     "less than max_seq_len",
@@ -23,8 +25,6 @@ pub(super) const PHRASES: [&str; 42] = [
     "splited_prompt_len",
     // LiteLLM
     "contextwindowexceedederror",
-    // vMLX
-    "prompt_too_long",
     // Google
     "input context is too long",
     "tokens, which exceeds the limit of",
@@ -83,13 +83,15 @@ pub(super) const LIMITS: [&str; 8] = [
     "长度超过限制",
 ];
 pub(super) const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
-pub(super) const OTHERS: [&str; 8] =
-    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget"];
+pub(super) const OTHERS: [&str; 9] =
+    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget", "名"];
 /// What is wrong where a window is named and the conversation is not too long for it.
 pub(super) const OTHERS_OF_A_WINDOW: [&str; 3] =
     ["thinking budget exceeds", "length of the tool", "tool name"];
+/// In front of what a model wrote, where a server could not parse it: llama.cpp, Ollama.
+pub(super) const QUOTING: [&str; 2] = [" at pos ", "raw="];
 /// Limits of time, which no shorter prompt mends.
-pub(super) const RATES: [&str; 10] = [
+pub(in crate::translate::error) const RATES: [&str; 10] = [
     "per minute",
     "rate limit",
     "daily",

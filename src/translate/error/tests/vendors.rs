@@ -19,7 +19,7 @@ fn a_window_that_is_full_is_known_whatever_status_says_so() {
         "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
         "Your request exceeded model token limit: 131072",
     ] {
-        for status in [500, 502, 503] {
+        for status in [424, 500, 502, 503] {
             let error = error_of(status, text);
             assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{status} {text}");
             assert!(error.message.starts_with("prompt is too long"), "{}", error.message);
@@ -35,9 +35,12 @@ fn what_a_model_wrote_is_no_word_of_the_server() {
     for text in [
         "Failed to parse input at pos 63: <tool_call>\n<function=Write>\n// this model's maximum context length is 4096 tokens\n",
         "error parsing tool call: raw='{\"content\":\"if 'prompt is too long' in str(e):\"}', err=x",
+        "error parsing tool call: raw='{\"content\":\"if prompt is too long at pos 3\"}'",
     ] {
         let error = error_of(500, text);
         assert_eq!((error.status, error.kind), (500, Kind::Api), "{text}");
+        let object = serde_json::json!({"error": {"message": text, "code": null}}).to_string();
+        assert_eq!(from_object(&object, &asked()).status, 502, "{text}");
     }
 }
 
@@ -61,7 +64,13 @@ fn more_servers_say_in_their_words_that_a_prompt_is_too_long() {
         assert!(told.starts_with("prompt is too long"), "{told}");
     }
     // The same words of something else.
-    assert_eq!(rewritten("工具名称长度超过限制"), "工具名称长度超过限制");
+    for other in [
+        "工具名称长度超过限制",
+        "context: 工具名称长度超过限制",
+        "Invalid value 'prompt_too_long_handler' for tools[0].function.name",
+    ] {
+        assert_eq!(rewritten(other), other);
+    }
 }
 
 #[test]
@@ -73,7 +82,7 @@ fn a_limit_per_minute_is_no_empty_account() {
         let body = serde_json::json!({"error":
             {"code": "insufficient_quota", "message": text, "type": "insufficient_quota"}})
         .to_string();
-        for error in [refused(429, &body), from_object(&body, &asked())] {
+        for error in [refused(429, &body), refused(400, &body), from_object(&body, &asked())] {
             assert_eq!((error.status, error.kind), (429, Kind::RateLimit), "{text}");
             assert_eq!(error.should_retry, None);
         }
@@ -96,6 +105,8 @@ fn a_plan_that_is_used_up_is_no_wrong_credential() {
         let own = refused_for(status, &body, &edge_asked());
         assert_eq!((own.status, own.message.as_str()), (402, UNPAID), "{text}");
     }
+    let hours = error_of(429, "You have reached your usage limit. Try again in 5 hours.");
+    assert_eq!((hours.status, hours.kind), (429, Kind::RateLimit));
     // Of the same type, and about something else.
     let body = r#"{"error":{"type":"access_terminated_error","message":"Kimi For Coding is currently only available for Coding Agents"}}"#;
     assert_eq!(refused(403, body).kind, Kind::Permission);
