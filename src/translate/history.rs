@@ -188,14 +188,14 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
         if self.is_answered {
-            self.omit(&mut block);
+            self.omit(&mut block, false);
         }
         if self.profile.image_parts == ImageParts::None && has_image(&block) {
             self.image("image")?;
         }
         match block {
             Block::ToolResult(mut result) => {
-                result.content.iter_mut().for_each(|block| self.omit(block));
+                result.content.iter_mut().for_each(|block| self.omit(block, true));
                 self.activate(&result.content);
                 self.turns.result(result);
             }
@@ -261,7 +261,9 @@ impl<'a> Reading<'_, '_, 'a> {
                 {
                     self.image("assistant_image")?;
                 }
-                self.turns.block(Block::Document(document));
+                let mut block = Block::Document(document);
+                self.omit(&mut block, false);
+                self.turns.block(block);
             }
             Block::Note => {}
             Block::Text(_)
@@ -293,7 +295,7 @@ impl<'a> Reading<'_, '_, 'a> {
 
     /// Puts words in place of what the model does not take and the client sends again with each request. What the user
     /// has just given is refused, where that is seen at once.
-    fn omit(&mut self, block: &mut Block<'a>) {
+    fn omit(&mut self, block: &mut Block<'a>, in_result: bool) {
         if self.warnings.strict() {
             return;
         }
@@ -306,13 +308,17 @@ impl<'a> Reading<'_, '_, 'a> {
             {
                 *block = self.omitted("image", URL_OMITTED);
             }
-            // What one user attaches, a model may take that has more types.
-            Block::Image(image) if !is_of_known_type(&image.source) => {
+            // What a user attached and the assistant answered, the model has taken.
+            Block::Image(image)
+                if in_result
+                    && self.profile.image_parts != ImageParts::None
+                    && !is_of_known_type(&image.source) =>
+            {
                 *block = self.omitted("image", TYPE_OMITTED);
             }
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &mut document.source {
-                    inner.iter_mut().for_each(|block| self.omit(block));
+                    inner.iter_mut().for_each(|block| self.omit(block, in_result));
                 }
             }
             _ => {}

@@ -24,12 +24,20 @@ pub(super) fn is_remote(source: &ImageSource<'_>) -> bool {
     matches!(source, ImageSource::Url(url) if !words::begins(url.raw(), "data:"))
 }
 
-/// Whether an image is of a type that the Messages API knows, or nothing says of which.
+/// Whether an image is of a type that the Messages API knows, by whatever name, or nothing says of which.
 pub(super) fn is_of_known_type(source: &ImageSource<'_>) -> bool {
-    let ImageSource::Base64 { media_type, .. } = source else { return true };
-    let media_type = media_type.decode().to_ascii_lowercase();
-    let known = ["image/jpeg", "image/jpg", "image/png", "image/gif", "image/webp"];
-    known.contains(&media_type.as_str())
+    const KNOWN: [&str; 7] = ["jpeg", "jpg", "pjpeg", "png", "x-png", "gif", "webp"];
+    let said = match source {
+        ImageSource::Base64 { media_type, .. } => media_type.decode(),
+        ImageSource::Url(url) => match words::after_start(url.raw(), "data:") {
+            Some(data) => words::before(data, b",").into(),
+            None => return true,
+        },
+        ImageSource::File => return true,
+    };
+    let media_type = words::before(said.trim(), b";").trim();
+    let name = words::after_start(media_type, "image/");
+    name.is_some_and(|name| KNOWN.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Whether a block can be said in words, so that [`push_text`] says all of it.

@@ -10,6 +10,7 @@
 )]
 
 mod control;
+mod files;
 mod messages;
 mod pairing;
 mod presets;

@@ -31,11 +31,16 @@ pub(super) struct Facts<'a> {
     pub(super) named: &'a str,
     /// The type is an array, or can be one.
     pub(super) array: bool,
+    /// There is `items`, and it is no list.
     pub(super) items: bool,
+    /// There is `items`, and it is a list: `prefixItems` in older drafts.
+    pub(super) listed_items: bool,
     /// `items` is a boolean.
     boolean_items: bool,
     pub(super) prefix_items: bool,
     pub(super) additional_properties: bool,
+    /// `additionalProperties` is `true`, which says nothing.
+    open: bool,
     /// There is an `enum`.
     pub(super) enumerated: bool,
     /// `$ref`
@@ -83,10 +88,17 @@ impl<'a> Facts<'a> {
                 }
                 ("type", Kind::Array) => facts.take_types(value),
                 ("type", _) => facts.typed = given,
+                ("items", Kind::Array) => {
+                    facts.listed_items = json::elements(value).next().is_some();
+                }
                 ("items", _) => (facts.items, facts.boolean_items) = (given, kind == Kind::Bool),
-                ("additionalProperties", _) => facts.additional_properties = given,
-                ("prefixItems", _) => facts.prefix_items = true,
-                ("properties", _) => (facts.properties, facts.named) = (given, value),
+                ("additionalProperties", _) => {
+                    (facts.additional_properties, facts.open) = (given, value == "true");
+                }
+                ("prefixItems", Kind::Array) => {
+                    facts.prefix_items = json::elements(value).next().is_some();
+                }
+                ("properties", Kind::Object) => (facts.properties, facts.named) = (true, value),
                 ("anyOf", Kind::Array) => facts.any_of = value,
                 ("oneOf", Kind::Array) => facts.one_of = value,
                 ("allOf", Kind::Array) => facts.all_of = value,
@@ -187,8 +199,8 @@ impl<'a> Facts<'a> {
 
     /// Whether a grammar can be made of it: it says of what kind its values are.
     pub(super) fn has_kind(&self) -> bool {
-        let is_list = self.items && !self.boolean_items || self.prefix_items;
-        let is_object = self.properties || self.additional_properties;
+        let is_list = self.items && !self.boolean_items || self.listed_items || self.prefix_items;
+        let is_object = self.properties || self.additional_properties && !self.open;
         let is_value = self.enumerated || self.constant;
         let refers = self.reference.is_some_and(is_path);
         self.typed || is_list || is_object || is_value || refers || self.has_branches()

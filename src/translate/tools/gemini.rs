@@ -63,7 +63,7 @@ impl Walk<'_> {
         let parts = if is_full && !facts.refers { self.parts(&facts, which, root) } else { None };
         facts.merges = parts.is_some();
         // A branch that says less than what is around it is no schema by itself.
-        let says_all = facts.items || facts.values != Values::Unsaid;
+        let says_all = facts.items || facts.listed_items || facts.values != Values::Unsaid;
         if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
         {
             reader.skip()?;
@@ -244,7 +244,7 @@ fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
         } else if (facts.properties || facts.merges) && !facts.typed {
             json.key("type").text("object");
         }
-        if facts.array && !facts.items {
+        if facts.array && !(facts.items || facts.listed_items) {
             json.key("items").raw("{}");
         }
         if facts.nullable {

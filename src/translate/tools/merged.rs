@@ -107,8 +107,13 @@ impl Walk<'_> {
 
     /// Whether references lead through lists of schemas, which would be gone if they were written as one.
     pub(super) fn has_paths(&self) -> bool {
-        let is_path = || words::has_any(self.root, &["/allOf/", "/anyOf/", "/oneOf/"]);
-        *self.has_paths.get_or_init(is_path)
+        let leads = || {
+            words::places(self.root, "\"#/").any(|at| {
+                let path = self.root.get(at.saturating_add(1)..).unwrap_or_default();
+                words::has_any(words::before(path, b"\""), &["/allOf/", "/anyOf/", "/oneOf/"])
+            })
+        };
+        *self.has_paths.get_or_init(leads)
     }
 
     /// What the root defines, by names as they are referred to.

@@ -57,27 +57,19 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     }
 }
 
-/// What follows the properties of a schema is shorter.
-const TAIL_BYTES: usize = 256;
-
-/// Whether the schema has what every function needs, and no `null` and no choice that would be refused.
+/// Whether the schema has what every function needs, and nothing that would be refused in a root.
 fn is_complete(schema: &str) -> bool {
     let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
-    let start = schema.len().saturating_sub(TAIL_BYTES);
-    let tail = (start..).find_map(|start| schema.get(start..)).unwrap_or_default();
-    let is_plain = !words::has_any(schema, &["null", "Of\""]) && !words::has(tail, "\"not\"");
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            let kind = reader.kind()?;
-            let given = kind != Kind::Null;
-            typed |= kind == Kind::String && key == "type";
-            properties |= given && key == "properties";
-            refused |= !given && key == "required" || given && is_no_root(key.raw());
-            if typed && properties && is_plain {
-                break;
-            }
+            let keyword = key.raw();
+            refused |= is_no_root(keyword) || is_malformed(keyword, reader.clone())?;
+            typed |= keyword == "type"
+                && reader.kind()? == Kind::String
+                && reader.clone().string()? == "object";
+            properties |= keyword == "properties";
             reader.skip()?;
         }
         Ok::<(), json::Error>(())
@@ -90,9 +82,9 @@ fn is_no_root(keyword: &str) -> bool {
     matches!(keyword, "anyOf" | "oneOf" | "allOf" | "not" | "enum" | "const")
 }
 
-/// Whether no schema in it is refused for an array, a boolean or a pattern. Most need no walk to say so: they
-/// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, and few have a pattern.
-/// What else is no schema is seen where there is a walk.
+/// Whether no schema in it is refused for an array, a boolean, a `null` or a pattern. Most need no walk to say so: they
+/// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, no `null` but as a default,
+/// and few have a pattern. What else is malformed is seen where there is a walk.
 fn is_taken(schema: &str) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
@@ -114,7 +106,9 @@ fn is_taken(schema: &str) -> bool {
     // `true` and `false` by their ends, with which few other words begin, end or go on.
     let booleans =
         || ["rue", "lse"].iter().all(|end| words::places(schema, end).all(is_no_schema(schema)));
-    arrays && patterns() && booleans() || all_taken(&mut Reader::of(schema)).unwrap_or(false)
+    let nulls = || words::places(schema, "null").all(is_no_keyword(schema));
+    arrays && patterns() && booleans() && nulls()
+        || all_taken(&mut Reader::of(schema)).unwrap_or(false)
 }
 
 /// Whether what ends at a place in a schema is certainly no boolean in place of a schema.
@@ -129,6 +123,15 @@ fn is_no_schema(schema: &str) -> impl Fn(usize) -> bool {
             Some(key) => key.trim_end().ends_with("\"additionalProperties\""),
             None => !before.ends_with(['[', ',']),
         }
+    }
+}
+
+/// Whether a `null` at a place in a schema is certainly not the value of a keyword that must not be one.
+fn is_no_keyword(schema: &str) -> impl Fn(usize) -> bool {
+    |at| {
+        let before = schema.get(..at).unwrap_or_default().trim_end();
+        let key = before.strip_suffix(':').map(str::trim_end);
+        key.is_none_or(|key| key.ends_with("\"default\"") || key.ends_with("\"const\""))
     }
 }
 
@@ -157,7 +160,7 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
     while let Some(key) = reader.next_key()? {
         let keyword = key.decode();
         let keyword = keyword.as_ref();
-        items |= matches!(keyword, "items" | "prefixItems");
+        items |= keyword == "items";
         taken &= !is_malformed(keyword, reader.clone())?;
         match (holds(keyword), reader.kind()?) {
             (Holds::Schema, Kind::Array) if keyword == "items" => {
@@ -191,10 +194,13 @@ fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
 /// converters of types still write, or `null` for what is not set. One of them ends every request.
 fn is_malformed(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match (keyword, value.kind()?) {
-        ("type" | "properties" | "items" | "description", Kind::Null) => true,
+        ("const" | "default" | "example" | "examples", _) => false,
+        (_, Kind::Null) => true,
+        ("properties" | "$defs" | "definitions" | PATTERN_PROPERTIES, kind) => kind != Kind::Object,
+        ("anyOf" | "oneOf" | "allOf", kind) => kind != Kind::Array,
         ("exclusiveMinimum" | "exclusiveMaximum", Kind::Bool) => true,
         ("required", kind) => kind != Kind::Array,
-        ("enum", Kind::Array) => {
+        ("enum" | "items" | "prefixItems", Kind::Array) => {
             value.begin_array()?;
             !value.next_element()?
         }
@@ -358,9 +364,13 @@ impl Walk<'_> {
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        // llama.cpp takes any value then.
-        let needs_items = facts.array && self.dialect != ToolSchema::LlamaCpp;
-        if needs_items && !(facts.items || facts.prefix_items || facts.chooses) {
+        // llama.cpp takes any value then, and Kimi a list by its places; OpenAI wants both.
+        let needs_items = match self.dialect {
+            ToolSchema::LlamaCpp => false,
+            ToolSchema::Kimi => !(facts.prefix_items || facts.listed_items || facts.chooses),
+            _ => true,
+        };
+        if facts.array && needs_items && !facts.items {
             json.key("items").raw("{}");
         }
         if facts.merges && !(facts.typed || root) {

@@ -78,7 +78,11 @@ fn an_array_has_items_at_any_depth() {
             r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1}}]}"#,
             r#"{"anyOf":[{"type":"array","items":{"type":"array","minItems":1,"items":{}}}]}"#,
         ),
-        (r#"{"type":"array","prefixItems":[{}]}"#, r#"{"type":"array","prefixItems":[{}]}"#),
+        // fastcore#798, TeXRA#2323: by its places alone is not enough.
+        (
+            r#"{"type":"array","prefixItems":[{}]}"#,
+            r#"{"type":"array","prefixItems":[{}],"items":{}}"#,
+        ),
         (r#"{"enum":["array"]}"#, r#"{"enum":["array"]}"#),
     ] {
         let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
@@ -107,7 +111,7 @@ fn arrays_that_have_items_are_copied_byte_for_byte() {
         r#"{"type":"array" , "items":{}}"#,
         r#"{ "items":{"type":"string"},"type":"array"}"#,
         r#"{ "type":["array","null"],"items":{"type" : "array","items":{}}}"#,
-        r#"{"type":"array", "prefixItems":[ ]}"#,
+        r#"{"type":"array", "prefixItems":[{ }],"items":{}}"#,
         r#"{"enum":["array" ]}"#,
         r#"{"enum":["array", "items"]}"#,
     ] {
@@ -154,12 +158,19 @@ fn what_is_malformed_is_mended() {
         (r#"{"type":"number","exclusiveMinimum":true}"#, r#"{"type":"number"}"#),
         (
             r#"{"type":"array","items":[{"type":"string"}]}"#,
-            r#"{"type":"array","prefixItems":[{"type":"string"}]}"#,
+            r#"{"type":"array","prefixItems":[{"type":"string"}],"items":{}}"#,
         ),
         (
             r#"{"type":"array","items":[],"prefixItems":[{"const":1}]}"#,
-            r#"{"type":"array","prefixItems":[{"const":1}]}"#,
+            r#"{"type":"array","prefixItems":[{"const":1}],"items":{}}"#,
         ),
+        (r#"{"type":"array","items":[]}"#, r#"{"type":"array","items":{}}"#),
+        // What is not set.
+        (
+            r#"{"type":"string","description":null,"format":null,"not":null,"anyOf":null,"default":null}"#,
+            r#"{"type":"string","default":null}"#,
+        ),
+        (r#"{"type":null,"properties":[],"const":null}"#, r#"{"const":null}"#),
         (r#"{"type":"array","items":null,"enum":[]}"#, r#"{"type":"array","items":{}}"#),
         // vscode-unify-chat-provider#162: a keyword among the properties.
         (
@@ -175,6 +186,14 @@ fn what_is_malformed_is_mended() {
         assert!(!llama.contains("required") && !llama.contains("exclusive"), "{llama}");
         serde_json::from_str::<Value>(&llama).unwrap();
     }
+    // As PHP writes an empty object (shopware#18713).
+    let root = r#"{"type":"object","properties":[]}"#;
+    assert_eq!(written(root, ToolSchema::Full), r#"{"type":"object","properties":{}}"#);
+    let root = r#"{"type":"object","additionalProperties":null}"#;
+    assert_eq!(
+        written(root, ToolSchema::LlamaCpp),
+        r#"{"type":"object","properties":{},"additionalProperties":true}"#
+    );
     let root = r#"{"type":"object","properties":{"a":{}},"required":true}"#;
     assert_eq!(written(root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
 }
@@ -253,10 +272,7 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
             r#"{"type":"object","properties":{"a":{"type":"array","items":{}},"b":{}}}"#,
         ),
         // It is no function's: nothing is added to its root.
-        (
-            r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
-            r#"{ "anyOf":[{"type":"string"}],"type":null}"#,
-        ),
+        (r#"{ "anyOf":[{"type":"string"}]}"#, r#"{ "anyOf":[{"type":"string"}]}"#),
         (r#"{"type":"array","required":null}"#, r#"{"type":"array","items":{}}"#),
     ] {
         assert_eq!(written(schema), expected);
@@ -312,7 +328,7 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         ("null", "ANY"),
         (r#"{"not":{}}"#, r#"{TYPES,"not":ANY}"#),
         (r#"{"additionalProperties":{}}"#, r#"{"additionalProperties":ANY}"#),
-        (r#"{"additionalProperties":true}"#, ""),
+        (r#"{"additionalProperties":true}"#, r#"{TYPES,"additionalProperties":true}"#),
         (r#"{"type":"object"}"#, ""),
         (r#"{"type":"array"}"#, ""),
         (r#"{"type":["array","null"]}"#, ""),

@@ -174,6 +174,15 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
             assert_eq!(read(&given, ToolSchema::Full), expected);
         }
     }
+    let others = "x".repeat(300);
+    for last in [r#""enum":[1]"#, r#""const":{}"#, &format!(r#""not":{{"required":["{others}"]}}"#)]
+    {
+        let root = format!(r#"{{"type":"object","properties":{{"a":{{}}}},{last}}}"#);
+        assert_eq!(written(&root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
+    }
+    // What a description says is no reference.
+    let told = json!({"type": "object", "anyOf": [{"properties": {"a": {}}}], "description": "see docs/allOf/x"});
+    assert_eq!(read(&told, ToolSchema::Full).get("anyOf"), None);
     // In the order that clients send.
     let behind = r#"{"type":"object","properties":{"a":{}},"anyOf":[{"properties":{"b":{}}}]}"#;
     let expected = r#"{"type":"object","properties":{"a":{},"b":{}}}"#;
