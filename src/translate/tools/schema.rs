@@ -23,7 +23,8 @@ use crate::words;
 /// a root that is a choice, what is [malformed](is_malformed), and, at any depth, an array without `items`, a boolean in place of a schema and
 /// a pattern that [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    if dialect == ToolSchema::Full && is_complete(schema) && is_taken(schema) {
+    let has_null = words::has(schema, "null");
+    if dialect == ToolSchema::Full && is_complete(schema, has_null) && is_taken(schema, has_null) {
         json.raw(schema);
     } else {
         walk(json, schema, dialect, true);
@@ -39,7 +40,7 @@ pub(in crate::translate) fn write_output_schema(
 ) {
     if tools == ToolSchema::LlamaCpp {
         walk(json, schema, tools, false);
-    } else if is_taken(schema) {
+    } else if is_taken(schema, words::has(schema, "null")) {
         json.raw(schema);
     } else {
         walk(json, schema, ToolSchema::Full, false);
@@ -57,19 +58,29 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     }
 }
 
-/// Whether the schema has what every function needs, and nothing that would be refused in a root.
-fn is_complete(schema: &str) -> bool {
+/// What follows the properties of a schema is hardly ever longer, and most schemas are read no further than those.
+const TAIL_BYTES: usize = 256;
+
+/// Whether the schema has what every function needs, and nothing that would be refused in a root. `has_null`: the word
+/// is in it.
+fn is_complete(schema: &str, has_null: bool) -> bool {
     let mut reader = Reader::of(schema);
     let (mut typed, mut properties, mut refused) = (false, false, false);
+    let start = schema.len().saturating_sub(TAIL_BYTES);
+    let tail = (start..).find_map(|start| schema.get(start..)).unwrap_or_default();
+    let is_plain = !has_null && !words::has(schema, "Of\"") && !words::has(tail, "\"not\"");
     let mut read = || {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let keyword = key.raw();
-            refused |= is_no_root(keyword) || is_malformed(keyword, reader.clone())?;
-            typed |= keyword == "type"
-                && reader.kind()? == Kind::String
-                && reader.clone().string()? == "object";
-            properties |= keyword == "properties";
+            match (keyword, reader.kind()?) {
+                ("type", Kind::String) => typed = reader.clone().string()? == "object",
+                ("properties", Kind::Object) => properties = true,
+                _ => refused |= is_no_root(keyword) || is_malformed(keyword, reader.clone())?,
+            }
+            if typed && properties && is_plain {
+                break;
+            }
             reader.skip()?;
         }
         Ok::<(), json::Error>(())
@@ -85,7 +96,7 @@ fn is_no_root(keyword: &str) -> bool {
 /// Whether no schema in it is refused for an array, a boolean, a `null` or a pattern. Most need no walk to say so: they
 /// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, no `null` but as a default,
 /// and few have a pattern. What else is malformed is seen where there is a walk.
-fn is_taken(schema: &str) -> bool {
+fn is_taken(schema: &str, has_null: bool) -> bool {
     let has_items = |at: usize| {
         let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
         let next = rest.strip_prefix(',').unwrap_or_default().trim_start();
@@ -106,7 +117,7 @@ fn is_taken(schema: &str) -> bool {
     // `true` and `false` by their ends, with which few other words begin, end or go on.
     let booleans =
         || ["rue", "lse"].iter().all(|end| words::places(schema, end).all(is_no_schema(schema)));
-    let nulls = || words::places(schema, "null").all(is_no_keyword(schema));
+    let nulls = || !has_null || words::places(schema, "null").all(is_no_keyword(schema));
     arrays && patterns() && booleans() && nulls()
         || all_taken(&mut Reader::of(schema)).unwrap_or(false)
 }

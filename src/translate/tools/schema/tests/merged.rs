@@ -174,12 +174,9 @@ fn a_root_that_is_a_choice_offers_the_properties_of_all() {
             assert_eq!(read(&given, ToolSchema::Full), expected);
         }
     }
-    let others = "x".repeat(300);
-    for last in [r#""enum":[1]"#, r#""const":{}"#, &format!(r#""not":{{"required":["{others}"]}}"#)]
-    {
-        let root = format!(r#"{{"type":"object","properties":{{"a":{{}}}},{last}}}"#);
-        assert_eq!(written(&root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
-    }
+    let last = format!(r#""not":{{"required":["{}"]}}"#, "x".repeat(200));
+    let root = format!(r#"{{"type":"object","properties":{{"a":{{}}}},{last}}}"#);
+    assert_eq!(written(&root, ToolSchema::Full), r#"{"type":"object","properties":{"a":{}}}"#);
     // What a description says is no reference.
     let told = json!({"type": "object", "anyOf": [{"properties": {"a": {}}}], "description": "see docs/allOf/x"});
     assert_eq!(read(&told, ToolSchema::Full).get("anyOf"), None);
