@@ -153,9 +153,7 @@ impl Exchange {
             }
             Ok(Translated::Answer { asked, text, stop_reason }) => {
                 self.note(&asked);
-                if let Some((upstream, _)) = self.config.route(&asked.model) {
-                    self.report.upstream.clone_from(&upstream.name);
-                }
+                self.note_upstream(&asked.model);
                 let mut answer = Answer::new(asked, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
@@ -244,10 +242,15 @@ impl Exchange {
     /// What is known of a request that is refused: the model, and the upstream that it would have got.
     pub(super) fn note_refused(&mut self, body: &str) {
         let Some(model) = model_of(body, self.config.settings.depth_max) else { return };
-        if let Some((upstream, _)) = self.config.route(&model) {
+        self.note_upstream(&model);
+        self.report.model = model;
+    }
+
+    /// Notes the upstream that requests for `model` get, of one that goes nowhere.
+    fn note_upstream(&mut self, model: &str) {
+        if let Some((upstream, _)) = self.config.route(model) {
             self.report.upstream.clone_from(&upstream.name);
         }
-        self.report.model = model;
     }
 
     pub(super) fn refuse(&mut self, error: &Error) -> Reply {
