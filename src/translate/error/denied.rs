@@ -27,7 +27,7 @@ const UNPAID: [&str; 9] = [
 /// What Kimi says of a plan, in the words that others have for a limit of hours.
 const USED_UP: [&str; 2] = ["reached your usage limit", "reached your weekly (7-day) usage limit"];
 /// What DashScope says of a limit per minute, with the code of an empty account.
-const RATES: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
+const LIMITED: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
 
 /// What filters say that have no code.
 const FILTERED: [&str; 7] = [
@@ -42,7 +42,7 @@ const FILTERED: [&str; 7] = [
 ];
 
 /// What says that a conversation is too long even where a server reports a fault of its own.
-const CERTAIN: [&str; 13] = [
+const CERTAIN: [&str; 12] = [
     "prompt is too long",
     "prompt too long; exceeded",
     "input is too long for requested model",
@@ -53,7 +53,6 @@ const CERTAIN: [&str; 13] = [
     "maximum context length is",
     "model's maximum context length",
     "longer than the model's context length",
-    "exceeds model's maximum context length",
     "exceeds context length",
     // Mistral
     "too large for model with",
@@ -114,7 +113,7 @@ impl Said {
 
     /// Whether it is a limit of a minute, whatever its code says.
     pub(super) fn is_limited(&self) -> bool {
-        words::has_any(&self.own_words().to_ascii_lowercase(), &RATES)
+        words::has_any(&self.own_words().to_ascii_lowercase(), &LIMITED)
     }
 
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
