@@ -249,10 +249,11 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
             // Chat Completions has no place for an image that the assistant shows.
             Block::Image(_) => self.image("assistant_image")?,
-            Block::Document(document) if is_pdf(&document) && !self.warnings.strict() => {
-                let shown = self.profile.file_parts;
-                let words = if shown { SHOWN_PDF_OMITTED } else { PDF_OMITTED };
-                let block = self.omitted("document", words);
+            // Only a user's message has a place for one.
+            Block::Document(document)
+                if is_pdf(&document) && self.profile.file_parts && !self.warnings.strict() =>
+            {
+                let block = self.omitted("document", SHOWN_PDF_OMITTED);
                 self.turns.block(block);
             }
             Block::Document(document) => {
