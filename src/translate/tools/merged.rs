@@ -82,7 +82,7 @@ impl Walk<'_> {
             return None;
         }
         let all_plain = which == Which::AllPlain;
-        if all_plain && (refers || self.has_paths()) {
+        if all_plain && self.has_paths() {
             return None;
         }
         let mut own = Names::default();

@@ -23,8 +23,11 @@ use crate::words;
 /// a root that is a choice, what is [malformed](is_malformed), and, at any depth, an array without `items`, a boolean in place of a schema and
 /// a pattern that [not every engine takes](is_unportable).
 pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    let has_null = words::has(schema, "null");
-    if dialect == ToolSchema::Full && is_complete(schema, has_null) && is_taken(schema, has_null) {
+    let stays = || {
+        let has_null = words::has(schema, "null");
+        is_complete(schema, has_null) && is_taken(schema, has_null)
+    };
+    if dialect == ToolSchema::Full && stays() {
         json.raw(schema);
     } else {
         walk(json, schema, dialect, true);
