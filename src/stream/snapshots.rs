@@ -79,7 +79,7 @@ impl Growing {
         };
         let said = trimmed(new);
         if !said.is_empty() {
-            let blanks = new.len().saturating_sub(json::trim_start_raw(new).len());
+            let blanks = json::offset_in(new, said).unwrap_or_default();
             let start = self.all.len().saturating_add(blanks);
             if self.end == 0 {
                 self.start = start;
