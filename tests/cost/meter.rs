@@ -2,7 +2,13 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
-use std::time::Instant;
+
+/// What a thread took of the processor: other tests and other people use this machine. WebAssembly can only ask for the
+/// time of day.
+#[cfg(not(target_family = "wasm"))]
+use cpu_time::ThreadTime as Clock;
+#[cfg(target_family = "wasm")]
+use std::time::Instant as Clock;
 
 /// Counts the bytes that the current thread holds, and the most that it held.
 struct Counting;
@@ -50,25 +56,14 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
     usize::try_from(MOST.get() - before).unwrap()
 }
 
-/// The clock of the system counts in steps: to translate so many bytes takes some of them.
+/// To translate so many bytes takes long enough to be measured.
 pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 2 << 20 } else { 8 << 20 };
 
 /// The nanoseconds that `work` took of the processor.
 pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {
-    let start = Instant::now();
-    let before = processor_time(start);
+    let start = Clock::now();
     work();
-    processor_time(start) - before
-}
-
-/// The processor time of this thread in nanoseconds: other tests and other people use this machine.
-fn processor_time(start: Instant) -> u64 {
-    std::fs::read_to_string("/proc/thread-self/schedstat")
-        .ok()
-        .and_then(|line| line.split(' ').next()?.parse().ok())
-        // Some kernels have the file and count nothing in it.
-        .filter(|time| *time > 0)
-        .unwrap_or_else(|| start.elapsed().as_nanos() as u64)
+    start.elapsed().as_nanos() as u64
 }
 
 /// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too fast. Both give
