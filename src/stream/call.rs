@@ -7,8 +7,8 @@ mod fragment;
 mod send;
 
 use self::fragment::Fragment;
-use super::machine::{Block, Machine};
-use super::thinking::Thinking;
+use super::machine::Machine;
+use super::queue::Block;
 use super::tool_input::ToolInput;
 use crate::asked::{Display, NAME_BYTES_MAX, Tools};
 use crate::error::Error;
@@ -253,9 +253,9 @@ impl Machine {
             self.ledger.warnings.add("parallel_cut");
         } else {
             if let Some(hidden) = self.reasoning.hidden.take() {
-                self.queue.push_back(Block::Thinking(Box::new(hidden)));
+                self.queue.push(Block::Thinking(Box::new(hidden)));
             }
-            self.queue.push_back(Block::Tool(index));
+            self.queue.push(Block::Tool(index));
         }
         self.calls.push(call);
         Ok(index)
@@ -270,20 +270,16 @@ impl Machine {
         }
         self.held.kept = self.held.kept.saturating_add(signature.len());
         let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
-        let last = self.queue.len().checked_sub(1);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);
-        if let Some(at) = last.filter(|_| is_last && fresh) {
-            let before = at.checked_sub(1).and_then(|at| self.queue.get_mut(at));
-            if let Some(Block::Thinking(thinking)) = before {
-                return thinking.calls.push((index, signature));
-            }
-            let shown = self.ledger.asked.thinking == Display::Shown;
-            let mut thinking = Thinking::new(field, shown);
+        let shown = self.ledger.asked.thinking == Display::Shown;
+        let thinking = match is_last && fresh {
+            true => self.queue.thinking_before_back(field, shown),
+            false => Some(self.thinking(field)),
+        };
+        if let Some(thinking) = thinking {
             thinking.calls.push((index, signature));
-            return self.queue.insert(at, Block::Thinking(Box::new(thinking)));
         }
-        self.thinking(field).calls.push((index, signature));
     }
 }
 

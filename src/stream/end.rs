@@ -3,7 +3,8 @@
 use super::call::CallState;
 use super::counts::Counts;
 use super::frame::Stop;
-use super::machine::{Block, Machine};
+use super::machine::Machine;
+use super::queue::Block;
 use super::sent::Phase;
 use super::stop_reason::{self, Facts};
 use crate::asked::Withheld;
@@ -33,7 +34,7 @@ impl Machine {
             && hidden.has_records()
             && !self.calls.is_empty()
         {
-            self.queue.push_back(Block::Thinking(Box::new(hidden)));
+            self.queue.push(Block::Thinking(Box::new(hidden)));
         }
         if self.text.is_cut() {
             // What the model said after a stop sequence of the client, it did not say.

@@ -3,7 +3,7 @@
 //! The two protocols disagree about who ends a block. A Messages stream sends its blocks one after
 //! another, each between its start and its stop. A Chat Completions stream names the field that a
 //! delta extends (`content`, `tool_calls[1]`) and never says that a field is complete. So deltas
-//! extend logical blocks, which wait in a queue in the order in which they first appeared:
+//! extend logical blocks, which wait in a [`Queue`] in the order in which they first appeared:
 //!
 //! ```text
 //!  chunk ──▶ queue:  Text   Tool 0   Tool 1   Thinking        (this file)
@@ -17,18 +17,16 @@
 //! What the client has seen is in [`Sent`](super::sent::Sent) and each call's state: who sends notes it there. Which
 //! call a fragment belongs to is decided in `call`.
 
-use std::collections::VecDeque;
-
 use super::call::{Call, CallState};
 use super::ledger::{BLOCK_BYTES, Ledger};
 use super::outcome::Outcome;
+use super::queue::{Block, Queue};
 use super::reasoning::{self, Reasoning};
 use super::sent::Phase;
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::stop_reason;
 use super::text::Text;
-use super::thinking::Thinking;
 use super::watchdog::Ending;
 use crate::asked::Asked;
 use crate::config::Settings;
@@ -47,8 +45,7 @@ pub(super) struct Machine {
     /// The answer came as one JSON text.
     pub(super) whole: bool,
     pub(super) sink: Sink,
-    /// Logical blocks, in order of first appearance. A block leaves when it has been sent.
-    pub(super) queue: VecDeque<Block>,
+    pub(super) queue: Queue,
     pub(super) calls: Vec<Call>,
     /// Calls that earlier entries of the same `tool_calls` list have named.
     pub(super) named_in_list: Vec<usize>,
@@ -79,40 +76,10 @@ pub(super) struct Machine {
 /// Bytes that are kept until they can be sent, towards `waiting_bytes_max`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Held {
-    /// Of texts in the queue.
-    pub(super) texts: usize,
     /// Of inputs.
     pub(super) inputs: usize,
     /// Of names of calls, and of what signatures will carry.
     pub(super) kept: usize,
-}
-
-/// A logical block.
-#[derive(Debug)]
-pub(super) enum Block {
-    /// `pending` is escaped and not sent.
-    Text {
-        pending: String,
-        has_text: bool,
-    },
-    Thinking(Box<Thinking>),
-    /// By its position in `calls`.
-    Tool(usize),
-}
-
-impl Block {
-    pub(super) fn is_thinking(&self) -> bool {
-        matches!(self, Self::Thinking(_))
-    }
-
-    /// Whether it will be sent. White space alone never is.
-    pub(super) fn counts(&self) -> bool {
-        match self {
-            Self::Text { has_text, .. } => *has_text,
-            Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
-            Self::Tool(_) => true,
-        }
-    }
 }
 
 impl Machine {
@@ -124,7 +91,7 @@ impl Machine {
             text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
             ledger: Ledger::new(asked, settings, ids),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             calls: Vec::new(),
             named_in_list: Vec::new(),
             outcome: Outcome::default(),
@@ -173,9 +140,9 @@ impl Machine {
 
     /// Whether what waits here is not too much.
     fn check_held(&self) -> Result<(), Error> {
-        let Held { texts, inputs, kept } = self.held;
+        let Held { inputs, kept } = self.held;
         let blocks = self.calls.len().saturating_add(self.queue.len());
-        let held = texts.saturating_add(inputs).saturating_add(kept);
+        let held = self.queue.held_bytes().saturating_add(inputs).saturating_add(kept);
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();

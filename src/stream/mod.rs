@@ -11,7 +11,7 @@
 //! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan`; `snapshots`: messages in place of deltas |
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
-//! | blocks to the client | `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
+//! | blocks to the client | `queue`, `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
 //! | upstreams that speak Messages | `messages`; what both ways read and note is in `ledger` |
 //! | silence | `watchdog` |
 //!
@@ -38,6 +38,7 @@ mod machine;
 mod messages;
 mod outcome;
 mod pump;
+mod queue;
 mod reasoning;
 mod rules;
 mod scan;

@@ -11,10 +11,10 @@
 //! An incomplete call is never closed before an error: clients would run it.
 
 use super::call::CallState;
-use super::machine::{Block, Machine};
+use super::machine::Machine;
+use super::queue::Block;
 use super::sent::Phase;
 use super::tool_input::{Input, ToolInput};
-use crate::json;
 
 /// Longest input that a thinking block carries: clients keep it, and send it with every request.
 const CARRIED_BYTES_MAX: usize = 8 << 10;
@@ -50,17 +50,17 @@ impl Machine {
         loop {
             let after = if flushing {
                 After::End
-            } else if self.queue.iter().skip(1).any(Block::counts) {
+            } else if self.queue.is_followed() {
                 After::Block
             } else {
                 After::Nothing
             };
             let followed = after != After::Nothing;
-            let done = match self.queue.front() {
+            let done = match self.queue.head() {
                 None => return,
                 Some(Block::Text { .. }) => self.pump_text(followed, out),
                 Some(Block::Thinking(_)) if !self.shows_thinking() => {
-                    if flushing && !self.queue.iter().skip(1).any(Block::is_thinking) {
+                    if flushing && !self.queue.behind_head().any(Block::is_thinking) {
                         self.carry_inputs();
                     }
                     self.pump_thinking(flushing, out)
@@ -71,31 +71,22 @@ impl Machine {
             if !done {
                 return;
             }
-            self.queue.pop_front();
+            self.queue.pop();
             self.ledger.sent.close_block();
         }
     }
 
     /// Says whether the block at the head is done, as the functions below do.
     fn pump_text(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
-        let Some(Block::Text { pending, has_text }) = self.queue.front_mut() else { return true };
-        if !*has_text {
-            if followed {
-                self.held.texts = self.held.texts.saturating_sub(pending.len());
-            }
+        if !self.queue.head().is_some_and(Block::counts) {
             return followed;
         }
         if !self.ledger.sent.is_in_block() {
             self.open_text(out);
         }
-        let Some(Block::Text { pending, .. }) = self.queue.front_mut() else { return true };
-        let held = if followed { 0 } else { json::hold_back(pending) };
-        let ready = pending.len().saturating_sub(held);
-        let text = pending.get(..ready).unwrap_or_default();
+        let text = self.queue.take_ready(followed);
         if !text.is_empty() {
-            self.sink.text(text, out);
-            self.held.texts = self.held.texts.saturating_sub(ready);
-            pending.drain(..ready);
+            self.sink.text(&text, out);
         }
         if followed {
             self.sink.close_text(out);
@@ -127,34 +118,26 @@ impl Machine {
                 inputs.push((self.client_id(index), input));
             }
         }
-        if let Some(Block::Thinking(thinking)) = self.queue.front_mut() {
+        if let Some(thinking) = self.queue.head_thinking() {
             thinking.call_inputs = inputs;
         }
     }
 
     fn pump_thinking(&mut self, followed: bool, out: &mut Vec<u8>) -> bool {
-        let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
+        let Some(thinking) = self.queue.head_thinking() else { return true };
         let starts = thinking.has_text() || (followed && thinking.has_records());
         if !starts {
-            if followed {
-                self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
-            }
             return followed;
         }
         if !self.ledger.sent.is_in_block() {
             self.ledger.sent.open_block(false);
             self.sink.open_thinking(out);
         }
-        if thinking.is_shown() {
-            let held = if followed { 0 } else { json::hold_back(&thinking.pending) };
-            let ready = thinking.pending.len().saturating_sub(held);
-            if ready > 0 {
-                let rest = thinking.pending.split_off(ready);
-                let text = std::mem::replace(&mut thinking.pending, rest);
-                thinking.show(&text, &mut self.scratch);
-                self.sink.thinking(&text, out);
-                self.held.texts = self.held.texts.saturating_sub(ready);
-            }
+        let text = if thinking.is_shown() { self.queue.take_ready(followed) } else { String::new() };
+        let Some(thinking) = self.queue.head_thinking() else { return true };
+        if !text.is_empty() {
+            thinking.show(&text, &mut self.scratch);
+            self.sink.thinking(&text, out);
         }
         if !followed {
             return false;
@@ -162,13 +145,12 @@ impl Machine {
         let signed = std::mem::take(&mut thinking.calls);
         let signed =
             signed.into_iter().map(|(call, value)| (self.client_id(call), value)).collect();
-        let Some(Block::Thinking(thinking)) = self.queue.front_mut() else { return true };
+        let Some(thinking) = self.queue.head_thinking() else { return true };
         let mark = match thinking.is_signed() {
             true => &self.ledger.asked.model_mark,
             false => &self.ledger.asked.upstream_mark,
         };
         let signature = thinking.signature(mark, signed);
-        self.held.texts = self.held.texts.saturating_sub(thinking.pending.len());
         let (signature, fits) = signature.encode();
         if !fits {
             self.ledger.warnings.add("signature_too_long");
@@ -235,7 +217,7 @@ impl Machine {
             Block::Thinking(thinking) => thinking.has_text(),
             Block::Text { .. } | Block::Tool(_) => true,
         };
-        let next = match self.queue.iter().skip(1).find(says) {
+        let next = match self.queue.behind_head().find(says) {
             Some(Block::Tool(next)) => input(*next),
             _ => None,
         };

@@ -10,7 +10,7 @@
 //! `</thought>` at its end or at the start of the text after it. Each comes in one piece.
 
 use super::echo::Echo;
-use super::machine::{Block, Machine};
+use super::machine::Machine;
 use super::text::escaped;
 use super::text_filter::{Piece, Watch};
 use super::text_tool_calls::AnswerEnd;
@@ -83,9 +83,11 @@ impl Reasoning {
         self.watch.is_some()
     }
 
-    /// Bytes that are held back, as a call may begin with them.
+    /// Bytes that are held back: a call may begin with them, or they are for a block that is not in the queue.
     pub(super) fn held_bytes(&self) -> usize {
-        self.watch.as_ref().map_or(0, |watch| watch.held_bytes())
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
+        let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.pending.len());
+        watched.saturating_add(hidden).saturating_add(self.lead.len())
     }
 
     /// Whether text of this field counts, which it does if it is the first.
@@ -133,14 +135,11 @@ impl Machine {
         if !self.shows_thinking() {
             return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
-        if !matches!(self.queue.back(), Some(Block::Thinking(_))) {
-            let shown = self.ledger.asked.thinking == Display::Shown;
-            self.queue.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
-        }
-        match self.queue.back_mut() {
-            Some(Block::Thinking(thinking)) => thinking,
-            // It was just pushed.
-            _ => self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+        let shown = self.ledger.asked.thinking == Display::Shown;
+        match self.queue.thinking(field, shown) {
+            Some(thinking) => thinking,
+            // The queue always has one.
+            None => self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false)),
         }
     }
 
@@ -201,8 +200,7 @@ impl Machine {
         let Some(watch) = self.reasoning.watch.take() else { return Vec::new() };
         let end = AnswerEnd { alone, is_cut_off: self.outcome.is_cut_off() };
         // White space that came behind it parts no thought in two.
-        let is_blank = matches!(self.queue.back(), Some(Block::Text { has_text: false, .. }));
-        let blank = if is_blank { self.queue.pop_back() } else { None };
+        let blank = self.queue.take_blank();
         let mut calls = Vec::new();
         for piece in watch.finish(&self.ledger.asked.tools, end) {
             match (piece, self.reasoning.field) {
@@ -212,7 +210,9 @@ impl Machine {
                 (call, _) => calls.push(call),
             }
         }
-        self.queue.extend(blank);
+        if let Some(blank) = blank {
+            self.queue.push(blank);
+        }
         calls
     }
 
@@ -228,16 +228,15 @@ impl Machine {
         if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
             return;
         }
-        let continues = match (self.shows_thinking(), self.queue.back(), &self.reasoning.hidden) {
-            (true, Some(Block::Thinking(thinking)), _) => thinking.has_text(),
-            (false, _, Some(hidden)) => hidden.has_text(),
-            _ => false,
+        let before = match self.shows_thinking() {
+            true => self.queue.back_thinking(),
+            false => self.reasoning.hidden.as_ref(),
         };
+        let continues = before.is_some_and(Thinking::has_text);
         if continues
-            && self.queue.len() == 1
             && self.ledger.sent.is_in_block()
             && json::hold_back(text.raw()) == 0
-            && let Some(Block::Thinking(thinking)) = self.queue.front_mut()
+            && let Some(thinking) = self.queue.only_thinking()
             && thinking.is_shown()
             && thinking.pending.is_empty()
         {
@@ -247,14 +246,15 @@ impl Machine {
         if is_blank && !continues {
             // White space alone opens no block; servers send it beside ordinary text.
             self.reasoning.lead.push_str(text.raw());
-            self.held.texts = self.held.texts.saturating_add(text.raw().len());
             return;
         }
-        self.held.texts = self.held.texts.saturating_add(text.raw().len());
         let lead = std::mem::take(&mut self.reasoning.lead);
         let thinking = self.thinking(field);
         thinking.set_field(field);
         thinking.push(&lead, true);
         thinking.push(text.raw(), is_blank);
+        if self.shows_thinking() {
+            self.queue.hold(lead.len().saturating_add(text.raw().len()));
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::call::Call;
 use super::echo::Echo;
-use super::machine::{Block, Machine};
+use super::machine::Machine;
+use super::queue::Block;
 use super::text_filter::{Piece, TextFilter};
 use super::text_tool_calls::AnswerEnd;
 use crate::asked::Asked;
@@ -135,28 +136,19 @@ impl Machine {
         if self.reasoning.is_watched() && !is_blank() {
             self.release_reasoning(out);
         }
-        if self.queue.len() == 1
-            && self.ledger.sent.is_in_block()
-            && let Some(Block::Text { pending, .. }) = self.queue.front()
-            && pending.is_empty()
+        if self.ledger.sent.is_in_block()
+            && self.queue.is_sent_text()
             && json::hold_back(raw) == 0
         {
             return self.sink.text(raw, out);
         }
         if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
             // The first text of a block is sent without waiting in the queue: it can be large.
-            self.queue.push_back(Block::Text { pending: String::new(), has_text: true });
+            self.queue.push(Block::Text { pending: String::new(), has_text: true });
             self.open_text(out);
             return self.sink.text(raw, out);
         }
-        if !matches!(self.queue.back(), Some(Block::Text { .. })) {
-            self.queue.push_back(Block::Text { pending: String::new(), has_text: false });
-        }
-        if let Some(Block::Text { pending, has_text }) = self.queue.back_mut() {
-            *has_text = *has_text || !is_blank();
-            pending.push_str(raw);
-            self.held.texts = self.held.texts.saturating_add(raw.len());
-        }
+        self.queue.push_text(raw, is_blank());
     }
 
     /// A call comes: what was held back as it could become one is text after all.
