@@ -1,22 +1,22 @@
 //! Tool calls of the upstream, while they are put together.
 //!
-//! Which call a fragment belongs to is decided in `fragment`, and what their inputs say in
-//! `tool_input`.
+//! `list` has all of an answer. Which call a fragment belongs to is decided in `fragment`, and what their inputs say
+//! in `tool_input`.
 
 mod fragment;
+mod list;
 mod send;
 
 use self::fragment::Fragment;
+pub(super) use self::list::Calls;
 use super::machine::Machine;
 use super::queue::Block;
 use super::tool_input::ToolInput;
 use crate::asked::{Display, NAME_BYTES_MAX, Tools};
 use crate::error::Error;
+use crate::ids::Ids;
 use crate::openai::{Arguments, ToolCall};
 use crate::translate::signature::{self, Field};
-
-/// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
-const CALLS_MAX: usize = 1024;
 
 /// One tool call of the upstream.
 #[derive(Debug, Default)]
@@ -68,7 +68,42 @@ pub(super) enum CallState {
     LeftOut,
 }
 
+/// What a fragment's name says against the call that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contradiction {
+    None,
+    /// It is not the call's.
+    Name,
+    /// It is that of another tool, so the fragment's input is, too.
+    OtherTool,
+}
+
 impl Call {
+    /// Takes what a fragment says of it, and says whether its name is another one.
+    fn receive(
+        &mut self,
+        fragment: &Fragment<'_>,
+        tools: &Tools,
+        scratch: &mut String,
+    ) -> Contradiction {
+        self.learn(fragment);
+        self.key = self.key.or(fragment.key);
+        if self.id.is_none() {
+            self.id = fragment.id.as_deref().map(str::to_owned);
+        }
+        let mut contradiction = Contradiction::None;
+        if let Some(name) = &fragment.name
+            && self.receive_name(name, tools)
+        {
+            let is_other = tools.meant_by(name).is_some() && self.contradicts(name, tools);
+            contradiction = if is_other { Contradiction::OtherTool } else { Contradiction::Name };
+        }
+        if contradiction != Contradiction::OtherTool {
+            self.receive_input(fragment, scratch);
+        }
+        contradiction
+    }
+
     /// Takes a name, which may be a fragment of one. Says whether it contradicts what is known.
     pub(super) fn receive_name(&mut self, name: &str, tools: &Tools) -> bool {
         if self.name.is_empty() {
@@ -129,9 +164,22 @@ impl Call {
         self.habit.other_indices |= key.is_some() && self.key.is_some() && self.key != *key;
     }
 
-    /// Bytes of its id and name.
-    fn kept_bytes(&self) -> usize {
-        self.id.as_ref().map_or(0, String::len).saturating_add(self.name.len())
+    /// Bytes of its id, name and input.
+    fn held_bytes(&self) -> usize {
+        let id = self.id.as_ref().map_or(0, String::len);
+        id.saturating_add(self.name.len()).saturating_add(self.input.held_bytes())
+    }
+
+    /// The upstream's id; it is minted where the upstream gave none, and stays then. `index` is the position among
+    /// the calls.
+    fn upstream_id(&mut self, index: usize, ids: &Ids) -> &str {
+        match (&self.id, self.minted.is_some()) {
+            (Some(id), false) => id,
+            _ => {
+                let position = u32::try_from(index).unwrap_or(u32::MAX);
+                self.minted.get_or_insert_with(|| ids.call(position))
+            }
+        }
     }
 
     /// Whether the name cannot be the start of a longer one.
@@ -177,7 +225,7 @@ impl Machine {
         let fragment = Fragment::new(choice, entry, legacy);
         let found = match self.whole {
             true => None,
-            false => fragment.find(&self.calls, &self.named_in_list, &self.ledger.asked.tools),
+            false => self.calls.find(&fragment, &self.ledger.asked.tools),
         };
         let index = match found {
             Some(index) => index,
@@ -187,7 +235,7 @@ impl Machine {
             }
         };
         if fragment.name.is_some() {
-            self.named_in_list.push(index);
+            self.calls.note_named(index);
         }
         self.extend_call(index, &fragment);
         Ok(())
@@ -195,40 +243,29 @@ impl Machine {
 
     /// Adds what a fragment says to the call at `index`.
     fn extend_call(&mut self, index: usize, fragment: &Fragment<'_>) {
-        let Some(call) = self.calls.get_mut(index) else { return };
+        let Some(call) = self.calls.get(index) else { return };
+        let is_late = call.state == CallState::Closed;
         if call.state == CallState::LeftOut {
             return;
         }
-        let (kept, held) = (call.kept_bytes(), call.input.held_bytes());
-        call.learn(fragment);
-        call.key = call.key.or(fragment.key);
-        if call.id.is_none() {
-            call.id = fragment.id.as_deref().map(str::to_owned);
+        let tools = &self.ledger.asked.tools;
+        let scratch = &mut self.scratch;
+        let Some(contradiction) =
+            self.calls.extend(index, |call| call.receive(fragment, tools, scratch))
+        else {
+            return;
+        };
+        if contradiction != Contradiction::None {
+            self.ledger.warnings.add("tool_name_conflict");
         }
-        let mut is_input_of_another = false;
-        if let Some(name) = &fragment.name {
-            let tools = &self.ledger.asked.tools;
-            if call.receive_name(name, tools) {
-                self.ledger.warnings.add("tool_name_conflict");
-                is_input_of_another =
-                    tools.meant_by(name).is_some() && call.contradicts(name, tools);
-            }
-        }
-        if !is_input_of_another {
-            call.receive_input(fragment, &mut self.scratch);
-        }
-        let conflicts = call.input.take_conflicts();
-        let is_late = call.state == CallState::Closed;
-        self.held.kept = self.held.kept.saturating_sub(kept).saturating_add(call.kept_bytes());
-        self.held.inputs =
-            self.held.inputs.saturating_sub(held).saturating_add(call.input.held_bytes());
+        let conflicts = self.calls.get_mut(index).map_or(0, |call| call.input.take_conflicts());
         for _ in 0..conflicts {
             match is_late {
                 true => self.ledger.warnings.add("late_tool_fragment"),
                 false => self.ledger.warnings.add("tool_input_conflict"),
             }
         }
-        if is_input_of_another {
+        if contradiction == Contradiction::OtherTool {
             return;
         }
         match fragment.entry.arguments {
@@ -243,21 +280,17 @@ impl Machine {
     }
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {
-        let index = self.calls.len();
-        if index >= CALLS_MAX {
-            return Err(Error::misbehaved("Upstream sent too many tool calls"));
-        }
         let others = self.calls.iter().any(|call| call.state != CallState::LeftOut);
         if self.ledger.asked.one_tool_call && others {
             call.state = CallState::LeftOut;
             self.ledger.warnings.add("parallel_cut");
-        } else {
-            if let Some(hidden) = self.reasoning.hidden.take() {
-                self.queue.push(Block::Thinking(Box::new(hidden)));
-            }
-            self.queue.push(Block::Tool(index));
+            return self.calls.push(call);
         }
-        self.calls.push(call);
+        let index = self.calls.push(call)?;
+        if let Some(hidden) = self.reasoning.hidden.take() {
+            self.queue.push(Block::Thinking(Box::new(hidden)));
+        }
+        self.queue.push(Block::Tool(index));
         Ok(index)
     }
 
@@ -268,7 +301,7 @@ impl Machine {
         if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
             return;
         }
-        self.held.kept = self.held.kept.saturating_add(signature.len());
+        self.reasoning.note_carried(signature.len());
         let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);

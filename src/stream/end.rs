@@ -40,15 +40,15 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.finish_reason = None;
         }
-        self.give_nameless_inputs();
+        self.calls.give_nameless_inputs();
         self.pump(true, out);
-        for call in &mut self.calls {
+        for call in self.calls.iter_mut() {
             if call.state == CallState::Closed && call.input.has_leftover() {
                 self.ledger.warnings.add("late_tool_fragment");
             }
         }
         self.tell_of_withheld(out);
-        if !self.ledger.sent.has_said() && self.held_invalid {
+        if !self.ledger.sent.has_said() && self.calls.left_out_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequence = self.stop_sequence().cloned();
@@ -74,26 +74,12 @@ impl Machine {
         Ok(())
     }
 
-    /// An input of which nobody said whose it is belongs to the call before it, if that has none.
-    fn give_nameless_inputs(&mut self) {
-        for at in 1..self.calls.len() {
-            if let Some([named, nameless]) = self.calls.get_mut(at.saturating_sub(1)..=at)
-                && nameless.name.is_empty()
-                && nameless.input.is_object()
-                && !named.name.is_empty()
-                && !named.input.has_text()
-            {
-                std::mem::swap(&mut named.input, &mut nameless.input);
-            }
-        }
-    }
-
     /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would
     /// do: the client needs an end, and a person a reason.
     fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
         let stops_midway = self.ledger.report.tool_calls == 0
             && matches!(self.ledger.asked.withheld, Withheld::These(_));
-        if self.held_by_guard && (!self.ledger.sent.has_said() || stops_midway) {
+        if self.calls.left_out_by_guard && (!self.ledger.sent.has_said() || stops_midway) {
             let forbidden = self.ledger.asked.withheld == Withheld::Forbidden;
             self.send_text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
         }

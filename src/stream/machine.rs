@@ -17,7 +17,7 @@
 //! What the client has seen is in [`Sent`](super::sent::Sent) and each call's state: who sends notes it there. Which
 //! call a fragment belongs to is decided in `call`.
 
-use super::call::{Call, CallState};
+use super::call::{CallState, Calls};
 use super::ledger::{BLOCK_BYTES, Ledger};
 use super::outcome::Outcome;
 use super::queue::{Block, Queue};
@@ -32,9 +32,7 @@ use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::names::NameSet;
 use crate::openai::{Choice, Chunk, Delta, Part, Pattern, Role};
-use crate::tool_schema::Budget;
 use crate::translate::error;
 use crate::translate::signature::Field;
 
@@ -46,11 +44,7 @@ pub(super) struct Machine {
     pub(super) whole: bool,
     pub(super) sink: Sink,
     pub(super) queue: Queue,
-    pub(super) calls: Vec<Call>,
-    /// Calls that earlier entries of the same `tool_calls` list have named.
-    pub(super) named_in_list: Vec<usize>,
-    /// The client's ids in the history and in this answer.
-    pub(super) ids_used: NameSet<'static>,
+    pub(super) calls: Calls,
     pub(super) reasoning: Reasoning,
     pub(super) text: Text,
     pub(super) outcome: Outcome,
@@ -59,27 +53,11 @@ pub(super) struct Machine {
     /// Pieces of content that have more than white space in them.
     pub(super) telling_pieces: u64,
     pub(super) snapshots: Snapshots,
-    pub(super) held: Held,
     /// Bytes of the answer, for an estimate of its tokens.
     pub(super) output_bytes: u64,
-    /// A call was left out by `invalid_tool_call: hold`, or because it never got a name.
-    pub(super) held_invalid: bool,
-    /// A call was left out because a guard withheld its tool.
-    pub(super) held_by_guard: bool,
     pub(super) scratch: String,
-    /// For comparing inputs with the schemas of their tools.
-    pub(super) schema_budget: Budget,
     /// The last chunk, which the next one is likely to repeat.
     pub(super) pattern: Pattern,
-}
-
-/// Bytes that are kept until they can be sent, towards `waiting_bytes_max`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    /// Of inputs.
-    pub(super) inputs: usize,
-    /// Of names of calls, and of what signatures will carry.
-    pub(super) kept: usize,
 }
 
 impl Machine {
@@ -87,23 +65,17 @@ impl Machine {
         Self {
             whole: false,
             sink: Sink::new(asked.stream),
-            ids_used: std::mem::take(&mut asked.ids_used),
+            calls: Calls::new(std::mem::take(&mut asked.ids_used)),
             text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
             ledger: Ledger::new(asked, settings, ids),
             queue: Queue::default(),
-            calls: Vec::new(),
-            named_in_list: Vec::new(),
             outcome: Outcome::default(),
             in_result: false,
             telling_pieces: 0,
             snapshots: Snapshots::default(),
-            held: Held::default(),
             output_bytes: 0,
-            held_invalid: false,
-            held_by_guard: false,
             scratch: String::new(),
-            schema_budget: Budget::default(),
             pattern: Pattern::default(),
         }
     }
@@ -140,9 +112,8 @@ impl Machine {
 
     /// Whether what waits here is not too much.
     fn check_held(&self) -> Result<(), Error> {
-        let Held { inputs, kept } = self.held;
         let blocks = self.calls.len().saturating_add(self.queue.len());
-        let held = self.queue.held_bytes().saturating_add(inputs).saturating_add(kept);
+        let held = self.queue.held_bytes().saturating_add(self.calls.held_bytes());
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes();
@@ -219,8 +190,7 @@ impl Machine {
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
     pub(super) fn has_half_call(&self) -> bool {
-        let is_half = |call: &Call| call.state != CallState::LeftOut && call.input.is_half();
-        !self.text.is_cut() && !self.outcome.is_cut_off() && self.calls.iter().any(is_half)
+        !self.text.is_cut() && !self.outcome.is_cut_off() && self.calls.has_half()
     }
 
     /// Whether nothing of the answer need follow.
@@ -366,7 +336,7 @@ impl Machine {
         if self.text.is_cut() {
             return Ok(());
         }
-        self.named_in_list.clear();
+        self.calls.begin_list();
         for call in delta.tool_calls.iter() {
             self.take_call(choice, call, false, out)?;
         }

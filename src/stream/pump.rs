@@ -133,7 +133,8 @@ impl Machine {
             self.ledger.sent.open_block(false);
             self.sink.open_thinking(out);
         }
-        let text = if thinking.is_shown() { self.queue.take_ready(followed) } else { String::new() };
+        let text =
+            if thinking.is_shown() { self.queue.take_ready(followed) } else { String::new() };
         let Some(thinking) = self.queue.head_thinking() else { return true };
         if !text.is_empty() {
             thinking.show(&text, &mut self.scratch);
@@ -174,7 +175,7 @@ impl Machine {
             // Without a name there is nothing that a client could run.
             if at_end {
                 call.state = CallState::LeftOut;
-                self.held_invalid = true;
+                self.calls.left_out_invalid = true;
                 self.ledger.warnings.add("tool_unknown");
             }
             return at_end;
@@ -189,8 +190,9 @@ impl Machine {
         // that it must not call, and the server does not read that.
         if settled && self.ledger.asked.withheld.holds(&call.name, &self.ledger.asked.tools) {
             call.state = CallState::LeftOut;
-            self.held_by_guard = true;
+            self.calls.left_out_by_guard = true;
             self.ledger.warnings.add("withheld_tool_called");
+            return over;
         }
         if call.state == CallState::LeftOut {
             return over;

@@ -37,6 +37,8 @@ pub(super) struct Reasoning {
     last: String,
     /// The last text was marked as reasoning ([`Field::Marked`]).
     pub(super) in_marked: bool,
+    /// Bytes of records and of calls' signatures.
+    carried_bytes: usize,
     /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
     watch: Option<Box<Watch>>,
 }
@@ -83,11 +85,18 @@ impl Reasoning {
         self.watch.is_some()
     }
 
-    /// Bytes that are held back: a call may begin with them, or they are for a block that is not in the queue.
+    /// Bytes that are held back, the texts in the queue aside: a call may begin with them, they are for a block that
+    /// is not there yet, or signatures will carry them.
     pub(super) fn held_bytes(&self) -> usize {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
         let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.pending.len());
-        watched.saturating_add(hidden).saturating_add(self.lead.len())
+        let texts = watched.saturating_add(hidden).saturating_add(self.lead.len());
+        texts.saturating_add(self.carried_bytes)
+    }
+
+    /// Notes bytes that a signature will carry.
+    pub(super) fn note_carried(&mut self, bytes: usize) {
+        self.carried_bytes = self.carried_bytes.saturating_add(bytes);
     }
 
     /// Whether text of this field counts, which it does if it is the first.
@@ -121,7 +130,7 @@ impl Machine {
             if !is_empty && (self.shows_thinking() || self.ledger.asked.reasoning_returns) {
                 let field = field.unwrap_or(Field::ReasoningDetails);
                 self.thinking(field).push_detail(detail);
-                self.held.kept = self.held.kept.saturating_add(detail.raw.len());
+                self.reasoning.note_carried(detail.raw.len());
             }
         }
     }

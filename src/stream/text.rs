@@ -118,9 +118,7 @@ impl Machine {
                     self.release_reasoning(out);
                     let index = self.add_call(Call { id, name, ..Call::default() })?;
                     self.note_progress(input.len(), false);
-                    if let Some(call) = self.calls.get_mut(index) {
-                        call.input.receive_json(&input, true);
-                    }
+                    self.calls.extend(index, |call| call.input.receive_json(&input, true));
                 }
             }
         }
@@ -136,9 +134,7 @@ impl Machine {
         if self.reasoning.is_watched() && !is_blank() {
             self.release_reasoning(out);
         }
-        if self.ledger.sent.is_in_block()
-            && self.queue.is_sent_text()
-            && json::hold_back(raw) == 0
+        if self.ledger.sent.is_in_block() && self.queue.is_sent_text() && json::hold_back(raw) == 0
         {
             return self.sink.text(raw, out);
         }

@@ -1,27 +1,17 @@
 //! Calls to the client: their ids, starts, inputs and ends, and which of them it does not get.
 
-use super::{Call, CallState};
+use super::{Call, CallState, Calls};
 use crate::config::InvalidToolCall;
-use crate::ids::Ids;
 use crate::json;
-use crate::names::NameSet;
 use crate::stream::machine::Machine;
 use crate::stream::sink::ToolUse;
 use crate::stream::tool_input::Input;
 use crate::tool_schema;
-use crate::translate::tool_id;
 
 impl Machine {
     /// The client's id of a call.
     pub(in crate::stream) fn client_id(&mut self, index: usize) -> String {
-        let Some(call) = self.calls.get_mut(index) else { return String::new() };
-        if let Some(id) = &call.client_id {
-            return id.clone();
-        }
-        let id = tool_id::encode(upstream_id(call, index, &self.ledger.ids), &self.ids_used);
-        self.ids_used.add(id.clone());
-        call.client_id = Some(id.clone());
-        id
+        self.calls.client_id(index, &self.ledger.ids)
     }
 
     pub(in crate::stream) fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
@@ -91,12 +81,12 @@ impl Machine {
         }
         let tool = self.ledger.asked.tools.meant_by(&call.name);
         let schema = tool.and_then(|tool| tool.schema.as_deref());
-        let without_id = without_id_echo(object, schema, &self.ids_used);
+        let without_id = without_id_echo(object, schema, &self.calls);
         let object = without_id.as_deref().unwrap_or(object);
-        let budget = &mut self.schema_budget;
+        let budget = &mut self.calls.schema_budget;
         let unquoted = schema
             .filter(|schema| !tool_schema::fits(schema, object, budget))
-            .and_then(|schema| tool_schema::unquoted(schema, object, &mut self.schema_budget));
+            .and_then(|schema| tool_schema::unquoted(schema, object, budget));
         unquoted.or(without_id)
     }
 
@@ -116,7 +106,7 @@ impl Machine {
         let mut violates = false;
         if let (true, Input::Object(object)) = (self.ledger.rules.checks_inputs, input) {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
-            let budget = &mut self.schema_budget;
+            let budget = &mut self.calls.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
             if violates {
                 self.ledger.warnings.add("tool_input_violates_schema");
@@ -126,7 +116,7 @@ impl Machine {
         let held = self.ledger.rules.invalid == InvalidToolCall::Hold
             && waits
             && (!is_known || violates || invalid);
-        self.held_invalid |= held;
+        self.calls.left_out_invalid |= held;
         if cut_off {
             self.ledger.warnings.add("tool_call_cut_off");
         } else if held && is_known {
@@ -160,23 +150,12 @@ impl Machine {
     }
 }
 
-/// The upstream's id of a call; it is minted where the upstream gave none, and stays then.
-fn upstream_id<'c>(call: &'c mut Call, index: usize, ids: &Ids) -> &'c str {
-    match (&call.id, call.minted.is_some()) {
-        (Some(id), false) => id,
-        _ => {
-            let position = u32::try_from(index).unwrap_or(u32::MAX);
-            call.minted.get_or_insert_with(|| ids.call(position))
-        }
-    }
-}
-
 /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
 /// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
 /// where there is nothing to repair.
-fn without_id_echo(object: &str, schema: Option<&str>, ids_used: &NameSet<'_>) -> Option<String> {
+fn without_id_echo(object: &str, schema: Option<&str>, calls: &Calls) -> Option<String> {
     tool_schema::without_id(object, schema, &|value| {
         let id = value.decode();
-        ids_used.contains(&id) || id.starts_with("toolu_")
+        calls.is_id(&id) || id.starts_with("toolu_")
     })
 }
