@@ -1,5 +1,6 @@
 //! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
 //!
+//! Bedrock puts tags around each piece of it, so tags that follow at once are more of it.
 //! Tags may be cut anywhere. A tag later in the text stays text, because models write about tags. So does
 //! an end tag without a start: the text before it has been sent already. Only an end tag before all other
 //! text is removed.
@@ -8,8 +9,8 @@ use crate::translate::signature::Field;
 use crate::words;
 
 /// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss at Bedrock,
-/// Kimi, MiniMax, Cohere, Gemma.
-const TAGS: [(&str, &str); 10] = [
+/// Kimi (K2 and K3), MiniMax, Cohere, Gemma.
+const TAGS: [Tags; 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
@@ -17,10 +18,14 @@ const TAGS: [(&str, &str); 10] = [
     ("<thinking>", "</thinking>"),
     ("<reasoning>", "</reasoning>"),
     ("◁think▷", "◁/think▷"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     ("<mm:think>", "</mm:think>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|channel>thought\n", "<channel|>"),
 ];
+
+/// A start and its end.
+type Tags = (&'static str, &'static str);
 
 /// Where reasoning between tags is said to come from, by its end tag.
 fn field(end: &str) -> Field {
@@ -42,11 +47,14 @@ pub(super) enum InlineThink {
     Inside {
         /// Text that may be the start of the tag.
         held: String,
-        /// The tag.
-        end: &'static str,
+        tags: &'static Tags,
     },
     /// After the end tag; white space is left out.
-    After,
+    After {
+        /// Text that may be the start of the other tag.
+        held: String,
+        tags: &'static Tags,
+    },
     /// In the text.
     Text,
 }
@@ -65,16 +73,16 @@ impl InlineThink {
                     held.push_str(&rest);
                     let seen = held.get(*blank..).unwrap_or_default().trim_start();
                     *blank = held.len().saturating_sub(seen.len());
-                    let opened =
-                        TAGS.iter().find_map(|(start, end)| Some((seen.strip_prefix(start)?, end)));
-                    if let Some((inside, end)) = opened {
+                    let opened = TAGS.iter().find_map(|it| Some((seen.strip_prefix(it.0)?, it)));
+                    if let Some((inside, tags)) = opened {
                         rest = inside.to_owned();
-                        *self = Self::Inside { held: String::new(), end };
+                        *self = Self::Inside { held: String::new(), tags };
                         continue;
                     }
-                    if let Some(after) = TAGS.iter().find_map(|(_, end)| seen.strip_prefix(end)) {
+                    let closed = TAGS.iter().find_map(|it| Some((seen.strip_prefix(it.1)?, it)));
+                    if let Some((after, tags)) = closed {
                         rest = after.to_owned();
-                        *self = Self::After;
+                        *self = Self::After { held: String::new(), tags };
                         continue;
                     }
                     if TAGS
@@ -87,12 +95,13 @@ impl InlineThink {
                     rest = std::mem::take(held);
                     *self = Self::Text;
                 }
-                Self::Inside { held, end } => {
+                Self::Inside { held, tags } => {
+                    let end = tags.1;
                     held.push_str(&rest);
                     if let Some((reasoning, after)) = words::split_once(held, end) {
                         each(Some(field(end)), reasoning);
                         rest = after.to_owned();
-                        *self = Self::After;
+                        *self = Self::After { held: String::new(), tags };
                         continue;
                     }
                     let ready = held.len().saturating_sub(words::overlap(held, end));
@@ -101,12 +110,17 @@ impl InlineThink {
                     *held = tail;
                     return;
                 }
-                Self::After => {
-                    let text = rest.trim_start();
-                    if text.is_empty() {
+                Self::After { held, tags } => {
+                    held.push_str(if held.is_empty() { rest.trim_start() } else { &rest });
+                    if let Some(inside) = held.strip_prefix(tags.0) {
+                        rest = inside.to_owned();
+                        *self = Self::Inside { held: String::new(), tags };
+                        continue;
+                    }
+                    if tags.0.starts_with(held.as_str()) {
                         return;
                     }
-                    rest = text.to_owned();
+                    rest = std::mem::take(held);
                     *self = Self::Text;
                 }
                 Self::Text => return each(None, &rest),
@@ -121,18 +135,24 @@ impl InlineThink {
                 each(None, held);
                 *self = Self::Text;
             }
-            Self::Inside { held, end } => {
-                each(Some(field(end)), held);
+            Self::Inside { held, tags } => {
+                each(Some(field(tags.1)), held);
                 held.clear();
             }
-            Self::After | Self::Text => {}
+            Self::After { held, .. } if !held.is_empty() => {
+                each(None, held);
+                *self = Self::Text;
+            }
+            Self::After { .. } | Self::Text => {}
         }
     }
 
     pub(super) fn held_bytes(&self) -> usize {
         match self {
-            Self::Start { held, .. } | Self::Inside { held, .. } => held.len(),
-            Self::After | Self::Text => 0,
+            Self::Start { held, .. } | Self::Inside { held, .. } | Self::After { held, .. } => {
+                held.len()
+            }
+            Self::Text => 0,
         }
     }
 }
@@ -180,6 +200,15 @@ mod tests {
             ("◁think▷Hmm. ◁/ ◁/think▷Hi", "Hmm. ◁/ ", "Hi"),
             ("<|channel>thought\nHmm.<channel|>Hi", "Hmm.", "Hi"),
             ("<|channel>though", "", "<|channel>though"),
+            ("<|open|>think<|sep|>Hmm.<|close|>think<|sep|>Hi", "Hmm.", "Hi"),
+            (
+                "<reasoning>Hm</reasoning><reasoning>m.</reasoning>\n <reasoning> So</reasoning>Hi",
+                "Hmm. So",
+                "Hi",
+            ),
+            ("<think>Hmm.</think>Hi <think>x</think>", "Hmm.", "Hi <think>x</think>"),
+            ("<think>Hmm.</think>\n<reasoning>x", "Hmm.", "<reasoning>x"),
+            ("<think>Hmm.</think> <thin", "Hmm.", "<thin"),
         ] {
             assert_eq!(split(text), (reasoning.to_owned(), answer.to_owned()), "{text}");
         }
