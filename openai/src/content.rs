@@ -110,7 +110,7 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
 }
 
 /// Reads texts, each as a part of its own: a string, an object with a `text` (or a `thinking`, as blocks of the
-/// Messages API), or a list of both.
+/// Messages API; or such an object within, as Bedrock's Converse API has it), or a list of both.
 #[inline(never)]
 pub(crate) fn read_thinking<'a>(
     raw: &'a str,
@@ -139,10 +139,12 @@ fn read_thought<'a>(
         said = text(reader)?;
     } else if reader.object_or_skip()? {
         while let Some(key) = reader.next_key()? {
-            if matches!(key.raw(), "text" | "thinking") {
-                said = text(reader)?.or(said);
-            } else {
-                reader.skip()?;
+            match key.raw() {
+                "text" | "thinking" => said = text(reader)?.or(said),
+                "reasoningContent" | "reasoningText" => read_thought(reader, part, parts)?,
+                _ => {
+                    reader.skip()?;
+                }
             }
         }
     }
@@ -206,6 +208,8 @@ mod tests {
         }
         assert!(read(r#"[{"content":"Hi"}]"#).1 && !read(r#"{"images":[],"audio":{}}"#).1);
         assert!(!read(r#"{"reasoning_details":"","thinking_blocks":null,"refusal":{}}"#).1);
+        let told = r#"{"content":"Hi","reasoning_content":{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}}}"#;
+        assert_eq!(read(told), ("Reasoning(\"hm\") Text(\"Hi\")".to_owned(), false));
         let part = r#"{"content":[{"type":"reasoning","reasoning":"hm"}]}"#;
         assert_eq!(read(part), ("Reasoning(\"hm\")".to_owned(), false));
         let beside = r#"{"choices":[{"message":{"content":"Hi"},"tool_calls":[{"id":"c"}]}]}"#;
