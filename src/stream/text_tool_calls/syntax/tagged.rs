@@ -173,7 +173,11 @@ pub(super) fn claude(
             return Some(call(None, tool, "{}".to_owned()));
         }
         cursor.expect(">")?;
-        let input = cursor.input(tags, tool)?;
+        // DeepSeek's later models write the input as one object, too.
+        let input = match cursor.is_marked && cursor.rest.trim_start().starts_with('{') {
+            true => cursor.object()?.into_owned(),
+            false => cursor.input(tags, tool)?,
+        };
         cursor.expect(tags.call_end)?;
         Some(call(None, tool, input))
     })

@@ -154,6 +154,11 @@ fn calls_of_all_deepseek_models_are_read() {
     );
     is(
         Deepseek,
+        "<｜DSML｜ calls>\n<｜DSML｜ invoke name=\"w\">\n{\"a\": \"</｜DSML｜ invoke>\"}\n</｜DSML｜ invoke>\n</｜DSML｜ calls>",
+        "w{\"a\": \"</｜DSML｜ invoke>\"}",
+    );
+    is(
+        Deepseek,
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>w<｜tool▁sep｜>{\"a\":1}<｜tool▁call▁end｜><｜tool▁call▁begin｜>t<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
         "w{\"a\":1} t{}",
     );
@@ -166,6 +171,8 @@ fn calls_of_all_deepseek_models_are_read() {
         "<｜DSML｜tool_calls></｜DSML｜tool_calls>",
         "<｜DSML｜tool_calls><｜DSML｜invoke name=\"w\"></｜DSML｜invoke></｜DSML｜function_calls>",
         "<｜DSML｜invoke name=\"rm\"></｜DSML｜invoke>",
+        "<｜DSML｜invoke name=\"w\">{\"a\":1}{\"a\":2}</｜DSML｜invoke>",
+        "<｜DSML｜invoke name=\"w\">{\"a\":1}<｜DSML｜parameter name=\"a\">1</｜DSML｜parameter></｜DSML｜invoke>",
         "<｜DSML｜invoke name=\"w\"></｜DSML｜invoke> runs w.",
         "<｜DSML｜invoke name=\"w\"><｜DSML｜parameter name=\"a\" string=\"maybe\">1</｜DSML｜parameter></｜DSML｜invoke>",
         "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>w<｜tool▁sep｜>{\"a\":1}<｜tool▁calls▁end｜>",
