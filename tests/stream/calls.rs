@@ -108,6 +108,16 @@ fn a_call_that_is_not_json_is_visible() {
     });
     let echo = [call(0, "call_a", "w", "{\"a\":\"id\",\"id\":\"toolu_x\"}")];
     repair.gives(&done(&echo), "tool_use a w {\"a\":\"id\"}; tool_use !tool_input_repaired");
+    // Gemini, Kimi
+    let bare = [call(0, "call_a", "w", "{\"a\":\"x\ny\","), call(0, "", "", "\"b\\\\\":\"\t\"}")];
+    repair.gives(
+        &done(&bare),
+        r#"tool_use a w {"a":"x\ny","b\\":"\t"}; tool_use !tool_input_repaired"#,
+    );
+    repair.gives(
+        &done(&[call(0, "call_a", "w", "{\"a\":\"x\ny\"} {")]),
+        "tool_use a w {\"INVALID_JSON\":\"{\\\"a\\\":\\\"x\\ny\\\"} {\"}; tool_use !tool_input_invalid",
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Call, CallState, Calls};
 use crate::config::InvalidToolCall;
 use crate::json;
+use crate::stream::bare;
 use crate::stream::machine::Machine;
 use crate::stream::sink::ToolUse;
 use crate::stream::tool_input::Input;
@@ -57,10 +58,13 @@ impl Machine {
         for _ in 0..call.input.take_conflicts() {
             self.ledger.warnings.add("tool_input_conflict");
         }
-        if let Input::Object(object) = &mut input
-            && let Some(repaired) = self.repaired(index, object)
-        {
-            *object = repaired;
+        let repaired = match &input {
+            Input::Object(object) => self.repaired(index, object),
+            Input::Invalid => self.escaped(index),
+            Input::CutOff => None,
+        };
+        if let Some(object) = repaired {
+            input = Input::Object(object);
             self.ledger.warnings.add("tool_input_repaired");
         }
         if self.leaves_out(index, &input) {
@@ -75,10 +79,7 @@ impl Machine {
 
     /// The input of a call as it is sent, where it is not as the model wrote it.
     pub(in crate::stream) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
-        let call = self.calls.get(index)?;
-        if self.ledger.rules.invalid != InvalidToolCall::Repair || call.input.is_sent() {
-            return None;
-        }
+        let call = self.calls.get(index).filter(|call| self.may_repair(call))?;
         let tool = self.ledger.asked.tools.meant_by(&call.name);
         let schema = tool.and_then(|tool| tool.schema.as_deref());
         let without_id = without_id_echo(object, schema, &self.calls);
@@ -88,6 +89,17 @@ impl Machine {
             .filter(|schema| !tool_schema::fits(schema, object, budget))
             .and_then(|schema| tool_schema::unquoted(schema, object, budget));
         unquoted.or(without_id)
+    }
+
+    /// The input of a call that is an object but for bare control characters, repaired.
+    fn escaped(&mut self, index: usize) -> Option<String> {
+        let call = self.calls.get(index).filter(|call| self.may_repair(call))?;
+        let object = bare::all_escaped(call.input.rest())?;
+        Some(self.repaired(index, &object).unwrap_or(object))
+    }
+
+    fn may_repair(&self, call: &Call) -> bool {
+        self.ledger.rules.invalid == InvalidToolCall::Repair && !call.input.is_sent()
     }
 
     /// Judges a call and notes what is wrong with it; says whether the client does not get it.

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use crate::json::{self, Kind, Reader};
+use crate::json::{Kind, Reader};
+use crate::stream::bare;
+use crate::stream::scan::DEPTH_MAX;
 use crate::words;
 
 use super::Extent;
-
-/// An input is nested at most so deep.
-pub(super) const DEPTH_MAX: u32 = 127;
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
@@ -93,42 +92,10 @@ impl<'a> Cursor<'a> {
         }
         let (object, length) = match reader.skip() {
             Ok(object) => (Cow::Borrowed(object), object.len()),
-            Err(_) => escaped(self.rest).map(|(object, length)| (object.into(), length))?,
+            Err(_) => bare::escaped(self.rest).map(|(object, length)| (object.into(), length))?,
         };
         self.rest = self.rest.get(length..)?;
         self.skip_blank();
         Some(object)
     }
-}
-
-/// The object at the start of a text, and its length there. Models write line breaks and tabs in strings as they
-/// are, which can mean nothing else: here they are escaped.
-fn escaped(text: &str) -> Option<(String, usize)> {
-    let (mut out, mut copied) = (Vec::new(), 0);
-    let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        let end = at.saturating_add(1);
-        match byte {
-            _ if is_escape => is_escape = false,
-            b'\\' => is_escape = in_string,
-            b'"' => in_string = !in_string,
-            ..b' ' if in_string => {
-                out.extend_from_slice(text.get(copied..at)?.as_bytes());
-                json::escape(&mut out, text.get(at..end)?);
-                copied = end;
-            }
-            b'{' | b'[' if !in_string => depth = depth.saturating_add(1),
-            b'}' | b']' if !in_string => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    out.extend_from_slice(text.get(copied..end)?.as_bytes());
-                    let object = String::from_utf8(out).ok()?;
-                    let is_json = Reader::new(&object, DEPTH_MAX).is_whole();
-                    return is_json.then_some((object, end));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }

@@ -3,7 +3,8 @@
 use crate::json::{Reader, Writer};
 use crate::names::NameSet;
 
-use super::cursor::{Cursor, DEPTH_MAX};
+use super::cursor::Cursor;
+use crate::stream::scan::DEPTH_MAX;
 
 /// How texts and keys are written.
 pub(super) struct Literals {
