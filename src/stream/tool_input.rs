@@ -21,8 +21,10 @@
 //! first fragment that is whole is held until the call is over, because deltas may still replace it.
 
 mod objects;
+mod reading;
 
 use objects::Objects;
+use reading::{Head, Reading};
 
 use super::scan::Scanner;
 use crate::{hash, json, words};
@@ -70,89 +72,6 @@ pub(super) enum Compared {
     Other,
     /// Anything else.
     More,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Reading {
-    text: String,
-    scan: Scanner,
-    head: Head,
-}
-
-/// The first bytes of a text that are no white space, of which a model can write any amount between them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Head {
-    bytes: [u8; Self::BYTES_MAX],
-    len: usize,
-}
-
-impl Head {
-    /// One more than what stands for no input has.
-    const BYTES_MAX: usize = 5;
-
-    fn of(text: &str) -> Self {
-        let mut head = Self::default();
-        head.push(text);
-        head
-    }
-
-    fn push(&mut self, text: &str) {
-        let room = self.bytes.iter_mut().skip(self.len);
-        for (slot, byte) in room.zip(text.bytes().filter(|byte| !byte.is_ascii_whitespace())) {
-            *slot = byte;
-            self.len = self.len.saturating_add(1);
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-
-    /// Whether it stands for no input: some servers write an empty object as an empty list.
-    fn is_nothing(&self) -> bool {
-        matches!(self.bytes(), b"null" | b"[]")
-    }
-}
-
-impl Reading {
-    fn of(text: &str) -> Self {
-        let mut reading = Self::default();
-        reading.push(text);
-        reading
-    }
-
-    fn push(&mut self, text: &str) {
-        self.scan.feed(text);
-        self.push_unread(text);
-    }
-
-    /// Takes a text that need not be JSON.
-    fn push_unread(&mut self, text: &str) {
-        self.head.push(text);
-        self.text.push_str(text);
-    }
-
-    /// Takes of `text` what belongs to the value, and gives back what stands behind it.
-    fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
-        let (value, behind) =
-            text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
-        self.push_unread(value);
-        behind
-    }
-
-    /// Whether it is the first part of an object.
-    fn is_half(&self) -> bool {
-        self.scan.starts_object() && !self.scan.is_broken() && !self.scan.is_object()
-    }
-
-    /// Whether it is `{}`, or only its first half yet.
-    fn may_be_placeholder(&self) -> bool {
-        matches!(self.head.bytes(), b"{" | b"{}")
-    }
-
-    fn is_placeholder(&self) -> bool {
-        self.scan.is_object() && self.head.bytes() == b"{}"
-    }
 }
 
 /// What a call's input is in the end.

@@ -1,0 +1,87 @@
+//! One reading of an input: its text, and how far that is one JSON value.
+
+use crate::stream::scan::Scanner;
+
+/// A text that comes in fragments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reading {
+    pub(super) text: String,
+    pub(super) scan: Scanner,
+    pub(super) head: Head,
+}
+
+/// The first bytes of a text that are no white space, of which a model can write any amount between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    bytes: [u8; Self::BYTES_MAX],
+    len: usize,
+}
+
+impl Head {
+    /// One more than what stands for no input has.
+    const BYTES_MAX: usize = 5;
+
+    pub(super) fn of(text: &str) -> Self {
+        let mut head = Self::default();
+        head.push(text);
+        head
+    }
+
+    fn push(&mut self, text: &str) {
+        let room = self.bytes.iter_mut().skip(self.len);
+        for (slot, byte) in room.zip(text.bytes().filter(|byte| !byte.is_ascii_whitespace())) {
+            *slot = byte;
+            self.len = self.len.saturating_add(1);
+        }
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Whether it stands for no input: some servers write an empty object as an empty list.
+    pub(super) fn is_nothing(&self) -> bool {
+        matches!(self.bytes(), b"null" | b"[]")
+    }
+}
+
+impl Reading {
+    pub(super) fn of(text: &str) -> Self {
+        let mut reading = Self::default();
+        reading.push(text);
+        reading
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.scan.feed(text);
+        self.push_unread(text);
+    }
+
+    /// Takes a text that need not be JSON.
+    pub(super) fn push_unread(&mut self, text: &str) {
+        self.head.push(text);
+        self.text.push_str(text);
+    }
+
+    /// Takes of `text` what belongs to the value, and gives back what stands behind it.
+    pub(super) fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
+        let (value, behind) =
+            text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
+        self.push_unread(value);
+        behind
+    }
+
+    /// Whether it is the first part of an object.
+    pub(super) fn is_half(&self) -> bool {
+        self.scan.starts_object() && !self.scan.is_broken() && !self.scan.is_object()
+    }
+
+    /// Whether it is `{}`, or only its first half yet.
+    pub(super) fn may_be_placeholder(&self) -> bool {
+        matches!(self.head.bytes(), b"{" | b"{}")
+    }
+
+    pub(super) fn is_placeholder(&self) -> bool {
+        self.scan.is_object() && self.head.bytes() == b"{}"
+    }
+}
