@@ -170,6 +170,15 @@ impl<'a> Choice<'a> {
         says(&self.delta) || says(&self.message)
     }
 
+    /// Whether it is more than a role, with which many streams begin.
+    #[must_use]
+    pub fn says_something(&self) -> bool {
+        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
+        says(&self.delta)
+            || says(&self.message)
+            || self.finish_reason.is_some_and(|word| !word.is_blank())
+    }
+
     /// Reads the members of an object that was entered.
     fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
         let choice = self;

@@ -97,7 +97,7 @@ impl Machine {
         if self.ledger.sent.is_final() { Ok(()) } else { self.check_held() }
     }
 
-    /// A chunk that says no more than this, in a stream that has begun.
+    /// A chunk that says no more than this.
     pub(super) fn handle_delta(
         &mut self,
         choice: u64,
@@ -105,6 +105,9 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
+        if !delta.is_empty() {
+            self.start(out);
+        }
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -239,7 +242,10 @@ impl Machine {
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
             return Err(failure);
         }
-        self.start(out);
+        // What only names a role begins no message, so that an error behind it is still told with its status.
+        if self.whole || chunk.choices.iter().any(Choice::says_something) {
+            self.start(out);
+        }
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
             match (&choice.delta, &choice.message) {

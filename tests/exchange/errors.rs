@@ -66,6 +66,33 @@ fn a_rejected_key_of_the_gateway_is_not_retried_and_the_log_alone_says_why() {
 }
 
 #[test]
+fn an_error_behind_chunks_that_say_nothing_has_its_status() {
+    let role = r#"data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
+    let empty = r#"data: {"choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"finish_reason":null}],"usage":{"prompt_tokens":9}}"#;
+    let error = r#"data: {"error":{"message":"Overloaded","code":503}}"#;
+    let long = r#"data: {"error":{"message":"no","code":"context_length_exceeded"}}"#;
+    for (events, status) in [
+        (vec![role, error], 529),
+        (vec![": ping", role, empty, empty, error], 529),
+        (vec![role, long], 400),
+        // The connection ends.
+        (vec![role], 502),
+        (vec![role, empty, "data: [DONE]"], 502),
+    ] {
+        let body = format!("{}\n\n", events.join("\n\n"));
+        let whole = [body.as_bytes()];
+        let bytes: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+        for pieces in [&whole[..], &bytes] {
+            let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+            let pieces = pieces.iter().copied();
+            let answer = drive::respond(exchange, 200, &[], pieces, End::Complete);
+            assert_eq!(answer.head.status, status, "{events:?}");
+            error_of(&answer.body);
+        }
+    }
+}
+
+#[test]
 fn what_only_the_operator_can_mend_is_not_retried() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();

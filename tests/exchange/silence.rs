@@ -29,6 +29,22 @@ fn silence_brings_pings_and_at_last_an_error() {
     assert_eq!(exchange.report().cause(), "stall");
 }
 
+#[test]
+fn silence_behind_a_role_begins_the_message() {
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
+    assert_eq!(exchange.handle_response_body(piece, NOW, &mut body), None);
+    let due = exchange.poll_timeout().unwrap();
+    assert_eq!(due, NOW + 15_000);
+    assert_eq!(exchange.handle_timeout(due, &mut body).unwrap().status, 200);
+    exchange.handle_response_body(&stopped("Hi"), due, &mut body);
+    exchange.handle_response_end(End::Complete, due, &mut body);
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(events.last().unwrap().name, "message_stop");
+}
+
 /// When an answer is given up whose upstream sends this each second.
 fn given_up_after(piece: impl Fn(u64) -> Value) -> Option<u64> {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
