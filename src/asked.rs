@@ -128,6 +128,8 @@ pub struct Tool {
     pub name: String,
     /// The client's toolset of which it is a member (`computer`, `browser`).
     pub toolset: Option<&'static str>,
+    /// Its position among the client's `tools`, if it is one of them by itself.
+    pub place: Option<usize>,
     /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, checks of
     /// inputs.
     pub schema: Option<String>,

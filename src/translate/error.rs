@@ -1,17 +1,18 @@
 //! Errors of the upstream: what the client is told, so that it does the right thing.
 //!
 //! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
-//! compacts a conversation when it reads `prompt is too long`. The upstream's own `type` and `code`
+//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The upstream's own `type` and `code`
 //! are read only where the status alone says too little.
 //!
 //! ```text
-//! body ─▶ said: message, codes, numbers ─▶ context: too long? rewritten ─▶ mask: no credentials ─▶ Error
+//! body ─▶ said: message, codes, numbers ─▶ context, mendable: in the client's words ─▶ mask: no credentials ─▶ Error
 //! ```
 
 mod context;
 mod denied;
 mod images;
 mod mask;
+mod mendable;
 mod page;
 mod pairing;
 mod reasoning;
@@ -177,8 +178,11 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     {
         return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
     }
-    let mut error =
-        Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
+    let message = match mendable::told(&said.message, asked).filter(|_| client_status == 400) {
+        Some(told) => clean(&told),
+        None => message(status, said),
+    };
+    let mut error = Error::new(fault(kind, asked), kind, message).with_status(client_status);
     error.upstream_code.clone_from(&said.error_code);
     if matches!(kind, Kind::RateLimit | Kind::Overloaded) {
         error.retry_after = said.retry_after();

@@ -256,7 +256,7 @@ impl Parts<'_, '_> {
             }
             DocumentSource::Base64 { .. } if !self.profile.file_parts => {
                 Err(Error::invalid(format!(
-                    "{}: PDF documents are not supported by this gateway for this model",
+                    "{}: as configured, this model does not support PDF input",
                     self.source_of(document.at)
                 )))
             }

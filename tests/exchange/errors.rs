@@ -93,6 +93,33 @@ fn an_error_behind_chunks_that_say_nothing_has_its_status() {
 }
 
 #[test]
+fn a_refused_schema_is_told_by_the_position_that_the_client_gave_its_tool() {
+    let ask = json!({
+        "model": "claude-test", "max_tokens": 100,
+        "messages": [{"role": "user", "content": "Hello"}],
+        "tools": [
+            // It is not sent.
+            {"type": "web_search_20250305", "name": "web_search"},
+            {"type": "bash_20250124", "name": "bash"},
+            {"name": "bad", "input_schema": {"type": "object", "properties": {"a": {"format": "x"}}}},
+        ],
+    });
+    let refusal = |words: &str, status| {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, ask.to_string().as_bytes());
+        let body = json!({"error": {"message": words}}).to_string();
+        let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+        error_of(&answer.body)["message"].clone()
+    };
+    for words in ["Invalid schema for function 'bad'", "tools[1].function.parameters: no"] {
+        assert_eq!(refusal(words, 400), format!("tools.2.custom.input_schema: {words}"));
+        assert_eq!(refusal(words, 500), words);
+    }
+    let effort = refusal("reasoning_effort: Input should be 'low'", 422);
+    let told = "This model does not support the effort parameter. (reasoning_effort: Input should be 'low')";
+    assert_eq!(effort, told);
+}
+
+#[test]
 fn what_only_the_operator_can_mend_is_not_retried() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();

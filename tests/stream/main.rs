@@ -57,7 +57,7 @@ fn case() -> Case {
         outgoing: "browser_click".to_owned(),
         name: "click".to_owned(),
         toolset: Some("browser"),
-        schema: None,
+        ..Tool::default()
     });
     Case { asked, settings: Settings::default() }
 }

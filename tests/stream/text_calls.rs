@@ -10,7 +10,12 @@ pub(super) fn with(syntax: TextToolCalls) -> Case {
 pub(super) fn with_tool(syntax: TextToolCalls, name: &str, schema: &Value) -> Case {
     with(syntax).with(|asked, _| {
         let schema = Some(schema.to_string());
-        asked.tools.push(Tool { outgoing: name.into(), name: name.into(), toolset: None, schema });
+        asked.tools.push(Tool {
+            outgoing: name.into(),
+            name: name.into(),
+            schema,
+            ..Tool::default()
+        });
     })
 }
 

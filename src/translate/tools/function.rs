@@ -24,6 +24,8 @@ pub(super) struct Function<'a> {
     pub(super) outgoing: Cow<'a, str>,
     /// The client's toolset of which it is a member.
     pub(super) toolset: Option<&'static str>,
+    /// Its position among the client's `tools`, if it is one of them by itself.
+    pub(super) place: Option<usize>,
     /// Its JSON Schema before any dialect.
     pub(super) schema: Cow<'a, str>,
     /// `function.strict`

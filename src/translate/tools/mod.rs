@@ -210,6 +210,7 @@ impl<'a> ToolSet<'a> {
             outgoing: function.outgoing.clone().into_owned(),
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
+            place: function.place,
             schema: keep_schemas.then(|| function.schema.clone().into_owned()),
         };
         let mut tools = asked::Tools::default();

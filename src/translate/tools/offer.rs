@@ -94,6 +94,8 @@ pub(super) struct Sorted<'a> {
 pub(super) struct Offers<'a> {
     /// In which the tools stand, for the paths in errors.
     body: &'a str,
+    /// How many of the client's `tools` came.
+    defined: usize,
     candidates: Vec<Candidate<'a>>,
     /// By outgoing name.
     by_name: Names<'a, usize>,
@@ -123,6 +125,8 @@ impl<'a> Offers<'a> {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let at = definition.at;
+        let place = (!added).then_some(self.defined);
+        self.defined = self.defined.saturating_add(1);
         let (kind, known) = kind_of(&definition, self.body, warnings)?;
         let (what, state) = match kind {
             Kind::Mcp => {
@@ -131,7 +135,9 @@ impl<'a> Offers<'a> {
             Kind::Server(name) => (What::Server(Server { name, definition }), State::Offered),
             Kind::Toolset(toolset) => return self.toolset(toolset, &definition, added, warnings),
             Kind::Client(_) | Kind::Custom | Kind::Function => {
-                let (function, state) = self.function(kind, known, definition, added, warnings)?;
+                let (mut function, state) =
+                    self.function(kind, known, definition, added, warnings)?;
+                function.place = place;
                 (What::Function(function), state)
             }
         };

@@ -10,7 +10,8 @@ fn tools() -> asked::Tools {
     let mut tools = asked::Tools::default();
     for name in ["w", "t"] {
         let (outgoing, name) = (name.to_owned(), name.to_owned());
-        tools.push(Tool { outgoing, name, toolset: None, schema: Some(SCHEMA.to_owned()) });
+        let schema = Some(SCHEMA.to_owned());
+        tools.push(Tool { outgoing, name, schema, ..Tool::default() });
     }
     tools
 }
