@@ -12,12 +12,11 @@
 //! | a text | anything else | both, one after the other |
 //! | a signature | nothing | the start's signature as one delta |
 
-use std::borrow::Cow;
-
-use super::super::text::escaped;
 use super::Out;
+use super::delta::{Delta, DeltaKind};
 use super::member::{count, member, quoted, string, text, with};
-use crate::json::{self, Reader, Str};
+use super::start_text::StartText;
+use crate::json::{self, Reader};
 use crate::stream::tool_input::{Input, ToolInput};
 
 /// What a held delta costs beside its text.
@@ -64,18 +63,6 @@ enum Content {
     Unknown,
 }
 
-/// A text, and what the start said of it.
-#[derive(Debug, Default)]
-struct StartText {
-    /// The start's text.
-    start: String,
-    /// So much of it was repeated by deltas, while nothing contradicts that they repeat it.
-    echo: Option<usize>,
-    /// The first half of a surrogate pair, whose second half the next delta must bring: clients
-    /// decode each delta by itself.
-    half: String,
-}
-
 /// An input, and the deltas of it that have not been sent.
 #[derive(Debug, Default)]
 struct Tool {
@@ -87,79 +74,6 @@ struct Tool {
     /// What they say together.
     held_text: String,
     scratch: String,
-}
-
-/// A `content_block_delta`.
-#[derive(Debug)]
-pub(super) struct Delta<'a> {
-    pub(super) index: Option<u64>,
-    pub(super) kind: DeltaKind,
-    /// Its text; empty for other deltas.
-    text: Str<'a>,
-    /// An input that is not a text.
-    json: Option<&'a str>,
-    /// It has its `type`.
-    whole: bool,
-}
-
-/// What a delta extends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DeltaKind {
-    Text,
-    Thinking,
-    Signature,
-    Input,
-    Other,
-}
-
-impl DeltaKind {
-    /// `type`, and the member that holds the text.
-    fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Text => ("text_delta", "text"),
-            Self::Thinking => ("thinking_delta", "thinking"),
-            Self::Signature => ("signature_delta", "signature"),
-            Self::Input => ("input_json_delta", "partial_json"),
-            Self::Other => ("", ""),
-        }
-    }
-}
-
-impl<'a> Delta<'a> {
-    pub(super) fn read(data: &'a str) -> Self {
-        const KINDS: [DeltaKind; 4] =
-            [DeltaKind::Text, DeltaKind::Thinking, DeltaKind::Signature, DeltaKind::Input];
-        let delta = member(data, "delta").unwrap_or("{}");
-        let named = text(delta, "type");
-        let found = match named {
-            Some(name) => KINDS.iter().find(|kind| name == kind.words().0),
-            None => KINDS.iter().find(|kind| member(delta, kind.words().1).is_some()),
-        };
-        let kind = *found.unwrap_or(&DeltaKind::Other);
-        let value = member(delta, kind.words().1);
-        let text = value.and_then(string);
-        Self {
-            index: count(data, "index"),
-            kind,
-            json: value.filter(|_| text.is_none()),
-            text: text.unwrap_or_default(),
-            whole: named.is_some(),
-        }
-    }
-
-    /// It neither has a type nor anything by which one could be known.
-    pub(super) fn says_nothing(&self) -> bool {
-        self.kind == DeltaKind::Other && !self.whole
-    }
-
-    pub(super) fn is_blank(&self) -> bool {
-        self.text.is_blank() && self.json.is_none()
-    }
-
-    /// For an estimate of tokens.
-    pub(super) fn bytes(&self) -> u64 {
-        self.json.map_or_else(|| self.text.raw().len(), str::len) as u64
-    }
 }
 
 impl Block {
@@ -404,56 +318,6 @@ fn input_of(value: &str) -> String {
     if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
 }
 
-impl StartText {
-    fn new(start: Str<'_>) -> Self {
-        let echo = (!start.is_empty()).then_some(0);
-        Self { start: start.decode().into_owned(), echo, half: String::new() }
-    }
-
-    /// Takes a delta, and gives what is to be sent in its place, escaped; nothing where it is itself.
-    fn receive(&mut self, text: Str<'_>) -> Option<String> {
-        let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
-        let decoded: Cow<'_, str> = text.decode();
-        let rest = self.start.get(repeated..).unwrap_or_default();
-        if rest.starts_with(decoded.as_ref()) {
-            self.echo = Some(repeated.saturating_add(decoded.len()));
-            return Some(String::new());
-        }
-        let said = match decoded.strip_prefix(rest) {
-            Some(more) => escaped(more),
-            None => {
-                escaped(&format!("{}{decoded}", self.start.get(..repeated).unwrap_or_default()))
-            }
-        };
-        self.echo = None;
-        Some(said)
-    }
-
-    /// Puts the halves of surrogate pairs together.
-    fn whole_letters(&mut self, raw: &str) -> Option<String> {
-        if self.half.is_empty() && json::hold_back(raw) == 0 {
-            return None;
-        }
-        let mut joined = std::mem::take(&mut self.half);
-        joined.push_str(raw);
-        let end = joined.len().saturating_sub(json::hold_back(&joined));
-        self.half = joined.split_off(end);
-        Some(joined)
-    }
-
-    /// What is left at the end, escaped.
-    fn finish(&mut self) -> String {
-        match self.echo.take() {
-            // A part of the text at the start is no repetition of it.
-            Some(repeated) if repeated < self.start.len() => {
-                escaped(self.start.get(..repeated).unwrap_or_default())
-            }
-            _ if self.half.is_empty() => String::new(),
-            _ => "\\ufffd".to_owned(),
-        }
-    }
-}
-
 impl Tool {
     fn held_bytes(&self) -> usize {
         let texts = self.held_text.len().saturating_add(self.start.len());
@@ -499,43 +363,5 @@ impl Tool {
         };
         out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
         self.input.take_conflicts() > 0
-    }
-}
-
-impl Out<'_> {
-    /// A delta of ours; none if there is nothing to say. `raw` is escaped.
-    fn delta(&mut self, kind: DeltaKind, raw: &str, index: u64) {
-        if raw.is_empty() {
-            return;
-        }
-        let (name, field) = kind.words();
-        let data = format!(
-            "{{\"type\":\"content_block_delta\",\"index\":{index},\"delta\":{{\"type\":\"{name}\",\
-             \"{field}\":\"{raw}\"}}}}"
-        );
-        self.event("content_block_delta", &data);
-    }
-
-    fn text(&mut self, kind: DeltaKind, text: &str, index: u64) {
-        self.delta(kind, &escaped(text), index);
-    }
-
-    /// More of an input: the deltas that were held back, if they say the same, else one of ours.
-    fn input(&mut self, held: &[String], is_same: bool, text: &str, index: u64) {
-        if !is_same {
-            return self.text(DeltaKind::Input, text, index);
-        }
-        for data in held {
-            self.indexed("content_block_delta", data, count(data, "index"), index);
-        }
-    }
-
-    /// An event, with the client's index in place of the upstream's.
-    fn indexed(&mut self, name: &str, data: &str, upstream: Option<u64>, index: u64) {
-        if upstream == Some(index) {
-            return self.event(name, data);
-        }
-        let index = index.to_string();
-        self.event(name, &with(data, &[("index", &index)]));
     }
 }

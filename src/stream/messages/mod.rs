@@ -17,9 +17,11 @@
 //! whole message of the upstream is read as the events that it stands for ([`whole`]).
 
 mod block;
+mod delta;
 mod ending;
 mod fold;
 mod member;
+mod start_text;
 mod whole;
 
 use std::collections::VecDeque;
@@ -31,7 +33,8 @@ use crate::error::Error;
 use crate::json;
 use crate::names::NameSet;
 use crate::translate::{error, tool_id};
-use block::{Block, Delta, DeltaKind, WAITING_MAX};
+use block::{Block, WAITING_MAX};
+use delta::{Delta, DeltaKind};
 use fold::Fold;
 use member::{count, member, text};
 pub(super) use whole::write_whole;
