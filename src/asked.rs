@@ -45,6 +45,8 @@ pub struct Asked {
     pub prefill: String,
     /// The upstream got images.
     pub has_images: bool,
+    /// The upstream got a `response_format`.
+    pub has_schema: bool,
     /// The upstream got reasoning of earlier turns, if there are any.
     pub has_reasoning: bool,
     /// What shape the request had.

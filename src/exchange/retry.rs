@@ -1,7 +1,8 @@
 //! A second try, where an upstream refuses what stays in the conversation, which would then be refused for ever:
 //! how calls and results are paired although they were repaired, as each vendor has rules of its own, images
 //! that its model cannot see, or reasoning, which some servers give and do not take back. Or it refuses
-//! `stream_options`, which each stream has.
+//! `stream_options`, which each stream has, or `response_format`, which Claude Code sends for the title of each
+//! session.
 
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
@@ -19,6 +20,7 @@ use crate::words;
 const REFUSED: &str = "pairing_refused";
 const IMAGES_REFUSED: &str = "images_refused";
 const REASONING_REFUSED: &str = "reasoning_refused";
+const RESPONSE_FORMAT_REFUSED: &str = "response_format_refused";
 const STREAM_OPTIONS_REFUSED: &str = "stream_options_refused";
 
 impl Exchange {
@@ -37,7 +39,11 @@ impl Exchange {
             },
         };
         self.can_ask_again()
-            && (self.can_rebuild(asked) || asked.has_images || asked.has_reasoning || wants_usage)
+            && (self.can_rebuild(asked)
+                || asked.has_images
+                || asked.has_reasoning
+                || asked.has_schema
+                || wants_usage)
     }
 
     /// Whether nothing was asked again, and the client has nothing yet.
@@ -56,8 +62,8 @@ impl Exchange {
     }
 
     /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused how calls and results are paired,
-    /// images, reasoning or `stream_options`, and what still comes of its response no longer matters. Never without
-    /// [`Exchange::expect_retry`].
+    /// images, reasoning, `response_format` or `stream_options`, and what still comes of its response no longer
+    /// matters. Never without [`Exchange::expect_retry`].
     #[must_use]
     pub fn wants_retry(&self) -> bool {
         matches!(self.state, State::Failed { .. })
@@ -109,6 +115,8 @@ impl Exchange {
             Some((Refused::Images, IMAGES_REFUSED))
         } else if asked.has_reasoning && is_reasoning(error) {
             Some((Refused::Reasoning, REASONING_REFUSED))
+        } else if asked.has_schema && is_response_format(error) {
+            Some((Refused::ResponseFormat, RESPONSE_FORMAT_REFUSED))
         } else if wants_usage(asked) && is_stream_options(error) {
             Some((Refused::StreamOptions, STREAM_OPTIONS_REFUSED))
         } else {
@@ -149,8 +157,16 @@ fn wants_usage(asked: &Asked) -> bool {
 const NO_STATUS: u16 = 502;
 
 /// What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
+fn is_of_lack(error: &Error) -> bool {
+    matches!(error.status, 400 | 404 | 500 | NO_STATUS)
+}
+
 fn is_images(error: &Error) -> bool {
-    matches!(error.status, 400 | 404 | 500 | NO_STATUS) && error::is_images(&error.message)
+    is_of_lack(error) && error::is_images(&error.message)
+}
+
+fn is_response_format(error: &Error) -> bool {
+    is_of_lack(error) && error::is_response_format(&error.message)
 }
 
 /// A member that a server does not know is always the request's fault, though Python's servers may call it theirs.

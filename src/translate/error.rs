@@ -10,6 +10,7 @@
 
 mod context;
 mod denied;
+mod format;
 mod images;
 mod mask;
 mod mendable;
@@ -22,6 +23,7 @@ use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words;
+pub(crate) use format::is_response_format;
 pub(crate) use images::is_images;
 pub(crate) use pairing::is_pairing;
 pub(crate) use reasoning::is_reasoning;

@@ -98,6 +98,10 @@ fn write_sampling(
 
 fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
     let Some(schema) = request.output_schema else { return };
+    if profile.response_format == ResponseFormat::None {
+        // The upstream refused it. Where the configuration says so, the request is rejected.
+        return;
+    }
     json.key("response_format").begin_object();
     match profile.response_format {
         ResponseFormat::JsonSchema => {
@@ -109,7 +113,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
             }
             json.end_object();
         }
-        ResponseFormat::JsonObject | ResponseFormat::None => {
+        _ => {
             json.key("type").text("json_object");
         }
     }

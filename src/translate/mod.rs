@@ -68,6 +68,8 @@ pub enum Refused<'a> {
     Images,
     /// Reasoning, which is left out.
     Reasoning,
+    /// `response_format`, whose schema is told in words.
+    ResponseFormat,
     /// `stream_options`, in each stream: the answer's tokens are not told.
     StreamOptions,
 }

@@ -208,6 +208,7 @@ impl Target<'_> {
             edge_key: upstream.key.is_own(),
             prefill,
             has_images,
+            has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
             shape,
             profile: Profile {
@@ -237,6 +238,11 @@ fn without(
         Refused::Reasoning => {
             warnings.dropped("reasoning")?;
             profile.reasoning_history = ReasoningHistory::Never;
+        }
+        Refused::ResponseFormat => {
+            // Words hold no model to a schema.
+            warnings.dropped("output_config.format")?;
+            profile.response_format = ResponseFormat::None;
         }
         Refused::StreamOptions => profile.stream_usage = false,
         Refused::Calls(_) => {}
@@ -366,6 +372,6 @@ fn system_prompt<'a>(
     }
     texts.append(&mut history.system);
     texts.retain(|text| !text.text.is_blank());
-    let in_words = profile.response_format == ResponseFormat::JsonObject;
+    let in_words = profile.response_format != ResponseFormat::JsonSchema;
     SystemPrompt { texts, schema: request.output_schema.filter(|_| in_words) }
 }

@@ -453,3 +453,58 @@ fn a_server_that_knows_no_stream_options_is_asked_once_more_without_them() {
     assert!(tried(&plain, true, 400, "temperature is too high").is_none());
     assert!(tried(&plain, true, 500, "stream_options").is_none());
 }
+
+/// Claude Code asks for the title of a session. The upstream takes no such format.
+fn titled(profile: Value, strict: bool, refusal: (u16, &str), retries: bool) -> Turn {
+    let mut body = request(&[user("q")], &[]);
+    body["system"] = json!("Name the session.");
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
+    body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
+    let upstream = |body: &Value| match body.get("response_format") {
+        Some(_) => (refusal.0, json!({"error": {"message": refusal.1}})),
+        None => (200, says("{}")),
+    };
+    ask(&drive::config(&settings(profile, strict).to_string()), &body, &upstream, retries)
+}
+
+const NO_FORMAT: (u16, &str) = (400, "This response_format type is unavailable now");
+
+#[test]
+fn a_server_that_takes_no_response_format_is_asked_once_more_in_words() {
+    for refusal in [
+        NO_FORMAT,
+        (422, "This model does not support response format `json_schema`"),
+        (500, "create() got an unexpected keyword argument 'response_format'"),
+        (404, "structured outputs are not supported by any endpoint"),
+    ] {
+        for profile in [json!({}), json!({"response_format": "json_object"})] {
+            let turn = titled(profile, false, refusal, true);
+            assert_eq!((turn.head.status, turn.asked), (200, 2), "{refusal:?}");
+            let warnings = "dropped:output_config.format,response_format_refused";
+            assert_eq!(turn.header("x-creole-warnings"), warnings);
+            let system = turn.sent["messages"][0]["content"].as_str().unwrap();
+            assert!(system.starts_with("Name the session.\n\n"), "{system}");
+            assert!(
+                system.ends_with(r#"{"properties":{"title":{"type":"string"}},"type":"object"}"#),
+                "{system}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_refusal_of_a_response_format_is_passed_on_where_words_will_not_do() {
+    let tried = |strict, refusal, retries| {
+        let turn = titled(json!({}), strict, refusal, retries);
+        (turn.head.status, turn.asked)
+    };
+    assert_eq!(tried(true, NO_FORMAT, true), (400, 1));
+    assert_eq!(tried(false, NO_FORMAT, false), (400, 1));
+    let of_schema = "Invalid schema for response_format 'output': 'oneOf' is not permitted.";
+    assert_eq!(tried(false, (400, of_schema), true), (400, 1));
+    assert_eq!(tried(false, (429, NO_FORMAT.1), true), (429, 1));
+    // None was sent: it cannot be meant.
+    let refuses = |_: &Value| (400, json!({"error": {"message": NO_FORMAT.1}}));
+    let turn = ask(&config(json!({})), &request(&[user("q")], &[]), &refuses, true);
+    assert_eq!((turn.head.status, turn.asked), (400, 1));
+}
