@@ -45,6 +45,8 @@ pub struct Asked {
     pub prefill: String,
     /// The upstream got images.
     pub has_images: bool,
+    /// The user has just given one of them.
+    pub has_new_image: bool,
     /// The upstream got a `response_format`.
     pub has_schema: bool,
     /// The upstream got reasoning of earlier turns, if there are any.

@@ -1,6 +1,6 @@
 //! A second try, where an upstream refuses what stays in the conversation, which would then be refused for ever:
 //! how calls and results are paired although they were repaired, as each vendor has rules of its own, images
-//! that its model cannot see, or reasoning, which some servers give and do not take back. Or it refuses
+//! that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it refuses
 //! `stream_options`, which each stream has, or `response_format`, which Claude Code sends for the title of each
 //! session.
 
@@ -111,7 +111,7 @@ impl Exchange {
     fn refused<'e>(&self, asked: &Asked, error: &'e Error) -> Option<(Refused<'e>, &'static str)> {
         if self.can_rebuild(asked) && is_pairing(error) {
             Some((Refused::Calls(&error.message), REFUSED))
-        } else if asked.has_images && is_images(error) {
+        } else if asked.has_images && is_images(asked, error) {
             Some((Refused::Images, IMAGES_REFUSED))
         } else if asked.has_reasoning && is_reasoning(error) {
             Some((Refused::Reasoning, REASONING_REFUSED))
@@ -161,8 +161,12 @@ fn is_of_lack(error: &Error) -> bool {
     matches!(error.status, 400 | 404 | 500 | NO_STATUS)
 }
 
-fn is_images(error: &Error) -> bool {
-    is_of_lack(error) && error::is_images(&error.message)
+/// An image that a tool gave, or that is older than the last question, comes again with each request. One that the
+/// user has just given is the user's to mend.
+fn is_images(asked: &Asked, error: &Error) -> bool {
+    is_of_lack(error)
+        && (error::is_images(&error.message)
+            || !asked.has_new_image && error::is_one_image(&error.message))
 }
 
 fn is_response_format(error: &Error) -> bool {

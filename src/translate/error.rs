@@ -24,7 +24,7 @@ use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words;
 pub(crate) use format::is_response_format;
-pub(crate) use images::is_images;
+pub(crate) use images::{is_images, is_one_image};
 pub(crate) use pairing::is_pairing;
 pub(crate) use reasoning::is_reasoning;
 use said::Said;

@@ -163,6 +163,15 @@ pub(super) fn has_images(request: &Request<'_>) -> bool {
     request.messages.iter().any(|message| message.content.iter().any(has_image))
 }
 
+/// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
+pub(super) fn has_new_image(request: &Request<'_>) -> bool {
+    let last = request.messages.iter().rfind(|message| message.role == Role::User);
+    last.is_some_and(|message| {
+        let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
+        message.content.iter().any(has_image) && !message.content.iter().any(is_result)
+    })
+}
+
 /// Whether a block is an image, or has one in it.
 fn has_image(block: &Block<'_>) -> bool {
     match block {

@@ -164,6 +164,7 @@ impl Target<'_> {
         let input_tokens = count::estimate(request);
         let mut shape = count::shape(request);
         let has_images = profile.image_parts != ImageParts::None && history::has_images(request);
+        let has_new_image = has_images && history::has_new_image(request);
 
         let guards = config.guards(upstream);
         let marks = thinking::Marks::new(config, upstream, model);
@@ -208,6 +209,7 @@ impl Target<'_> {
             edge_key: upstream.key.is_own(),
             prefill,
             has_images,
+            has_new_image,
             has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
             shape,

@@ -334,9 +334,54 @@ fn an_answer_that_has_begun_is_not_asked_for_again_however_it_is_cut() {
     }
 }
 
+/// A server that cannot read one image is asked for an answer to these messages.
+fn spoilt(messages: &[Value], refusal: &'static str, retries: bool) -> Turn {
+    let upstream = |body: &Value| match body.to_string().contains("image_url") {
+        true => (400, json!({"error": {"message": refusal}})),
+        false => (200, says("fine")),
+    };
+    ask(&config(json!({})), &request(messages, &[tool("look", &[])]), &upstream, retries)
+}
+
+/// What a person shows, in words and an image.
+fn shown(text: &str) -> Value {
+    let source = json!({"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"});
+    user(json!([{"type": "text", "text": text}, {"type": "image", "source": source}]))
+}
+
 #[test]
-fn what_is_said_of_one_image_is_passed_on() {
-    let turn = seen((400, "Unsupported image format: image/png"), true);
+fn an_image_that_stays_in_the_conversation_does_not_end_it() {
+    let mut told = screenshot().to_vec();
+    told.extend([json!({"role": "assistant", "content": "Hm"}), user("And?")]);
+    let beside = json!({"type": "text", "text": "[Image: source: a.gif]"});
+    let mut moved = screenshot().to_vec();
+    let image = moved[2]["content"][0]["content"][0].take();
+    moved[2]["content"] = json!([result("toolu_alpha1", "a.gif"), image, beside]);
+    for (messages, refusal) in [
+        (screenshot().to_vec(), "invalid image input"),
+        (screenshot().to_vec(), "Failed to load image or audio file"),
+        (told, "Unsupported MIME type: image/gif"),
+        (moved, "failed to decode image"),
+        (vec![shown("Look"), user("And now?")], "Could not process image"),
+    ] {
+        let turn = spoilt(&messages, refusal, true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2), "{refusal}");
+        let warnings = turn.header("x-creole-warnings");
+        assert!(warnings.contains("dropped:image,images_refused"), "{warnings}");
+        assert!(turn.sent.to_string().contains("[image omitted"), "{}", turn.sent);
+        assert_eq!(spoilt(&messages, refusal, false).head.status, 400);
+    }
+}
+
+#[test]
+fn what_is_said_of_an_image_that_was_just_given_is_passed_on() {
+    let mut answered = screenshot().to_vec();
+    answered.extend([json!({"role": "assistant", "content": "Hm"}), shown("And this?")]);
+    for messages in [vec![shown("Look")], answered] {
+        let turn = spoilt(&messages, "Unsupported image format: image/gif", true);
+        assert_eq!((turn.head.status, turn.asked), (400, 1));
+    }
+    let turn = spoilt(&screenshot(), "This model does not support tools", true);
     assert_eq!((turn.head.status, turn.asked), (400, 1));
 }
 

@@ -1,6 +1,7 @@
-//! Errors that say that a model has no eyes.
+//! Errors that say that a model has no eyes, or cannot see one image.
 
-use super::says;
+use super::{says, without_quotes};
+use crate::words;
 
 /// What is sent, in lower case and without quotes.
 const SUBJECTS: [&str; 10] = [
@@ -68,6 +69,39 @@ pub(crate) fn is_images(message: &str) -> bool {
     says(message, &SUBJECTS, &REFUSALS, &OF_ONE)
 }
 
+/// What is said where one image is spoilt, of a type that the server cannot read or one too many, in lower case and
+/// without quotes.
+const UNSEEN: [&str; 15] = [
+    // `invalid image input` (Ollama), and `does not represent a valid image`
+    "valid image",
+    "unsupported image",
+    // llama.cpp, of WebP
+    "load image",
+    // Kimi, of GIF and WebP
+    "decode image",
+    "process image",
+    // Gemini
+    "process input image",
+    "unsupported mime type: image/",
+    // Python's library
+    "identify image file",
+    "image type",
+    "image format",
+    // LM Studio
+    "base64 encoded image",
+    "too many images",
+    // vLLM: `At most 1 image(s) may be provided in one prompt.`
+    "image(s) may be provided",
+    "image is too large",
+    "image exceeds",
+];
+
+/// Whether an upstream's error message says that it does not take one of the images, or so many.
+#[must_use]
+pub(crate) fn is_one_image(message: &str) -> bool {
+    words::has_any(&without_quotes(message), &UNSEEN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +162,35 @@ mod tests {
             "messages[0].role must be a string",
         ] {
             assert!(!is_images(message), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_wordings_of_servers_that_cannot_read_an_image_are_known() {
+        for message in [
+            "invalid image input",
+            "Failed to load image or audio file",
+            "Invalid request: failed to decode image",
+            "Unsupported MIME type: image/gif",
+            "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting",
+            "You uploaded an unsupported image. Please make sure your image is valid.",
+            "The image data you provided does not represent a valid image. Please check your input and try again with one of the following image formats: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'].",
+            "cannot identify image file <_io.BytesIO object at 0x7f2a>",
+            "'url' field must be a base64 encoded image.",
+            "Could not process image",
+            "The image format Gif is not supported",
+            "At most 1 image(s) may be provided in one prompt.",
+            "Too many images: this model does not support more than 5",
+        ] {
+            assert!(is_one_image(message), "{message}");
+        }
+        for message in [
+            "This model does not support tools",
+            "Unsupported MIME type: application/pdf",
+            "messages: at least one message is required",
+            "imagen-3 is not a chat model",
+        ] {
+            assert!(!is_one_image(message), "{message}");
         }
     }
 }
