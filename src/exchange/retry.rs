@@ -2,7 +2,7 @@
 //! how calls and results are paired although they were repaired, as each vendor has rules of its own, images
 //! that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it refuses
 //! `stream_options`, which each stream has, or `response_format`, which Claude Code sends for the title of each
-//! session.
+//! session, or asks for fewer tokens than Claude Code does.
 
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
@@ -21,6 +21,7 @@ const REFUSED: &str = "pairing_refused";
 const IMAGES_REFUSED: &str = "images_refused";
 const REASONING_REFUSED: &str = "reasoning_refused";
 const RESPONSE_FORMAT_REFUSED: &str = "response_format_refused";
+const MAX_TOKENS_REFUSED: &str = "max_tokens_refused";
 const STREAM_OPTIONS_REFUSED: &str = "stream_options_refused";
 
 impl Exchange {
@@ -28,22 +29,19 @@ impl Exchange {
     /// drop it in time.
     #[must_use]
     pub fn may_retry(&self) -> bool {
-        let (asked, wants_usage) = match &self.state {
-            State::Waiting { asked, .. }
-            | State::Refused { asked, .. }
-            | State::Failed { asked, .. } => (&**asked, wants_usage(asked)),
-            // A server that does not know `stream_options` says so with its status, and every stream has it.
-            state => match state.answer() {
-                Some(answer) => (answer.asked(), false),
-                None => return false,
-            },
+        let may_refuse = match &self.state {
+            // With its status a server says that it does not take `stream_options` or so high a limit of the answer,
+            // which every request has.
+            State::Waiting { .. } | State::Refused { .. } | State::Failed { .. } => true,
+            state => state.answer().is_some_and(|answer| {
+                let asked = answer.asked();
+                self.can_rebuild(asked)
+                    || asked.has_images
+                    || asked.has_reasoning
+                    || asked.has_schema
+            }),
         };
-        self.can_ask_again()
-            && (self.can_rebuild(asked)
-                || asked.has_images
-                || asked.has_reasoning
-                || asked.has_schema
-                || wants_usage)
+        may_refuse && self.can_ask_again()
     }
 
     /// Whether nothing was asked again, and the client has nothing yet.
@@ -62,8 +60,8 @@ impl Exchange {
     }
 
     /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused how calls and results are paired,
-    /// images, reasoning, `response_format` or `stream_options`, and what still comes of its response no longer
-    /// matters. Never without [`Exchange::expect_retry`].
+    /// images, reasoning, `response_format`, the limit of the answer or `stream_options`, and what still comes of its
+    /// response no longer matters. Never without [`Exchange::expect_retry`].
     #[must_use]
     pub fn wants_retry(&self) -> bool {
         matches!(self.state, State::Failed { .. })
@@ -117,6 +115,8 @@ impl Exchange {
             Some((Refused::Reasoning, REASONING_REFUSED))
         } else if asked.has_schema && is_response_format(error) {
             Some((Refused::ResponseFormat, RESPONSE_FORMAT_REFUSED))
+        } else if let Some(most) = most_output(asked, error) {
+            Some((Refused::MaxTokens(most), MAX_TOKENS_REFUSED))
         } else if wants_usage(asked) && is_stream_options(error) {
             Some((Refused::StreamOptions, STREAM_OPTIONS_REFUSED))
         } else {
@@ -171,6 +171,11 @@ fn is_images(asked: &Asked, error: &Error) -> bool {
 
 fn is_response_format(error: &Error) -> bool {
     is_of_lack(error) && error::is_response_format(&error.message)
+}
+
+/// The most tokens that the model gives, where it was asked for more.
+fn most_output(asked: &Asked, error: &Error) -> Option<u64> {
+    error::most_output(&error.message).filter(|most| *most < asked.max_tokens)
 }
 
 /// A member that a server does not know is always the request's fault, though Python's servers may call it theirs.

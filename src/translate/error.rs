@@ -23,6 +23,7 @@ use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words;
+pub(crate) use context::most_output;
 pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
 pub(crate) use pairing::is_pairing;

@@ -70,6 +70,8 @@ pub enum Refused<'a> {
     Reasoning,
     /// `response_format`, whose schema is told in words.
     ResponseFormat,
+    /// The limit of the answer, for which it gives so many tokens at most.
+    MaxTokens(u64),
     /// `stream_options`, in each stream: the answer's tokens are not told.
     StreamOptions,
 }

@@ -246,6 +246,7 @@ fn without(
             warnings.dropped("output_config.format")?;
             profile.response_format = ResponseFormat::None;
         }
+        Refused::MaxTokens(most) => profile.max_tokens_max = most,
         Refused::StreamOptions => profile.stream_usage = false,
         Refused::Calls(_) => {}
     }

@@ -18,6 +18,7 @@ mod support;
 mod breaker;
 mod calls;
 mod clients;
+mod fields;
 mod pairing;
 mod properties;
 mod retry;

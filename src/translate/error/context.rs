@@ -156,12 +156,18 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;
-    (wanted > most).then(|| {
-        format!(
-            "max_tokens: {wanted} > {most}, which is the maximum allowed number of output tokens \
-             for {model}"
-        )
-    })
+    (wanted > most).then(|| format!("max_tokens: {wanted} > {most}{OF_OUTPUT}{model}"))
+}
+
+/// What stands between the most tokens that an answer may have and the name of the model.
+const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
+
+/// The most tokens that an answer may have, if the client would be told of a limit that is too high.
+#[must_use]
+pub(crate) fn most_output(message: &str) -> Option<u64> {
+    let (told, _) = words::split_once(message, OF_OUTPUT)?;
+    let (_, most) = told.rsplit_once(' ')?;
+    most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
 }
 
 /// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
