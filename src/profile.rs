@@ -359,7 +359,7 @@ words! {
         /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is prefixed.
         Gemini = "gemini",
         /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that does not begin with
-        /// a letter is prefixed.
+        /// a letter is prefixed. The schema of an output (`output_config.format`) is written in this flavour, too.
         Kimi = "kimi",
         /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
         /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it

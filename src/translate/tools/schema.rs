@@ -35,13 +35,13 @@ pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSch
 }
 
 /// Writes the schema of `response_format`: nothing is missing in its root, whatever it is. llama.cpp makes a grammar of
-/// it as of those of tools; of the other dialects it is not known that they hold for it.
+/// it as of those of tools, and Kimi checks both; of the other dialects it is not known that they hold for it.
 pub(in crate::translate) fn write_output_schema(
     json: &mut Writer<'_>,
     schema: &str,
     tools: ToolSchema,
 ) {
-    if tools == ToolSchema::LlamaCpp {
+    if matches!(tools, ToolSchema::LlamaCpp | ToolSchema::Kimi) {
         walk(json, schema, tools, false);
     } else if is_taken(schema, words::has(schema, "null")) {
         json.raw(schema);

@@ -266,6 +266,13 @@ fn the_schema_of_an_output_is_mended_like_a_tools() {
     let pattern = r#"{"anyOf":[{"type":"string","pattern":"^\\d$"}]}"#;
     assert_eq!(sent(pattern, ToolSchema::LlamaCpp), r#"{"anyOf":[{"type":"string"}]}"#);
     assert_eq!(sent(pattern, ToolSchema::Kimi), pattern);
+    assert_eq!(
+        sent(
+            r##"{"$ref":"#/definitions/T","definitions":{"T":{"properties":{"a":{"type":"integer","anyOf":[{"enum":[1,null]}]}},"required":["a","b"]}}}"##,
+            ToolSchema::Kimi
+        ),
+        r##"{"$ref":"#/$defs/T","$defs":{"T":{"properties":{"a":{"anyOf":[{"type":"number","enum":[1]}]}},"type":"object","required":["a"]}}}"##
+    );
     for (schema, expected) in [
         (
             r#"{"type":"object","properties":{"a":{"type":"array"},"b":{"pattern":"\\p{L}"}}}"#,
