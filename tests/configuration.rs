@@ -184,7 +184,10 @@ fn the_check_of_the_schema_can_fail() {
 
 #[test]
 fn the_table_of_examples_names_their_presets_and_counts_their_overrides() {
-    const NUMBERS: [&str; 6] = ["", ", one", ", two", ", three", ", four", ", five"];
+    const NUMBERS: [&str; 10] = [
+        "", ", one", ", two", ", three", ", four", ", five", ", six", ", seven", ", eight",
+        ", nine",
+    ];
     let page = fs::read_to_string(path("docs/configuration.md")).unwrap();
     for (name, text) in examples() {
         let document: Value = serde_json::from_str(&text).unwrap();
@@ -202,6 +205,25 @@ fn the_table_of_examples_names_their_presets_and_counts_their_overrides() {
         let row = format!("| `examples/{name}.json` | {cell} |");
         assert!(page.contains(&row), "{row}");
     }
+}
+
+#[test]
+fn kimi_gets_what_its_api_has_a_place_for() {
+    let examples = examples();
+    let (_, text) = examples.iter().find(|(name, _)| name == "kimi").unwrap();
+    let request = serde_json::json!({
+        "model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "q"}],
+        "stop_sequences": ["a", "b", "c", "d", "e", "f"],
+        "metadata": {"user_id": "{\"session_id\":\"s-1\"}"},
+    })
+    .to_string();
+    let headers = [("x-api-key", "sk-test")];
+    let (_, sent) =
+        drive::request(&drive::config(text), "/v1/messages", &headers, request.as_bytes()).unwrap();
+    let body: Value = serde_json::from_slice(&sent.body).unwrap();
+    assert_eq!(body["stop"], serde_json::json!(["a", "b", "c", "d", "e"]));
+    assert_eq!(body["prompt_cache_key"], "s-1");
+    assert_eq!((body["safety_identifier"].is_string(), body.get("user")), (true, None));
 }
 
 /// What an upstream of this kind was seen to answer: the reported dialect, or that of what it runs.
