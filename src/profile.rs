@@ -50,7 +50,8 @@ keys! {
         stream_usage: bool = true;
         /// Send `top_k`. Not part of Chat Completions; vLLM, SGLang, llama.cpp and Ollama take it.
         top_k: bool = false;
-        /// Send `temperature` and `top_p`. OpenAI's reasoning models refuse them.
+        /// Send `temperature` and `top_p`. OpenAI's reasoning models refuse them. Beside a temperature of 0, `top_p`
+        /// says nothing and is never sent: Mistral refuses it there.
         sampling: bool = true;
         /// The values of `reasoning_effort` that the upstream takes, lowest first; empty: never sent.
         reasoning_effort_values: Vec<Effort> = Vec::new();

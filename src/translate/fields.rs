@@ -77,7 +77,10 @@ fn write_sampling(
     warnings: &mut Warnings,
     json: &mut Writer<'_>,
 ) -> Result<(), Error> {
-    for (value, key) in [(request.temperature, "temperature"), (request.top_p, "top_p")] {
+    // Where the most likely token is always taken, it says nothing, and Mistral and candle-vllm refuse it.
+    let is_greedy = profile.sampling && request.temperature.is_some_and(is_zero);
+    let top_p = request.top_p.filter(|_| !is_greedy);
+    for (value, key) in [(request.temperature, "temperature"), (top_p, "top_p")] {
         let Some(value) = value else { continue };
         if profile.sampling {
             json.key(key).raw(value);
@@ -94,6 +97,11 @@ fn write_sampling(
         None => {}
     }
     Ok(())
+}
+
+/// Whether a number is zero, however it is written.
+fn is_zero(number: &str) -> bool {
+    words::before(number, b"eE").bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-'))
 }
 
 fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {

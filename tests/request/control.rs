@@ -268,6 +268,33 @@ fn sampling_is_left_out_where_the_model_has_none() {
 }
 
 #[test]
+fn top_p_says_nothing_where_the_likeliest_token_is_always_taken() {
+    let sent = |temperature: &str, strict: bool| {
+        let body = format!(
+            r#"{{"model":"m","max_tokens":1,"temperature":{temperature},"top_p":0.95,"messages":[{{"role":"user","content":"q"}}]}}"#
+        );
+        let (sent, warnings) =
+            try_with(&config("mistral", json!({}), json!({"strict": strict})), &body);
+        assert_eq!(warnings, "");
+        let sent = sent.unwrap().0;
+        assert!(sent.get("temperature").is_some());
+        sent.get("top_p").is_some()
+    };
+    for strict in [false, true] {
+        for zero in ["0", "0.0", "-0", "0e5", "0.00E-1"] {
+            assert!(!sent(zero, strict), "{zero}");
+        }
+        for other in ["1", "0.01", "1e-9", "1.0", "0.5E0"] {
+            assert!(sent(other, strict), "{other}");
+        }
+    }
+    // It is left out with the temperature, and that is said.
+    let none = config("default", json!({"sampling": false}), json!({}));
+    let warnings = try_with(&none, &whole(json!({"temperature": 0, "top_p": 0.9}))).1;
+    assert_eq!(warnings, "dropped:temperature,dropped:top_p");
+}
+
+#[test]
 fn a_negative_top_k_or_top_p_is_not_set() {
     // LangChain.js and n8n.
     let request = json!({"top_k": -1, "top_p": -1, "temperature": 0.7});
