@@ -367,6 +367,9 @@ words! {
         /// would see the choice alone. What may be any value names all types, because `{}` is any object to it. The
         /// schema of an output (`output_config.format`) is written in the same way.
         LlamaCpp = "llama.cpp",
+        /// As `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum` in place of `const`,
+        /// which it leaves out of what the model sees.
+        Ollama = "ollama",
     }
     /// See [`Profile::tokenizer`].
     Tokenizer {
@@ -580,6 +583,7 @@ impl Profile {
                 profile.parallel_tool_calls = false;
                 profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
                 profile.tool_choice_none = ToolChoiceNone::OmitTools;
+                profile.tool_schema = ToolSchema::Ollama;
             }
             _ => return None,
         }

@@ -42,7 +42,7 @@ pub(super) struct Facts<'a> {
     /// `additionalProperties` is `true`, which says nothing.
     open: bool,
     /// There is an `enum`.
-    enumerated: bool,
+    pub(super) enumerated: bool,
     /// `$ref`
     pub(super) reference: Option<Str<'a>>,
     /// It is written as a reference: decided where the dialect is known.

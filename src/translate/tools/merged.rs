@@ -69,7 +69,7 @@ pub(super) struct Merged<'a> {
     required: NameSet<'a>,
 }
 
-impl Walk<'_> {
+impl<'s> Walk<'s> {
     /// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
     pub(super) fn parts<'a>(
         &'a self,
@@ -116,8 +116,13 @@ impl Walk<'_> {
         *self.has_paths.get_or_init(leads)
     }
 
-    /// What the root defines, by names as they are referred to.
-    fn definitions(&self) -> Names<'_, &str> {
+    /// What the root defines under a name, as it is referred to.
+    pub(super) fn defined(&self, name: &str) -> Option<&'s str> {
+        self.defined.get_or_init(|| self.definitions()).get(name).copied()
+    }
+
+    /// All that it defines.
+    fn definitions(&self) -> Names<'s, &'s str> {
         let mut all = Names::default();
         for place in ["$defs", "definitions"] {
             for (name, schema) in json::members(json::member(self.root, place).unwrap_or_default())

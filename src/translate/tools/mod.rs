@@ -17,6 +17,7 @@ mod kimi;
 mod merged;
 mod names;
 mod offer;
+mod ollama;
 mod schema;
 mod strict;
 mod toolsets;

@@ -13,8 +13,9 @@ use super::gemini::Around;
 use super::grammar::{ANY, llama_cpp_refuses, mistral_refuses};
 use super::kimi;
 use super::merged::{Merged, Which, is_merged};
+use super::ollama::{self, Inlined};
 use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::names::NameSet;
+use crate::names::{NameSet, Names};
 use crate::profile::ToolSchema;
 use crate::words;
 
@@ -26,6 +27,10 @@ pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSch
     let stays = || {
         let has_null = words::has(schema, "null");
         is_complete(schema, has_null) && is_taken(schema, has_null)
+    };
+    let dialect = match dialect {
+        ToolSchema::Ollama if !ollama::loses(schema) => ToolSchema::Full,
+        dialect => dialect,
     };
     if dialect == ToolSchema::Full && stays() {
         json.raw(schema);
@@ -53,7 +58,8 @@ pub(in crate::translate) fn write_output_schema(
 fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool) {
     json.value();
     let start = json.out().len();
-    let walk = Walk { dialect, root: schema, has_paths: OnceCell::new() };
+    let (has_paths, defined) = (OnceCell::new(), OnceCell::new());
+    let walk = Walk { dialect, root: schema, has_paths, defined, inlined: Inlined::default() };
     if walk.schema(&mut Reader::of(schema), json, function).is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
@@ -301,6 +307,9 @@ pub(super) struct Walk<'s> {
     pub(super) root: &'s str,
     /// Whether references lead through lists of schemas, once that was asked.
     pub(super) has_paths: OnceCell<bool>,
+    /// What the root defines, once that was asked.
+    pub(super) defined: OnceCell<Names<'s, &'s str>>,
+    pub(super) inlined: Inlined,
 }
 
 impl Walk<'_> {
@@ -330,7 +339,12 @@ impl Walk<'_> {
             }
         }
         let mut facts = Facts::of(&mut reader.clone())?;
-        let of_openai = root && self.dialect == ToolSchema::Full && !self.has_paths();
+        let is_full = matches!(self.dialect, ToolSchema::Full | ToolSchema::Ollama);
+        let of_openai = root && is_full && !self.has_paths();
+        if self.dialect == ToolSchema::Ollama && !root && self.replaced(&facts, json)? {
+            reader.skip()?;
+            return Ok(());
+        }
         let which = match self.dialect {
             ToolSchema::Gemini => {
                 return self.gemini(reader, json, root, facts, Around::default());
@@ -340,7 +354,7 @@ impl Walk<'_> {
                 facts.chooses = kimi::chooses(&facts) && !root;
                 kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
             }
-            ToolSchema::Full => of_openai.then_some(Which::AsFarAsPossible),
+            ToolSchema::Full | ToolSchema::Ollama => of_openai.then_some(Which::AsFarAsPossible),
             // Its grammar is that of the choice alone, or of the properties alone.
             ToolSchema::LlamaCpp => {
                 let refers = facts.reference.is_some();
@@ -362,8 +376,8 @@ impl Walk<'_> {
         while let Some(key) = next_keyword(reader, &facts)? {
             let keyword = key.decode();
             match self.dialect {
-                ToolSchema::Full if of_openai && is_no_root(&keyword) => drop(reader.skip()?),
-                ToolSchema::Full if root && keyword == "type" => {
+                _ if of_openai && is_no_root(&keyword) => drop(reader.skip()?),
+                _ if is_full && root && keyword == "type" => {
                     // One of several, at most.
                     reader.skip()?;
                     json.key("type").text("object");
@@ -375,6 +389,7 @@ impl Walk<'_> {
                     reader.skip()?;
                 }
                 ToolSchema::Kimi => self.kimi(reader, json, key, &keyword, &facts, root)?,
+                ToolSchema::Ollama => self.ollama(reader, json, key, &keyword, &facts)?,
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
@@ -541,7 +556,7 @@ pub(super) fn copy_member(
 }
 
 /// A key with the escapes that it came with.
-fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
+pub(super) fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
     json.str(key);
     json.out().push(b':');
 }

@@ -1,5 +1,6 @@
 mod gemini;
 mod merged;
+mod ollama;
 
 use super::*;
 use crate::translate::tools::meets_strict_subset;
