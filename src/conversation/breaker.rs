@@ -22,6 +22,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::claude_code::is_cancelled;
 use super::failure::is_failure;
 use super::person::after_news;
 use super::same::{KnownCall, KnownResult, of_call, of_result};
@@ -329,7 +330,7 @@ fn name<'a>(call: &ToolUse<'a>) -> Tool<'a> {
 }
 
 /// Finds the results of calls. They stand in the order of the calls (`pairs::order`), so that one
-/// pass is enough; a call without a result is passed over.
+/// pass is enough; a call without a result is passed over, and so is one that was not made.
 fn pair<'t, 'a: 't>(
     calls: impl Iterator<Item = &'t ToolUse<'a>>,
     results: &'t [ToolResult<'a>],
@@ -341,6 +342,9 @@ fn pair<'t, 'a: 't>(
         let Some((at, result)) = results.next_if(|(_, result)| result.id == call.id) else {
             continue;
         };
+        if is_cancelled(result) {
+            continue;
+        }
         let failed = is_failure(result, || is_complete(call));
         pairs.push(Pair { call, result, at, failed, succeeded_as: None });
     }

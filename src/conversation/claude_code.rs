@@ -59,6 +59,19 @@ pub(super) fn is_refused(result: &ToolResult<'_>) -> bool {
     REFUSALS.iter().any(|start| text.text.raw().starts_with(start))
 }
 
+/// What it says for calls that it made no more, because another one of the same turn failed.
+const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: parallel tool call "];
+
+/// Whether a result says that the call was not made.
+pub(super) fn is_cancelled(result: &ToolResult<'_>) -> bool {
+    let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
+        return false;
+    };
+    let said = text.text.raw();
+    let said = said.strip_prefix("<tool_use_error>").unwrap_or(said);
+    CANCELLED.iter().any(|start| said.starts_with(start))
+}
+
 /// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.
 /// It changes from turn to turn, and would make equal results look different.
 pub(super) fn without_reminders(text: Str<'_>) -> Str<'_> {

@@ -71,6 +71,39 @@ fn calls_that_differ_in_what_is_said_of_them_are_the_same() {
     assert_eq!(sent(&rounds(&nested)).tools(), ["Bash", "look"]);
 }
 
+#[test]
+fn a_call_that_was_not_made_is_none_that_failed() {
+    let turn = |said: &str, is_error: bool| {
+        let mut messages = vec![user("Do it")];
+        for at in 0..6 {
+            let (make, read) = (format!("toolu_a{at}"), format!("toolu_b{at}"));
+            let calls = [
+                use_of(&make, "Bash", json!({"command": format!("make {at}")})),
+                use_of(&read, "look", json!({"path": at})),
+            ];
+            let mut cancelled = result(&read, said);
+            cancelled["is_error"] = json!(is_error);
+            let results = [failed(&make, &format!("Exit code 2\n{at}")), cancelled];
+            messages.push(json!({"role": "assistant", "content": calls}));
+            messages.push(user(json!(results)));
+        }
+        sent(&messages)
+    };
+    for said in [
+        "<tool_use_error>Sibling tool call errored</tool_use_error>",
+        "<tool_use_error>Cancelled: parallel tool call Bash(make 1) errored</tool_use_error>",
+        "Cancelled: parallel tool call Bash(make 1) errored",
+    ] {
+        // Nor is it one that resets what is known of the other.
+        let stopped = turn(said, true);
+        assert_eq!(stopped.header("x-creole-warnings"), "tool_failing:Bash", "{said}");
+        assert_eq!(stopped.tools(), ["Bash", "look"], "{said}");
+    }
+    // It was made, and this is what it gave.
+    assert_eq!(turn("Sibling tool call errored", false).header("x-creole-guard"), "");
+    assert_eq!(turn("<tool_use_error>Sibling is gone", true).tools(), ["Bash"]);
+}
+
 const SPOKE: &str = "The user sent a new message while you were working:\nThe server is up again, go on\n\nThis is how Claude Code surfaces messages";
 const NOTIFIED: &str =
     "<task-notification>\n<task-id>b</task-id><status>completed</status>\n</task-notification>";
