@@ -8,14 +8,16 @@ pub(super) const TOOL_LOADED: &str = "Tool loaded.";
 
 /// How texts begin that Claude Code (2.1) writes by itself, from its code: most of them where an answer had no text,
 /// was cut off or had a call in it that nobody could read. It drops that answer, so that they come to stand beside
-/// the results before it.
-pub(super) const NUDGES: [&str; 6] = [
+/// the results before it. The last ones are from a hook that did not let it stop, and from Cline and Roo Code.
+pub(super) const NUDGES: [&str; 8] = [
     "[Your previous response had no visible output.",
     "Your tool call was malformed and could not be parsed.",
     "The previous response failed to produce a valid tool call.",
     "Output token limit hit. Resume directly",
     "Your response above was cut off mid-stream. Resume directly",
     NOTIFIED,
+    "Stop hook feedback:",
+    "[ERROR] You did not use a tool in your previous response!",
 ];
 
 /// How texts begin that it writes beside results: what became of an image, and the text of a skill.

@@ -11,7 +11,8 @@
 //! | the same with `<task-notification>`, with which its background agents report | no |
 //! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
 //! | beside tool results: `Tool loaded.`, words about an image, the text of a skill (Claude Code) | no |
-//! | words of Claude Code about an answer that it could not use (`NUDGES`) | no |
+//! | beside tool results: what stood beside the results before as well, word for word (CrewAI) | no |
+//! | words of Claude Code and Cline about an answer that they could not use, or from a hook (`NUDGES`) | no |
 //! | any other text that is not blank | yes |
 //! | images and documents without tool results | yes |
 //! | images and documents beside tool results, which some clients move out of the results | no |
@@ -27,6 +28,9 @@ use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{self, Str};
 use crate::words::is_name_byte;
+
+/// With so many items of the turn before a text is compared.
+const COMPARED_MAX: usize = 16;
 
 /// Who speaks in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,15 +56,19 @@ pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
 }
 
 fn after(turns: &[Turn<'_>], least: Voice) -> usize {
-    let speaks = |turn: &Turn<'_>| {
+    let mut rest = turns;
+    while let Some((turn, earlier)) = rest.split_last() {
         let voice = match turn {
-            Turn::User(user) => of_user(user),
+            Turn::User(user) => of_user(user, earlier),
             Turn::System(texts) => of_system(texts),
             Turn::Assistant(_) => Voice::Client,
         };
-        voice >= least
-    };
-    turns.iter().rposition(speaks).map_or(0, |at| at.saturating_add(1))
+        if voice >= least {
+            break;
+        }
+        rest = earlier;
+    }
+    rest.len()
 }
 
 /// How many turns of the assistant have tool calls, from the turn `from` on.
@@ -74,7 +82,7 @@ pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn of_user(user: &User<'_>) -> Voice {
+fn of_user(user: &User<'_>, earlier: &[Turn<'_>]) -> Voice {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
     let has_skill = user.results.iter().any(is_skill);
@@ -82,6 +90,7 @@ fn of_user(user: &User<'_>) -> Voice {
         Item::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
             Some(voice) => voice,
             None if has_skill => Voice::Client,
+            None if beside_results && is_repeated(text.text, earlier) => Voice::Client,
             None => Voice::Person,
         },
         Item::Block(Block::Image(_) | Block::Document(_)) if !beside_results => Voice::Person,
@@ -91,6 +100,17 @@ fn of_user(user: &User<'_>) -> Voice {
     let results = user.results.iter().map(of_result).max();
     let items = user.items.iter().map(of_item).max();
     results.max(items).unwrap_or(Voice::Client)
+}
+
+/// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
+/// words that its user can set.
+fn is_repeated(text: Str<'_>, earlier: &[Turn<'_>]) -> bool {
+    let before = earlier.iter().rev().find_map(|turn| match turn {
+        Turn::User(user) if !user.results.is_empty() => Some(&user.items),
+        _ => None,
+    });
+    let mut beside = before.into_iter().flatten().take(COMPARED_MAX);
+    beside.any(|item| matches!(item, Item::Block(Block::Text(known)) if known.text == text))
 }
 
 fn of_result(result: &ToolResult<'_>) -> Voice {
@@ -121,7 +141,7 @@ fn is_skill(result: &ToolResult<'_>) -> bool {
 fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     let raw = text.raw().trim_start();
     // Nearly every text of a person ends the question with its first letter.
-    if !raw.starts_with(['<', '\\', '[', 'B', 'O', 'T', 'Y']) {
+    if !raw.starts_with(['<', '\\', '[', 'B', 'O', 'S', 'T', 'Y']) {
         return text.is_blank().then_some(Voice::Client);
     }
     // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
@@ -254,6 +274,13 @@ mod tests {
             (0, vec![text("Output token limit hit. Resume directly.")], false),
             (0, vec![escaped(r"\n[Your previous response had no visible output.]\n")], false),
             (0, vec![escaped(r"\u005bYour previous response had no visible output.]")], false),
+            (0, vec![text("Stop hook feedback:\n- [lint.sh]: 2 errors")], false),
+            (0, vec![text("Stop hooks from running")], true),
+            (
+                0,
+                vec![text("[ERROR] You did not use a tool in your previous response! Retry")],
+                false,
+            ),
             (0, vec![text("[Image: original 1x1]")], true),
             (1, vec![text("[Image: original 1x1]")], false),
             (0, vec![text("[SYSTEM NOTIFICATION - NOT USER INPUT]\nDone")], false),

@@ -42,13 +42,45 @@ fn what_claude_code_says_to_a_model_by_itself_is_no_person() {
             assert_eq!(turn.header("x-creole-tool-turn"), "6/99", "{text}");
         }
     }
-    let spoken = |_| Some("[Your previous answer] was wrong".to_owned());
+    let spoken = |at| Some(format!("[Your previous answer] was wrong {at}"));
     assert_eq!(sent(&same(6, "a.txt", &spoken)).tools(), ["Bash", "look"]);
 }
 
 #[test]
+fn what_stands_beside_one_result_after_the_other_is_no_person() {
+    // CrewAI, with the words that it has by default.
+    let ask = "Analyze the tool result. If requirements are met, provide the Final Answer. Otherwise, call the next tool. Deliver only the answer without meta-commentary.";
+    let crew = |_| Some(ask.to_owned());
+    let turn = sent(&same(7, "a.txt", &crew));
+    // The first one could be anybody's.
+    assert_eq!((turn.tools(), turn.header("x-creole-tool-turn")), (vec!["look"], "6/99"));
+    // As a message of its own.
+    let mut messages = Vec::new();
+    for message in same(7, "a.txt", &|_| None) {
+        let is_result = message["content"][0]["type"] == "tool_result";
+        messages.push(message);
+        messages.extend(is_result.then(|| user(ask)));
+    }
+    let turn = sent(&messages);
+    assert_eq!((turn.tools(), turn.header("x-creole-tool-turn")), (vec!["look"], "6/99"));
+    // Whoever says something else in between, or says it again later, is a person.
+    for spoken in [
+        &|at: usize| Some(if at == 6 { "Go on" } else { ask }.to_owned()) as Option<String>,
+        &|at: usize| at.is_multiple_of(2).then(|| "Go on".to_owned()),
+    ] as [&dyn Fn(usize) -> Option<String>; 2]
+    {
+        let turn = sent(&same(7, "a.txt", spoken));
+        assert_eq!(turn.header("x-creole-tool-turn"), "0/99");
+    }
+    // Without results it is what a person asks for each time.
+    let mut messages = same(2, "a.txt", &|_| None);
+    messages.extend([json!({"role": "assistant", "content": "Done."}), user("Do it")]);
+    assert_eq!(sent(&messages).header("x-creole-tool-turn"), "0/99");
+}
+
+#[test]
 fn the_text_of_a_skill_is_no_person_whatever_it_says() {
-    let body = |_| Some("Use the Skill tool to invoke `review`, then follow it.".to_owned());
+    let body = |at| Some(format!("Use the Skill tool to invoke `review`, then follow it {at}."));
     let turn = sent(&same(6, "Launching skill: review", &body));
     assert_eq!((turn.tools(), turn.header("x-creole-tool-turn")), (vec!["look"], "6/99"));
     assert_eq!(sent(&same(6, "Launched: review", &body)).tools(), ["Bash", "look"]);
