@@ -11,7 +11,7 @@
 //!
 //! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck: the model
 //! is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits is expected to give the
-//! same for a while ([`Stuck::waits`]).
+//! same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]).
 //!
 //! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
 //! together. A success whose result was already known since then does not reset the counts, or two
@@ -26,7 +26,7 @@ use super::claude_code::is_cancelled;
 use super::failure::is_failure;
 use super::person::after_news;
 use super::same::{KnownCall, KnownResult, of_call, of_result};
-use super::waiting::waits;
+use super::waiting::{sleeps, waits};
 use super::{Turn, answer_to, calls, said_before};
 use crate::anthropic::{ToolResult, ToolUse};
 use crate::names::{NameSet, Names};
@@ -54,8 +54,8 @@ pub(crate) struct Stuck<'a> {
     /// How many of these failed in another way than all before them, although the input had all that the tool
     /// requires.
     pub news: u32,
-    /// Its call waits for something, and has more patience.
-    pub waits: bool,
+    /// The same, where one that waited for something counts once, and every other [`WAITING`] times.
+    pub weight: u32,
 }
 
 /// A call that waits may be made so many times as often as others.
@@ -64,8 +64,11 @@ const WAITING: u32 = 10;
 impl Stuck<'_> {
     /// Whether it has come to a limit that is `most` for calls that do not wait.
     pub(crate) fn reaches(&self, most: u32) -> bool {
-        let patience = if self.waits { WAITING } else { 1 };
-        self.count >= most.saturating_mul(patience)
+        self.weight >= most.saturating_mul(WAITING)
+    }
+
+    fn waits(&self) -> bool {
+        self.weight < self.count.saturating_mul(WAITING)
     }
 }
 
@@ -111,13 +114,15 @@ type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 #[derive(Clone, Copy, Default)]
 struct Count {
     count: u32,
+    weight: u32,
     turn: usize,
 }
 
 impl Count {
-    fn add(&mut self, turn: usize) {
+    fn add(&mut self, turn: usize, waits: bool) {
         if self.count == 0 || self.turn != turn {
-            *self = Self { count: self.count.saturating_add(1), turn };
+            let weight = self.weight.saturating_add(if waits { 1 } else { WAITING });
+            *self = Self { count: self.count.saturating_add(1), weight, turn };
         }
     }
 }
@@ -138,6 +143,8 @@ struct Pair<'t, 'a> {
     /// Where the result is.
     at: usize,
     failed: bool,
+    /// It waited for something, whatever came of it.
+    waited: bool,
     /// What the call and its result are known by, unless it failed.
     succeeded_as: Option<String>,
 }
@@ -185,26 +192,26 @@ impl<'t, 'a> Counts<'t, 'a> {
             (name, Some(toolset)) => format!("{name}\0{toolset}"),
         };
         let said = format!("{:016x}", of_result(pair.result));
-        let (mut count, mut news) = (0, 0);
+        let (mut all, mut news) = (Count::default(), 0);
         self.failing.update(key, |(name, failures)| {
             let is_later = failures.all.count > 0 && failures.all.turn != turn;
             if failures.known.add(said) && is_later && is_complete(pair.call) {
-                failures.news.add(turn);
+                failures.news.add(turn, false);
             }
-            failures.all.add(turn);
-            (count, news) = (failures.all.count, failures.news.count);
+            failures.all.add(turn, pair.waited);
+            (all, news) = (failures.all, failures.news.count);
             *name = tool.clone();
         });
-        failing(tool, count, news)
+        failing(tool, all, news)
     }
 
     /// Counts a call that did not fail, and tells how often it was made.
-    fn succeeded(&mut self, call: &'t ToolUse<'a>, key: &str, turn: usize) -> u32 {
-        let mut times = 0;
+    fn succeeded(&mut self, pair: &Pair<'t, 'a>, key: &str, turn: usize) -> Count {
+        let mut times = Count::default();
         self.done.update(key.to_owned(), |known| {
-            let (_, count) = known.get_or_insert((call, Count::default()));
-            count.add(turn);
-            times = count.count;
+            let (_, count) = known.get_or_insert((pair.call, Count::default()));
+            count.add(turn, pair.waited);
+            times = *count;
         });
         times
     }
@@ -213,10 +220,10 @@ impl<'t, 'a> Counts<'t, 'a> {
     fn stuck(self, most: u32) -> Vec<Stuck<'a>> {
         let mut stuck = Vec::new();
         for (tool, Failures { all, news, .. }) in self.failing.into_values() {
-            stuck.push(failing(tool, all.count, news.count));
+            stuck.push(failing(tool, all, news.count));
         }
-        for (call, Count { count, .. }) in self.done.into_values().flatten() {
-            if count >= most {
+        for (call, count) in self.done.into_values().flatten() {
+            if count.count >= most {
                 stuck.push(repeating(call, count));
             }
         }
@@ -225,13 +232,14 @@ impl<'t, 'a> Counts<'t, 'a> {
     }
 }
 
-fn failing((name, toolset): Tool<'_>, count: u32, news: u32) -> Stuck<'_> {
-    Stuck { name, toolset, why: Why::Failing, count, news, waits: false }
+fn failing((name, toolset): Tool<'_>, all: Count, news: u32) -> Stuck<'_> {
+    let Count { count, weight, .. } = all;
+    Stuck { name, toolset, why: Why::Failing, count, news, weight }
 }
 
-fn repeating<'a>(call: &ToolUse<'a>, count: u32) -> Stuck<'a> {
-    let (name, toolset) = name(call);
-    Stuck { name, toolset, why: Why::Repeating, count, news: 0, waits: waits(call) }
+fn repeating<'a>(call: &ToolUse<'a>, all: Count) -> Stuck<'a> {
+    let ((name, toolset), Count { count, weight, .. }) = (name(call), all);
+    Stuck { name, toolset, why: Why::Repeating, count, news: 0, weight }
 }
 
 /// Counts from a turn on.
@@ -254,6 +262,7 @@ fn count<'a>(
         for pair in &mut pairs {
             let key = || format!("{:016x}{:016x}", of_call(pair.call), of_result(pair.result));
             pair.succeeded_as = (!pair.failed).then(key);
+            pair.waited = if pair.failed { sleeps(pair.call) } else { waits(pair.call) };
         }
         let mut is_new = start == Start::New(turn);
         if let Start::News(_) = start {
@@ -268,8 +277,8 @@ fn count<'a>(
         for pair in &pairs {
             let stuck = match &pair.succeeded_as {
                 None => counts.failed(pair, turn, is_complete),
-                Some(key) => match counts.succeeded(pair.call, key, turn) {
-                    count if count < failures_max => continue,
+                Some(key) => match counts.succeeded(pair, key, turn) {
+                    Count { count, .. } if count < failures_max => continue,
                     count => repeating(pair.call, count),
                 },
             };
@@ -346,7 +355,7 @@ fn pair<'t, 'a: 't>(
             continue;
         }
         let failed = is_failure(result, || is_complete(call));
-        pairs.push(Pair { call, result, at, failed, succeeded_as: None });
+        pairs.push(Pair { call, result, at, failed, waited: false, succeeded_as: None });
     }
 }
 
@@ -364,7 +373,7 @@ pub(crate) fn told(stuck: &Stuck<'_>, required: &str) -> String {
             )
         }
         Why::Repeating => {
-            let advice = match stuck.waits {
+            let advice = match stuck.waits() {
                 true => "If you wait for something, wait longer between calls.",
                 false => "Use the result, or do something else. Do NOT make this call again.",
             };

@@ -11,9 +11,11 @@ const OF_TASKS: [&str; 3] = ["TaskOutput", "BashOutput", "AgentOutput"];
 /// Whether a tool is one to wait with, by its name, or its command sleeps.
 pub(super) fn waits(call: &ToolUse<'_>) -> bool {
     let name = call.name.decode();
-    if OF_TASKS.contains(&&*name) || has_word(&name, ["wait", "Wait"]) {
-        return true;
-    }
+    OF_TASKS.contains(&&*name) || has_word(&name, ["wait", "Wait"]) || sleeps(call)
+}
+
+/// Whether its command sleeps, so that it waited even if it failed.
+pub(super) fn sleeps(call: &ToolUse<'_>) -> bool {
     let Some(command) = member(&call.input, "command") else { return false };
     // Some write it as a list of its words.
     let text = Reader::new(command, 1).string().map(|text| text.decode());

@@ -222,7 +222,29 @@ fn a_call_that_waits_has_ten_times_the_patience() {
         assert_eq!(polls(60, name, input).tools(), ["look"]);
     }
     assert_eq!(polls(6, "Bash", json!({"command": "gh run view 1"})).tools(), ["look"]);
-    // What fails is not waited for.
-    let round = |_, id: &str| (call(id, "Bash", json!({"command": "sleep 1"})), failed(id, "no"));
-    assert_eq!(sent(&rounds(6, round)).tools(), ["look"]);
+}
+
+#[test]
+fn a_command_that_sleeps_may_fail_ten_times_as_often() {
+    let fails = |count, name: &'static str, input: Value, said: &'static str| {
+        let round = |_, id: &str| (call(id, name, input.clone()), failed(id, said));
+        let body = request(&rounds(count, round), &[tool(name, &[]), tool("look", &[])]);
+        ask(&config(json!({})), &body, &|_| (200, says("ok")), false)
+    };
+    let pending = "Exit code 8\nbuild\tpending\t0";
+    let checks = json!({"command": "sleep 60 && gh pr checks 12"});
+    assert_eq!(fails(29, "Bash", checks.clone(), pending).header("x-creole-guard"), "");
+    let told = fails(30, "Bash", checks.clone(), pending);
+    assert_eq!(told.header("x-creole-warnings"), "tool_failing:Bash");
+    assert_eq!(fails(59, "Bash", checks.clone(), pending).tools(), ["Bash", "look"]);
+    assert_eq!(fails(60, "Bash", checks, pending).tools(), ["look"]);
+    // What did not wait before it failed has no more patience than others.
+    assert_eq!(fails(6, "TaskOutput", json!({"task_id": "b"}), "No task found").tools(), ["look"]);
+    // Beside those that waited, each of the others counts as ever.
+    let mixed = |at: usize, id: &str| {
+        let command = if at < 10 { "sleep 5; curl -f :80" } else { "curl -f :80" };
+        (call(id, "Bash", json!({"command": command})), failed(id, "Exit code 7"))
+    };
+    assert_eq!(sent(&rounds(14, mixed)).tools(), ["Bash", "look"]);
+    assert_eq!(sent(&rounds(15, mixed)).tools(), ["look"]);
 }

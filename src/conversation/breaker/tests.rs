@@ -9,6 +9,8 @@ use proptest::prelude::*;
 
 const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
 
+const SLEEPS: &str = r#"{"command":"sleep 1"}"#;
+
 fn text(words: &'static str) -> Block<'static> {
     Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
 }
@@ -18,7 +20,7 @@ type Made = (&'static str, &'static str, &'static str, bool);
 
 fn calls_of_a_turn() -> impl Strategy<Value = Vec<Made>> {
     let name = prop::sample::select(vec!["shell", "look"]);
-    let input = prop::sample::select(vec!["{}", "{\"a\":1}", "{ \"a\": 1}"]);
+    let input = prop::sample::select(vec!["{}", "{\"a\":1}", "{ \"a\": 1}", SLEEPS]);
     let said = prop::sample::select(vec!["fine", "fine", "done", "Error: no", "must"]);
     prop::collection::vec((name, input, said, prop::bool::weighted(0.1)), 0..3)
 }
