@@ -11,7 +11,8 @@
 //!
 //! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck: the model
 //! is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits is expected to give the
-//! same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]).
+//! same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]). So is a call that is made again
+//! after another one has waited.
 //!
 //! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
 //! together. A success whose result was already known since then does not reset the counts, or two
@@ -176,6 +177,8 @@ struct Counts<'t, 'a> {
     failing: Names<'static, (Tool<'a>, Failures)>,
     /// The calls that did not, by what they and their results are known by.
     done: Names<'static, Option<(&'t ToolUse<'a>, Count)>>,
+    /// The last turn with a call that waited.
+    waited: Option<usize>,
 }
 
 impl<'t, 'a> Counts<'t, 'a> {
@@ -210,7 +213,8 @@ impl<'t, 'a> Counts<'t, 'a> {
         let mut times = Count::default();
         self.done.update(key.to_owned(), |known| {
             let (_, count) = known.get_or_insert((pair.call, Count::default()));
-            count.add(turn, pair.waited);
+            let since = (count.count > 0).then_some(count.turn);
+            count.add(turn, pair.waited || self.waited > since);
             times = *count;
         });
         times
@@ -273,6 +277,9 @@ fn count<'a>(
         if is_new {
             counts = Counts::default();
             notes.clear();
+        }
+        if pairs.iter().any(|pair| pair.waited) {
+            counts.waited = Some(turn);
         }
         for pair in &pairs {
             let stuck = match &pair.succeeded_as {

@@ -8,10 +8,27 @@ use crate::words;
 /// Claude Code's tools that ask what became of a background task.
 const OF_TASKS: [&str; 3] = ["TaskOutput", "BashOutput", "AgentOutput"];
 
-/// Whether a tool is one to wait with, by its name, or its command sleeps.
+/// OpenHands' tools that wait for the last command to go on, if they are called without one.
+const OF_COMMANDS: [&str; 2] = ["execute_bash", "terminal"];
+
+/// Whether a tool is one to wait with, by its name or what it is asked to do, or its command sleeps.
 pub(super) fn waits(call: &ToolUse<'_>) -> bool {
-    let name = call.name.decode();
-    OF_TASKS.contains(&&*name) || has_word(&name, ["wait", "Wait"]) || sleeps(call)
+    let name = &*call.name.decode();
+    OF_TASKS.contains(&name)
+        || has_word(name, ["wait", "Wait"])
+        || OF_COMMANDS.contains(&name) && member(&call.input, "command") == Some("\"\"")
+        || has_action(&call.input)
+        || sleeps(call)
+}
+
+/// Whether an action is to wait: that of a tool that uses a computer, or one of a list of them.
+fn has_action(input: &str) -> bool {
+    const ACTION: &str = "\"action\"";
+    words::places(input, ACTION).any(|at| {
+        let value = input.get(at.saturating_add(ACTION.len())..).unwrap_or_default();
+        let value = value.trim_ascii_start().strip_prefix(':').unwrap_or_default();
+        value.trim_ascii_start().starts_with("\"wait\"")
+    })
 }
 
 /// Whether its command sleeps, so that it waited even if it failed.
@@ -38,7 +55,7 @@ mod tests {
     use crate::json::{Raw, Str};
 
     #[test]
-    fn a_call_waits_by_its_tool_or_by_its_command() {
+    fn a_call_waits_by_its_tool_or_by_what_it_is_asked_to_do() {
         for (name, input, expected) in [
             ("TaskOutput", "{}", true),
             ("wait", "{}", true),
@@ -56,6 +73,16 @@ mod tests {
             ("Bash", r#"{"command":"ls sleeper asleep"}"#, false),
             ("Bash", r#"{"command":"ls","description":"sleep"}"#, false),
             ("Bash", "no object", false),
+            ("computer", r#"{"duration":5, "action" : "wait"}"#, true),
+            ("computer", r#"{"action":"wait_for"}"#, false),
+            ("computer", r#"{"action":"type","text":"wait"}"#, false),
+            ("computer", r#"{"action":"type","text":"\"action\":\"wait\""}"#, false),
+            ("batch", r#"{"actions":[{"name":"c","input":{"action":"wait"}}]}"#, true),
+            ("execute_bash", r#"{"command":""}"#, true),
+            ("terminal", r#"{"command": "" ,"is_input":false}"#, true),
+            ("terminal", r#"{"command":"ls"}"#, false),
+            // It is an error of a model that Claude Code has no use for.
+            ("Bash", r#"{"command":""}"#, false),
         ] {
             let (id, name) = (Str::plain("t"), Str::plain(name));
             let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of(input) };

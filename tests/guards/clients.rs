@@ -224,6 +224,54 @@ fn a_call_that_waits_has_ten_times_the_patience() {
     assert_eq!(polls(6, "Bash", json!({"command": "gh run view 1"})).tools(), ["look"]);
 }
 
+/// So many rounds of two calls, each in a turn of its own or both in one.
+fn pairs(count: usize, both: [(&str, Value, &str); 2], at_once: bool) -> Turn {
+    let mut messages = vec![user("Do it")];
+    for at in 0..count {
+        let [mut calls, mut results] = [Vec::new(), Vec::new()];
+        for (number, (name, input, said)) in both.iter().enumerate() {
+            let id = format!("toolu_{at}_{number}");
+            calls.push(use_of(&id, name, input.clone()));
+            results.push(result(&id, *said));
+            if number == 1 || !at_once {
+                let content = Value::from(std::mem::take(&mut calls));
+                messages.push(json!({"role": "assistant", "content": content}));
+                messages.push(user(std::mem::take(&mut results)));
+            }
+        }
+    }
+    let tools = both.map(|(name, ..)| tool(name, &[]));
+    let body = request(&messages, &tools);
+    ask(&config(json!({})), &body, &|_| (200, says("ok")), false)
+}
+
+#[test]
+fn a_call_after_one_that_waited_has_ten_times_the_patience() {
+    let status = ("get_status", json!({"id": "7"}), r#"{"status":"running"}"#);
+    for wait in [
+        ("Bash", json!({"command": "sleep 60"}), ""),
+        ("browser_wait_for", json!({"time": 10}), "Waited for 10"),
+        ("computer", json!({"action": "wait", "duration": 5}), "Waited for 5 seconds"),
+    ] {
+        for at_once in [true, false] {
+            let both = || [wait.clone(), status.clone()];
+            assert_eq!(pairs(20, both(), at_once).header("x-creole-guard"), "", "{wait:?}");
+            let names = [wait.0, "get_status"];
+            assert_eq!(pairs(45, both(), at_once).tools(), names, "{wait:?}");
+            assert!(pairs(62, both(), at_once).tools().is_empty(), "{wait:?}");
+        }
+    }
+    let look = ("look", json!({}), "a.txt");
+    assert!(pairs(7, [look, status.clone()], false).tools().is_empty());
+    // One that waited long ago says nothing of those since.
+    let once = |at: usize, id: &str| match at {
+        0 | 2 => (call(id, "Bash", json!({"command": "sleep 60"})), result(id, "")),
+        _ => (call(id, "look", json!({})), result(id, "running")),
+    };
+    assert_eq!(sent(&rounds(8, once)).tools(), ["Bash", "look"]);
+    assert_eq!(sent(&rounds(9, once)).tools(), ["Bash"]);
+}
+
 #[test]
 fn a_command_that_sleeps_may_fail_ten_times_as_often() {
     let fails = |count, name: &'static str, input: Value, said: &'static str| {
