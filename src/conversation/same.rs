@@ -3,7 +3,7 @@
 //! A call is known by a hash of its name and its input: white space, the order of keys and escapes
 //! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
 //! sends back is passed over, or no two calls would be the same. So is what a model says of its call and words anew
-//! each time: the `description` of a command (Claude Code, opencode) and `task_progress` (Cline).
+//! each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
 
 use super::claude_code::without_reminders;
 use crate::anthropic::{
@@ -16,6 +16,15 @@ use crate::words;
 /// Words in the names of tools that run commands.
 const SHELLS: [&str; 4] = ["bash", "command", "shell", "terminal"];
 
+/// What a model says of a call of any tool: Cline, OpenHands and Factory Droid ask for it.
+const OF_CALLS: [&str; 3] = ["task_progress", "security_risk", "riskLevelReason"];
+
+/// Beside these, so is a `summary`. Of other tools it can be what they are for.
+const RISKS: [&str; 2] = ["\"security_risk\"", "\"riskLevelReason\""];
+
+/// What a model says of a command: Claude Code and opencode, OpenHands and Factory Droid, VS Code.
+const OF_COMMANDS: [&str; 4] = ["description", "summary", "explanation", "goal"];
+
 /// What is known of an input as a whole.
 #[derive(Clone, Copy)]
 struct Input<'a> {
@@ -23,13 +32,26 @@ struct Input<'a> {
     id: Str<'a>,
     /// Its tool runs commands.
     is_shell: bool,
+    /// It has one of [`RISKS`].
+    has_risk: bool,
+}
+
+impl Input<'_> {
+    /// Whether this is only said of the call.
+    fn is_said_of_call(self, key: Str<'_>) -> bool {
+        let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
+        is_one_of(&OF_CALLS)
+            || self.is_shell && is_one_of(&OF_COMMANDS)
+            || self.has_risk && key == "summary"
+    }
 }
 
 /// What stands for a call. Nobody but the client itself is hurt by two that collide.
 pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
     let mut reader = Reader::of(&call.input);
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
-    let input = input_value(&mut reader, Input { id: call.id, is_shell });
+    let has_risk = words::has_any(&call.input, &RISKS);
+    let input = input_value(&mut reader, Input { id: call.id, is_shell, has_risk });
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);
     mix(mix(text(call.name), toolset), input)
@@ -64,7 +86,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
     reader.begin_object()?;
     let mut members = hash::Members::default();
     while let Some(key) = reader.next_key()? {
-        if key == "task_progress" || input.is_shell && key == "description" {
+        if input.is_said_of_call(key) {
             reader.skip()?;
             continue;
         }
@@ -272,6 +294,29 @@ mod tests {
         assert_eq!(
             hash("Bash", "t", r#"{"description":"a","command":"ls","task_progress":[1]}"#),
             hash("Bash", "t", r#"{"command":"ls","description":"b"}"#)
+        );
+        for [one, other] in [
+            [r#"{"command":"ls","explanation":"a","goal":"b"}"#, r#"{"command":"ls","goal":"c"}"#],
+            [r#"{"command":"ls","summary":"a"}"#, r#"{"command":"ls","summary":"b"}"#],
+        ] {
+            assert_eq!(hash("run_in_terminal", "t", one), hash("run_in_terminal", "t", other));
+            assert_ne!(hash("w", "t", one), hash("w", "t", other));
+        }
+        for [one, other] in [
+            [
+                r#"{"path":"a","summary":"x","security_risk":"LOW"}"#,
+                r#"{"summary":"y","path":"a","security_risk":"HIGH"}"#,
+            ],
+            [
+                r#"{"command":"ls","summary":"x","riskLevelReason":"y"}"#,
+                r#"{"command":"ls","riskLevelReason":"z"}"#,
+            ],
+        ] {
+            assert_eq!(hash("w", "t", one), hash("w", "t", other));
+        }
+        assert_ne!(
+            echoed("t", r#"{"summary":"a","task_progress":"x"}"#),
+            echoed("t", r#"{"summary":"b","task_progress":"x"}"#)
         );
         // What is no shell may mean it.
         assert_ne!(

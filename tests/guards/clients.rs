@@ -95,6 +95,9 @@ fn calls_that_differ_in_what_is_said_of_them_are_the_same() {
     assert_eq!(sent(&rounds(&described)).tools(), ["look"]);
     let progress = |at| json!({"path": "a", "task_progress": format!("- [x] step {at}")});
     assert_eq!(sent(&rounds(&progress)).tools(), ["look"]);
+    let risky = |at| json!({"path": "a", "summary": format!("{at}"), "security_risk": "LOW"});
+    let views = super::rounds(6, |at, id| (call(id, "look", risky(at)), result(id, "a.txt")));
+    assert_eq!(sent(&views).tools(), ["Bash"]);
     // Of a tool that is no shell, it can be what the tool is for.
     let issue = |at| json!({"command": "create", "description": format!("{at}")});
     let issues = super::rounds(6, |at, id| (call(id, "look", issue(at)), result(id, "done")));
