@@ -55,7 +55,9 @@ pub(crate) struct Stuck<'a> {
     /// How many of these failed in another way than all before them, although the input had all that the tool
     /// requires.
     pub news: u32,
-    /// The same, where one that waited for something counts once, and every other [`WAITING`] times.
+    /// The input of the last one that failed had all that the tool requires.
+    pub is_complete: bool,
+    /// The same as `count`, where one that waited for something counts once, and every other [`WAITING`] times.
     pub weight: u32,
 }
 
@@ -133,6 +135,8 @@ impl Count {
 struct Failures {
     all: Count,
     news: Count,
+    /// The last input had all that the tool requires.
+    is_complete: bool,
     /// What the results said.
     known: NameSet<'static>,
 }
@@ -195,17 +199,19 @@ impl<'t, 'a> Counts<'t, 'a> {
             (name, Some(toolset)) => format!("{name}\0{toolset}"),
         };
         let said = format!("{:016x}", of_result(pair.result));
+        let is_complete = is_complete(pair.call);
         let (mut all, mut news) = (Count::default(), 0);
         self.failing.update(key, |(name, failures)| {
             let is_later = failures.all.count > 0 && failures.all.turn != turn;
-            if failures.known.add(said) && is_later && is_complete(pair.call) {
+            if failures.known.add(said) && is_later && is_complete {
                 failures.news.add(turn, false);
             }
             failures.all.add(turn, pair.waited);
+            failures.is_complete = is_complete;
             (all, news) = (failures.all, failures.news.count);
             *name = tool.clone();
         });
-        failing(tool, all, news)
+        failing(tool, all, news, is_complete)
     }
 
     /// Counts a call that did not fail, and tells how often it was made.
@@ -223,8 +229,8 @@ impl<'t, 'a> Counts<'t, 'a> {
     /// The tools that come to a limit.
     fn stuck(self, most: u32) -> Vec<Stuck<'a>> {
         let mut stuck = Vec::new();
-        for (tool, Failures { all, news, .. }) in self.failing.into_values() {
-            stuck.push(failing(tool, all, news.count));
+        for (tool, Failures { all, news, is_complete, .. }) in self.failing.into_values() {
+            stuck.push(failing(tool, all, news.count, is_complete));
         }
         for (call, count) in self.done.into_values().flatten() {
             if count.count >= most {
@@ -236,14 +242,14 @@ impl<'t, 'a> Counts<'t, 'a> {
     }
 }
 
-fn failing((name, toolset): Tool<'_>, all: Count, news: u32) -> Stuck<'_> {
+fn failing((name, toolset): Tool<'_>, all: Count, news: u32, is_complete: bool) -> Stuck<'_> {
     let Count { count, weight, .. } = all;
-    Stuck { name, toolset, why: Why::Failing, count, news, weight }
+    Stuck { name, toolset, why: Why::Failing, count, news, is_complete, weight }
 }
 
 fn repeating<'a>(call: &ToolUse<'a>, all: Count) -> Stuck<'a> {
     let ((name, toolset), Count { count, weight, .. }) = (name(call), all);
-    Stuck { name, toolset, why: Why::Repeating, count, news: 0, weight }
+    Stuck { name, toolset, why: Why::Repeating, count, news: 0, is_complete: true, weight }
 }
 
 /// Counts from a turn on.
@@ -370,25 +376,27 @@ fn pair<'t, 'a: 't>(
 #[must_use]
 pub(crate) fn told(stuck: &Stuck<'_>, required: &str) -> String {
     let Stuck { name, count, .. } = stuck;
-    match stuck.why {
+    let advice = match stuck.why {
+        _ if stuck.waits() => "If you wait for something, wait longer between calls.",
         Why::Failing => {
-            let required = if required.is_empty() { "none" } else { required };
-            format!(
-                "Tool '{name}' has failed schema validation {count} times consecutively. The \
-                 required fields are: {required}. Do NOT call this tool again without providing \
-                 all required fields."
-            )
+            "Use what the errors say, or do something else. Do NOT make this call again."
         }
-        Why::Repeating => {
-            let advice = match stuck.waits() {
-                true => "If you wait for something, wait longer between calls.",
-                false => "Use the result, or do something else. Do NOT make this call again.",
-            };
-            format!(
-                "Tool '{name}' was already called {count} times with this input, and gave this \
-                 result each time. {advice}"
-            )
-        }
+        Why::Repeating => "Use the result, or do something else. Do NOT make this call again.",
+    };
+    match stuck.why {
+        Why::Failing if stuck.is_complete => format!(
+            "Tool '{name}' has failed {count} times in a row, although no required field is \
+             missing. {advice}"
+        ),
+        Why::Failing => format!(
+            "Tool '{name}' has failed schema validation {count} times consecutively. The required \
+             fields are: {required}. Do NOT call this tool again without providing all required \
+             fields."
+        ),
+        Why::Repeating => format!(
+            "Tool '{name}' was already called {count} times with this input, and gave this result \
+             each time. {advice}"
+        ),
     }
 }
 

@@ -39,6 +39,21 @@ fn from_the_third_failure_on_the_result_says_what_is_required() {
 }
 
 #[test]
+fn a_tool_that_had_what_it_requires_is_told_of_nothing_that_it_lacks() {
+    let fails = |inputs: [&'static str; 3]| {
+        let whole = json!({"command": "npm test", "why": "to know"});
+        let input = move |at: usize| if inputs[at] == "whole" { whole.clone() } else { json!({}) };
+        let round = |at, id: &str| (call(id, "shell", input(at)), failed(id, "Exit code 1"));
+        sent(&rounds(3, round), &shell(), json!({})).tool_texts()[2].to_owned()
+    };
+    let told = "Error: Exit code 1\nTool 'shell' has failed 3 times in a row, although no required field is missing. Use what the errors say, or do something else. Do NOT make this call again.";
+    assert_eq!(fails(["whole"; 3]), told);
+    // It is about the call whose result it stands in.
+    assert_eq!(fails(["", "", "whole"]), told);
+    assert_eq!(fails(["whole", "whole", ""]), format!("Error: Exit code 1\n{NOTE}"));
+}
+
+#[test]
 fn a_result_that_says_so_already_is_told_nothing_more() {
     // As another Creole on the way sends it.
     let mut history = shells(3);
@@ -388,7 +403,7 @@ fn names_and_fields_of_any_kind_are_told_as_they_are() {
     assert!(told.contains("The required fields are: a\"b, c\\d."), "{told}");
     // A tool that is not in the request any more.
     let gone = sent(&messages, &[], json!({}));
-    assert!(gone.tool_texts()[2].contains("The required fields are: none."));
+    assert!(gone.tool_texts()[2].contains("' has failed 3 times in a row"));
 }
 
 #[test]

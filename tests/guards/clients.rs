@@ -287,6 +287,8 @@ fn a_command_that_sleeps_may_fail_ten_times_as_often() {
     assert_eq!(fails(29, "Bash", checks.clone(), pending).header("x-creole-guard"), "");
     let told = fails(30, "Bash", checks.clone(), pending);
     assert_eq!(told.header("x-creole-warnings"), "tool_failing:Bash");
+    let note = "has failed 30 times in a row, although no required field is missing. If you wait for something, wait longer between calls.";
+    assert!(told.tool_texts()[29].ends_with(note), "{:?}", told.tool_texts()[29]);
     assert_eq!(fails(59, "Bash", checks.clone(), pending).tools(), ["Bash", "look"]);
     assert_eq!(fails(60, "Bash", checks, pending).tools(), ["look"]);
     // What did not wait before it failed has no more patience than others.
