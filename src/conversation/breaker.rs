@@ -9,10 +9,10 @@
 //!   the end of a background task ──▶ all counts are 0
 //! ```
 //!
-//! A failure that says something new is a step of somebody who is searching, not of somebody who is stuck: the model
-//! is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits is expected to give the
-//! same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]). So is a call that is made again
-//! after another one has waited.
+//! A failure of which the input or the result is new is a step of somebody who is searching, not of somebody who is
+//! stuck: the model is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits, or is made
+//! again after another one has waited, is expected to give the same for a while, and a command that sleeps to fail for
+//! a while ([`Stuck::weight`]).
 //!
 //! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
 //! together. A success whose result was already known since then does not reset the counts, or two
@@ -52,8 +52,8 @@ pub(crate) struct Stuck<'a> {
     pub why: Why,
     /// How often in a row.
     pub count: u32,
-    /// How many of these failed in another way than all before them, although the input had all that the tool
-    /// requires.
+    /// How many of these had an input that was new, or failed in another way than all before them, although the
+    /// input had all that the tool requires.
     pub news: u32,
     /// The input of the last one that failed had all that the tool requires.
     pub is_complete: bool,
@@ -137,7 +137,7 @@ struct Failures {
     news: Count,
     /// The last input had all that the tool requires.
     is_complete: bool,
-    /// What the results said.
+    /// The calls, and what the results said.
     known: NameSet<'static>,
 }
 
@@ -198,12 +198,14 @@ impl<'t, 'a> Counts<'t, 'a> {
             (name, None) => name.clone().into_owned(),
             (name, Some(toolset)) => format!("{name}\0{toolset}"),
         };
-        let said = format!("{:016x}", of_result(pair.result));
+        let made = format!("{:016x}", of_call(pair.call));
+        let said = format!("={:016x}", of_result(pair.result));
         let is_complete = is_complete(pair.call);
         let (mut all, mut news) = (Count::default(), 0);
         self.failing.update(key, |(name, failures)| {
             let is_later = failures.all.count > 0 && failures.all.turn != turn;
-            if failures.known.add(said) && is_later && is_complete {
+            let is_new = failures.known.add(made) | failures.known.add(said);
+            if is_new && is_later && is_complete {
                 failures.news.add(turn, false);
             }
             failures.all.add(turn, pair.waited);

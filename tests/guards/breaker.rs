@@ -123,6 +123,26 @@ fn a_tool_whose_failures_say_something_new_is_withheld_later() {
 }
 
 #[test]
+fn a_tool_that_fails_for_one_input_after_the_other_is_withheld_later() {
+    let tries = |count, input: &dyn Fn(usize) -> Value, said: &'static str| {
+        let round = |at, id: &str| (call(id, "shell", input(at)), failed(id, said));
+        sent(&rounds(count, round), &shell(), json!({}))
+    };
+    let gone = "File does not exist.";
+    let read = |at| json!({"command": format!("cat {at}.txt"), "why": "to know"});
+    assert_eq!(tries(3, &read, gone).header("x-creole-warnings"), "tool_failing:shell");
+    assert_eq!(tries(11, &read, gone).tools(), ["shell", "look"]);
+    assert_eq!(tries(12, &read, gone).tools(), ["look"]);
+    // Each new one gives one more try.
+    let two = |at: usize| json!({"command": format!("cat {}.txt", at.min(1)), "why": ""});
+    assert_eq!(tries(6, &two, gone).tools(), ["shell", "look"]);
+    assert_eq!(tries(7, &two, gone).tools(), ["look"]);
+    // Whatever else is in it, an input that lacks something is no step of a search.
+    let lacking = |at| json!({"command": format!("cat {at}.txt")});
+    assert_eq!(tries(6, &lacking, "why is missing").tools(), ["look"]);
+}
+
+#[test]
 fn a_tool_that_works_is_not_taken_for_one_that_fails() {
     let expert = json!({"name": "ask_expert", "input_schema": {"type": "object",
         "properties": {"input": {"type": "string"}, "session": {"type": "string"}},
