@@ -4,8 +4,9 @@
 //! |---|---|
 //! | `is_error` | yes |
 //! | begins as errors of tools do (`Error: …`, `<tool_use_error>`, a traceback) | yes |
+//! | short, and begins with the name of an error: `ValueError: …` | yes |
 //! | JSON that is an error: `[{"error": "…"}]` (n8n), `{"isError": true}`, `{"success": false}` | yes |
-//! | empty, or a short text that complains, to an input without a required field | yes |
+//! | empty, a short text that complains, or `{"detail": …}` (FastAPI), to an input without a required field | yes |
 //! | anything else | no |
 //!
 //! A person who was asked and said no resets all counts before any of this matters (`person`).
@@ -19,7 +20,7 @@
 //! tool cannot do without.
 
 use crate::anthropic::{Block, ToolResult};
-use crate::json::{Kind, Reader};
+use crate::json::{Kind, Reader, members};
 use crate::words;
 
 /// Longer results are no errors in JSON.
@@ -31,8 +32,8 @@ const START_BYTES_MAX: usize = 256;
 /// Longer results are no complaints.
 const COMPLAINT_BYTES_MAX: usize = 1 << 10;
 
-/// How errors of tools begin, in lower case: those of Claude Code, LangChain, MCP, Python.
-const STARTS: [&str; 20] = [
+/// How errors of tools begin, in lower case: those of Claude Code, LangChain, MCP, Python, axios, Cline.
+const STARTS: [&str; 22] = [
     "<tool_use_error>",
     "<error>",
     "error:",
@@ -53,10 +54,12 @@ const STARTS: [&str; 20] = [
     "traceback (most recent call last)",
     "exception:",
     "uncaught ",
+    "request failed with status code",
+    "the tool execution failed",
 ];
 
-/// What complaints about an input say.
-const COMPLAINTS: [&str; 18] = [
+/// What complaints about an input say, in English and, as many servers do, in Chinese.
+const COMPLAINTS: [&str; 24] = [
     "error",
     "invalid",
     "missing",
@@ -75,10 +78,16 @@ const COMPLAINTS: [&str; 18] = [
     "no ",
     "need",
     "usage",
+    "错误",
+    "缺少",
+    "必填",
+    "不能为空",
+    "无效",
+    "失败",
 ];
 
 /// Members of an error beside the one that says that it is one.
-const OF_ERRORS: [&str; 30] = [
+const OF_ERRORS: [&str; 37] = [
     "error",
     "errors",
     "iserror",
@@ -109,6 +118,13 @@ const OF_ERRORS: [&str; 30] = [
     "path",
     "timestamp",
     "request_id",
+    "requestid",
+    "traceid",
+    "correlationid",
+    "category",
+    "suggestion",
+    "error_description",
+    "error_uri",
 ];
 
 /// Whether the call failed. `is_complete` tells whether its input has what the tool requires; it is
@@ -132,16 +148,40 @@ pub(super) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
         return begins_as_error(raw);
     }
     let text = first.text.decode();
-    let text = text.trim();
+    let text = without_head(text.trim());
     if begins_as_error(text) || is_error_json(text, 1) {
         return true;
     }
-    result.content.len() == 1 && complains(text) && !is_complete()
+    result.content.len() == 1 && (complains(text) || is_detail(text)) && !is_complete()
+}
+
+/// What a tool said, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
+fn without_head(text: &str) -> &str {
+    let line = words::before(text, b"\n");
+    match line.starts_with('[') && line.trim_ascii_end().ends_with("] Result:") {
+        true => text.get(line.len()..).unwrap_or_default().trim_start(),
+        false => text,
+    }
 }
 
 fn begins_as_error(text: &str) -> bool {
     let text = text.trim_start();
-    STARTS.iter().any(|start| words::begins(text, start))
+    STARTS.iter().any(|start| words::begins(text, start)) || begins_with_name_of_error(text)
+}
+
+/// Whether a text begins as `TypeError: …`, or with the name of an exception of Python or Java. A longer one can as
+/// well be a log that was read.
+fn begins_with_name_of_error(text: &str) -> bool {
+    if text.len() > COMPLAINT_BYTES_MAX {
+        return false;
+    }
+    let name = words::before(text, b":").as_bytes();
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_');
+    let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    name.len() < text.len()
+        && (name.ends_with(b"Error") || name.ends_with(b"Exception"))
+        && name.iter().all(is_of_name)
+        && last.first().is_some_and(u8::is_ascii_uppercase)
 }
 
 fn complains(text: &str) -> bool {
@@ -154,6 +194,12 @@ fn complains(text: &str) -> bool {
     let start = text.get(..START_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
     matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
         || !is_json && words::has_any(&start, &COMPLAINTS)
+}
+
+/// Whether `text` is all that FastAPI says of an input that does not fit.
+fn is_detail(text: &str) -> bool {
+    let mut members = members(text);
+    members.next().is_some_and(|(key, _)| key == "detail") && members.next().is_none()
 }
 
 /// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
@@ -194,15 +240,18 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
     while let Some(key) = reader.next_key().ok()? {
         let value = reader.skip().ok()?.trim_ascii();
         let key = key.decode().to_ascii_lowercase();
-        error |= match key.as_str() {
+        let says_so = match key.as_str() {
             // A number is no error, but a count or a code.
             "error" | "errors" => !says_nothing(value) && Reader::new(value, 1).number().is_err(),
             "iserror" | "is_error" => value == "true",
             "success" | "ok" => value == "false",
             "status" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
+            // Notion, vLLM
+            "object" => value == "\"error\"",
             _ => false,
         };
-        data |= !OF_ERRORS.contains(&key.as_str()) && !says_nothing(value);
+        error |= says_so;
+        data |= !says_so && !OF_ERRORS.contains(&key.as_str()) && !says_nothing(value);
     }
     Some(error && !data)
 }
@@ -266,6 +315,18 @@ mod tests {
             "<tool_use_error>InputValidationError: x</tool_use_error>",
             "Traceback (most recent call last):\n File",
             "MCP error -32602: x",
+            "TypeError: Cannot read properties of undefined (reading 'id')\n    at run (/app/x.js:1:2)",
+            "requests.exceptions.HTTPError: 404 Client Error",
+            "java.lang.IllegalStateException: x",
+            "ValueError:",
+            "Request failed with status code 400",
+            "[q for 'x'] Result:\nThe tool execution failed with the following error:\n<error>\nx\n</error>",
+            "[q] Result:\r\nError: x",
+            r#"{"status":400,"object":"error","code":"validation_error","message":"m","request_id":"r"}"#,
+            r#"{"error":"invalid_grant","error_description":"Token has expired"}"#,
+            r#"{"status":"error","message":"m","correlationId":"c","category":"VALIDATION_ERROR"}"#,
+            r#"{"success":false,"error":"x","suggestion":"use list"}"#,
+            r#"{"type":"t","title":"Invalid","status":400,"errors":{"q":["x"]},"traceId":"0"}"#,
         ] {
             // `None`: the schema is not asked.
             assert!(failed(words, false, None), "{words}");
@@ -275,6 +336,8 @@ mod tests {
         assert!(failed(&long, false, None));
         let trace = format!("Error: {}", "x".repeat(40_000));
         assert!(failed(&trace, false, None));
+        let log = format!("TypeError: {}", "x".repeat(1100));
+        assert!(!failed(&log, false, None));
     }
 
     #[test]
@@ -287,6 +350,14 @@ mod tests {
             r#"{"success":true}"#,
             r#"[{"error":"x"},{"output":"y"}]"#,
             "[]",
+            "TypeError is what JavaScript calls it: a value has another type",
+            "3 Errors: none of them new",
+            "The ValueError: what it means",
+            "TypeErrors: 3",
+            "lastError: none\nstatus: ok",
+            "[q for 'x'] Result:\na.txt",
+            "[q for 'x'] Results: Error: x",
+            r#"{"detail":"Password reset e-mail has been sent."}"#,
             "12 files changed",
             "error handling in Rust is done with Result",
             "",
@@ -306,6 +377,9 @@ mod tests {
             r#"{"success":false,"tests":10,"failed":2}"#,
             r#"{"errors":3,"warnings":4}"#,
             r#"{"errors":3}"#,
+            r#"{"object":"page","error":"none of them"}"#,
+            r#"{"object":"list","results":[],"category":"error"}"#,
+            r#"{"detail":[{"type":"missing"}],"data":1}"#,
             r#"{"data":{"a":1},"errors":["e"]}"#,
             r#"{"id":7,"error":"none"}"#,
             r#"{"error":"None","message":"fine"}"#,
@@ -333,10 +407,21 @@ mod tests {
 
     #[test]
     fn the_schema_decides_only_where_a_result_complains() {
-        for words in ["command is missing", "", "null", "Please provide a prompt", "undefined"] {
+        for words in [
+            "command is missing",
+            "",
+            "null",
+            "Please provide a prompt",
+            "undefined",
+            "错误：缺少必填参数 q",
+            "[q] Result:\nMissing value for required parameter 'q'.",
+            r#"{"detail":[{"type":"missing","loc":["body","q"],"msg":"Field required","input":{}}]}"#,
+        ] {
             assert!(failed(words, false, Some(false)), "{words}");
             assert!(!failed(words, false, Some(true)), "{words}");
         }
+        // It has more to say than that.
+        assert!(!failed(r#"{"name":"p","detail":"missing"}"#, false, None));
         let long = format!("{{\"output\":\"what is missing: {}\"}}", "x".repeat(4000));
         assert!(!failed(&long, false, None));
         // The tool did its work with what it got.
