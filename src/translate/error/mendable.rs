@@ -1,7 +1,7 @@
 //! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
-use super::without_quotes;
+use super::{is_images, is_one_image, without_quotes};
 use crate::asked::Asked;
 use crate::words;
 
@@ -12,6 +12,10 @@ const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
 pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
     if words::has_any(message, &["reasoning_effort", "reasoning.effort"]) {
         return Some(format!("This model does not support the effort parameter. ({message})"));
+    }
+    if asked.has_images && (is_images(message) || is_one_image(message)) {
+        // An image in the history comes again with each request, unless the client leaves it out.
+        return Some(format!("Could not process image ({message})"));
     }
     let place = place_of_tool(message, asked)?;
     Some(format!("tools.{place}.custom.input_schema: {message}"))
@@ -79,6 +83,18 @@ mod tests {
         ] {
             assert_eq!(told_of(message), None, "{message}");
         }
+    }
+
+    #[test]
+    fn a_refused_image_is_known_as_one() {
+        let asked = Asked { has_images: true, ..Asked::default() };
+        for message in ["Failed to load image or audio file", "m is not a multimodal model: image"]
+        {
+            let expected = format!("Could not process image ({message})");
+            assert_eq!(told(message, &asked), Some(expected));
+            assert_eq!(told_of(message), None);
+        }
+        assert_eq!(told("no", &asked), None);
     }
 
     #[test]
