@@ -45,7 +45,9 @@ pub struct Asked {
     pub prefill: String,
     /// The upstream got images.
     pub has_images: bool,
-    /// The user has just given one of them.
+    /// The upstream got documents that are not text.
+    pub has_documents: bool,
+    /// The user has just given one of the images.
     pub has_new_image: bool,
     /// The upstream got a `response_format`.
     pub has_schema: bool,

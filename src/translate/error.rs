@@ -16,6 +16,7 @@ mod mask;
 mod mendable;
 mod page;
 mod pairing;
+mod python;
 mod reasoning;
 mod said;
 
@@ -152,6 +153,9 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         401 if said.has_code(&["modelerror"]) => 404,
         400 | 403 if said.is_limited() => 429,
         424 | 500 | 502 | 503 if said.is_too_long() => 400,
+        404 | 500 if asked.has_images && is_images(&said.message) => 400,
+        // A template's, which some servers take for their own error.
+        500 if mendable::is_system(&said.message) => 400,
         status => status,
     };
     if matches!(status, 400..=403 | 412 | 429) && said.is_unpaid() {

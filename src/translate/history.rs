@@ -172,6 +172,21 @@ pub(super) fn has_new_image(request: &Request<'_>) -> bool {
     })
 }
 
+/// Whether there is a document in it that is not text.
+pub(super) fn has_documents(request: &Request<'_>) -> bool {
+    request.messages.iter().any(|message| message.content.iter().any(has_document))
+}
+
+fn has_document(block: &Block<'_>) -> bool {
+    match block {
+        Block::ToolResult(result) => result.content.iter().any(has_document),
+        Block::Document(document) => {
+            !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
+        }
+        _ => false,
+    }
+}
+
 /// Whether a block is an image, or has one in it.
 fn has_image(block: &Block<'_>) -> bool {
     match block {

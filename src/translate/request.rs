@@ -210,6 +210,7 @@ impl Target<'_> {
             prefill,
             has_images,
             has_new_image,
+            has_documents: profile.file_parts && history::has_documents(request),
             has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
             shape,

@@ -108,7 +108,7 @@ impl Block {
                     changes.push(("thinking", "\"\""));
                 }
                 let signature = text(block, "signature").unwrap_or_default();
-                if !signature.is_empty() {
+                if !(signature.is_empty() && has("signature")) {
                     changes.push(("signature", "\"\""));
                 }
                 Content::Thinking {

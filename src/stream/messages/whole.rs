@@ -73,7 +73,9 @@ fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
     let mut ids = NameSet::default();
     let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
-        Some("thinking") => text(block, "thinking").is_some(),
+        Some("thinking") => {
+            ["thinking", "signature"].iter().all(|name| text(block, name).is_some())
+        }
         Some("tool_use") => {
             let id = text(block, "id").unwrap_or_default().decode();
             let named = text(block, "name").is_some_and(|name| !name.is_blank());

@@ -27,7 +27,7 @@ const REFUSALS: [&str; 19] = [
     "expected text",
     // Zhipu names what it takes: `messages.content.type 参数非法，取值范围 ['text']`
     "[text]",
-    "unknown variant image_url",
+    "unknown variant image",
     "at most 0 image",
     "is not a multimodal",
     "is not a multi-modal",

@@ -1,34 +1,71 @@
 //! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
-use super::{is_images, is_one_image, without_quotes};
+use super::{is_images, is_one_image, python, without_quotes};
 use crate::asked::Asked;
 use crate::words;
+
+/// How the effort is called.
+const EFFORTS: [&str; 4] =
+    ["reasoning_effort", "reasoning.effort", "output_config.effort", "unknown field output_config"];
+
+/// What is said where `thinking` may not be of the type `adaptive`: by pydantic, and by servers of Rust.
+const NOT_ADAPTIVE: [&str; 3] =
+    ["enabled or disabled", "enabled | disabled", "unknown variant adaptive"];
+
+/// How documents are called, as blocks and as parts.
+const DOCUMENTS: [&str; 5] =
+    ["document", "pdf", "unknown variant file", "content type file", "part type: file"];
+
+/// What is said of them.
+const REFUSALS: [&str; 5] =
+    ["unknown variant", "input should be", "not support", "unsupported", "unknown content part"];
 
 /// Where servers number the tools that they got: Gemini, and the others.
 const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
 
 /// The message for the client, if that of an error with status 400 is one of these.
 pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
-    if words::has_any(message, &["reasoning_effort", "reasoning.effort"]) {
+    let text = without_quotes(message);
+    let has = |any: &[&str]| words::has_any(&text, any);
+    if has(&EFFORTS) {
         return Some(format!("This model does not support the effort parameter. ({message})"));
     }
+    if is_system(message) {
+        return Some(format!("role 'system' is not supported here ({message})"));
+    }
+    if has(&["thinking"]) && has(&NOT_ADAPTIVE) {
+        return Some(format!("thinking.type: 'adaptive' is not supported ({message})"));
+    }
+    // What is in the history comes again with each request, unless the client leaves it out.
     if asked.has_images && (is_images(message) || is_one_image(message)) {
-        // An image in the history comes again with each request, unless the client leaves it out.
         return Some(format!("Could not process image ({message})"));
     }
-    let place = place_of_tool(message, asked)?;
-    Some(format!("tools.{place}.custom.input_schema: {message}"))
+    if asked.has_documents && has(&DOCUMENTS) && has(&REFUSALS) {
+        return Some(format!("This model does not support PDF input ({message})"));
+    }
+    if let Some(place) = place_of_tool(message, &text, asked) {
+        return Some(format!("tools.{place}.custom.input_schema: {message}"));
+    }
+    python::told(message).map(|told| format!("{told} ({message})"))
+}
+
+/// Whether an error says that a message of the system may not stand where one does, as templates and MiniMax do.
+pub(super) fn is_system(message: &str) -> bool {
+    let text = without_quotes(message);
+    let has = |any: &[&str]| words::has_any(&text, any);
+    has(&["system message must be at the beginning", "system message must be the first"])
+        || has(&["role: system", "role system", "role=system"])
+            && has(&["invalid", "unexpected", "not support", "不支持"])
 }
 
 /// The position, among the client's `tools`, of the one whose schema is refused.
-fn place_of_tool(message: &str, asked: &Asked) -> Option<usize> {
-    let text = without_quotes(message);
-    if !words::has_any(&text, &["schema", "parameters"]) {
+fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
+    if !words::has_any(text, &["schema", "parameters"]) {
         return None;
     }
     let named = asked.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
-    let number = || NUMBERED.iter().find_map(|word| number_behind(&text, word));
+    let number = || NUMBERED.iter().find_map(|word| number_behind(text, word));
     named.or_else(|| asked.tools.iter().nth(number()?))?.place
 }
 
@@ -53,7 +90,7 @@ mod tests {
     use crate::asked::Tool;
 
     fn told_of(message: &str) -> Option<String> {
-        let mut asked = Asked::default();
+        let mut asked = Asked { has_images: true, has_documents: true, ..Asked::default() };
         for (place, name) in [(Some(0), "Read"), (None, "member"), (Some(4), "mcp__t__bad")] {
             let outgoing = name.to_owned();
             asked.tools.push(Tool { outgoing, place, ..Tool::default() });
@@ -86,23 +123,62 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_image_is_known_as_one() {
-        let asked = Asked { has_images: true, ..Asked::default() };
-        for message in ["Failed to load image or audio file", "m is not a multimodal model: image"]
-        {
-            let expected = format!("Could not process image ({message})");
-            assert_eq!(told(message, &asked), Some(expected));
-            assert_eq!(told_of(message), None);
+    fn what_is_refused_is_what_the_client_sent() {
+        for (message, start) in [
+            (
+                "Unsupported value: 'reasoning_effort' does not support 'high' with this model.",
+                "This model does not support the effort parameter.",
+            ),
+            (
+                "output_config.effort: unknown variant `high`, expected one of `low`, `medium`",
+                "This model does not support the effort parameter.",
+            ),
+            // MiniMax, llama.cpp, grok2api
+            (
+                "invalid params, chat content has invalid message role: system (2013)",
+                "role 'system' is not supported here",
+            ),
+            (
+                "Jinja Exception: System message must be at the beginning.",
+                "role 'system' is not supported here",
+            ),
+            ("Messages API 不支持 role=\"system\"", "role 'system' is not supported here"),
+            // SGLang
+            (
+                "thinking.type: Input should be 'enabled' or 'disabled'",
+                "thinking.type: 'adaptive' is not supported",
+            ),
+            // DeepSeek, llama.cpp, Ollama
+            (
+                "messages[6].content: unknown variant `image`, expected one of `text`, `tool_use`",
+                "Could not process image",
+            ),
+            ("Failed to load image or audio file", "Could not process image"),
+            ("this model is missing data required for image input", "Could not process image"),
+            // Servers of Rust and of Python
+            (
+                "messages[6].content: unknown variant `document`, expected one of `text`, `image`",
+                "This model does not support PDF input",
+            ),
+            (
+                "Input should be 'text', 'image' or 'tool_use', 'input': 'document'",
+                "This model does not support PDF input",
+            ),
+            ("[{'loc': ('body', 'x', 0), 'msg': 'no'}]", "x.0: no"),
+        ] {
+            assert_eq!(told_of(message), Some(format!("{start} ({message})")));
         }
-        assert_eq!(told("no", &asked), None);
-    }
-
-    #[test]
-    fn a_refused_effort_is_the_clients_effort() {
-        let message =
-            "Unsupported value: 'reasoning_effort' does not support 'high' with this model.";
-        let told = told_of(message).unwrap_or_default();
-        assert_eq!(told, format!("This model does not support the effort parameter. ({message})"));
-        assert_eq!(told_of("Unknown parameter: 'reasoning'"), None);
+        for message in [
+            "Unknown parameter: 'reasoning'",
+            "messages[1].role: unknown variant `system`, expected `user` or `assistant`",
+            "Your system prompt must be shorter",
+            "temperature: Input should be less than 2",
+            "output_config.format: Extra inputs are not permitted",
+        ] {
+            assert_eq!(told_of(message), None, "{message}");
+        }
+        let nothing = Asked::default();
+        assert_eq!(told("Failed to load image or audio file", &nothing), None);
+        assert_eq!(told("unknown variant `document`", &nothing), None);
     }
 }

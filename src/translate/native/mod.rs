@@ -128,12 +128,15 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
         asked.input_tokens = count::tokens_of(body.len() as u64);
         return asked;
     };
-    for tool in &request.tools {
+    for (place, tool) in request.tools.iter().enumerate() {
         if let Some(name) = &tool.name {
             let (outgoing, name) = (name.to_string(), name.to_string());
-            asked.tools.push(Tool { outgoing, name, ..Tool::default() });
+            asked.tools.push(Tool { outgoing, name, place: Some(place), ..Tool::default() });
         }
     }
+    asked.max_tokens = request.max_tokens.unwrap_or_default();
+    asked.has_images = super::history::has_images(request);
+    asked.has_documents = super::history::has_documents(request);
     for sequence in &request.stop_sequences {
         asked.stop_sequences.push(sequence.decode().into_owned());
     }
