@@ -157,8 +157,11 @@ pub(super) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
 
 /// What a tool said, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
 fn without_head(text: &str) -> &str {
+    if !text.starts_with('[') {
+        return text;
+    }
     let line = words::before(text, b"\n");
-    match line.starts_with('[') && line.trim_ascii_end().ends_with("] Result:") {
+    match line.trim_ascii_end().ends_with("] Result:") {
         true => text.get(line.len()..).unwrap_or_default().trim_start(),
         false => text,
     }
@@ -175,12 +178,12 @@ fn begins_with_name_of_error(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
     }
-    let name = words::before(text, b":").as_bytes();
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_');
+    let length = text.bytes().take_while(is_of_name).count();
+    let (name, behind) = text.as_bytes().split_at_checked(length).unwrap_or_default();
     let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
-    name.len() < text.len()
+    behind.starts_with(b":")
         && (name.ends_with(b"Error") || name.ends_with(b"Exception"))
-        && name.iter().all(is_of_name)
         && last.first().is_some_and(u8::is_ascii_uppercase)
 }
 
