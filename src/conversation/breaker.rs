@@ -386,10 +386,9 @@ pub(crate) fn told(stuck: &Stuck<'_>, required: &str) -> String {
         Why::Repeating => "Use the result, or do something else. Do NOT make this call again.",
     };
     match stuck.why {
-        Why::Failing if stuck.is_complete => format!(
-            "Tool '{name}' has failed {count} times in a row, although no required field is \
-             missing. {advice}"
-        ),
+        Why::Failing if stuck.is_complete => {
+            format!("Tool '{name}' has failed {count} times in a row. {advice}")
+        }
         Why::Failing => format!(
             "Tool '{name}' has failed schema validation {count} times consecutively. The required \
              fields are: {required}. Do NOT call this tool again without providing all required \

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `is_error` | yes |
 //! | begins as errors of tools do (`Error: …`, `<tool_use_error>`, a traceback) | yes |
-//! | short, and begins with the name of an error: `ValueError: …` | yes |
+//! | short, and begins with the name of an error with its package (`java.io.IOException: …`) or before its stack | yes |
 //! | JSON that is an error: `[{"error": "…"}]` (n8n), `{"isError": true}`, `{"success": false}` | yes |
 //! | empty, a short text that complains, or `{"detail": …}` (FastAPI), to an input without a required field | yes |
 //! | anything else | no |
@@ -87,7 +87,7 @@ const COMPLAINTS: [&str; 24] = [
 ];
 
 /// Members of an error beside the one that says that it is one.
-const OF_ERRORS: [&str; 37] = [
+const OF_ERRORS: [&str; 35] = [
     "error",
     "errors",
     "iserror",
@@ -121,8 +121,6 @@ const OF_ERRORS: [&str; 37] = [
     "requestid",
     "traceid",
     "correlationid",
-    "category",
-    "suggestion",
     "error_description",
     "error_uri",
 ];
@@ -172,8 +170,8 @@ fn begins_as_error(text: &str) -> bool {
     STARTS.iter().any(|start| words::begins(text, start)) || begins_with_name_of_error(text)
 }
 
-/// Whether a text begins as `TypeError: …`, or with the name of an exception of Python or Java. A longer one can as
-/// well be a log that was read.
+/// Whether a text begins with the name of an exception of Python or Java, or as `TypeError: …` before a stack. Without
+/// that it can be what was looked up, as a longer one can be a log that was read.
 fn begins_with_name_of_error(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
@@ -185,6 +183,7 @@ fn begins_with_name_of_error(text: &str) -> bool {
     behind.starts_with(b":")
         && (name.ends_with(b"Error") || name.ends_with(b"Exception"))
         && last.first().is_some_and(u8::is_ascii_uppercase)
+        && (last.len() < name.len() || words::has_any(text, &["\n    at ", "\n\tat "]))
 }
 
 fn complains(text: &str) -> bool {
@@ -202,7 +201,9 @@ fn complains(text: &str) -> bool {
 /// Whether `text` is all that FastAPI says of an input that does not fit.
 fn is_detail(text: &str) -> bool {
     let mut members = members(text);
-    members.next().is_some_and(|(key, _)| key == "detail") && members.next().is_none()
+    let is_said = |value: &str| value.trim_start().starts_with(['"', '[']);
+    members.next().is_some_and(|(key, value)| key == "detail" && is_said(value))
+        && members.next().is_none()
 }
 
 /// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
@@ -321,14 +322,11 @@ mod tests {
             "TypeError: Cannot read properties of undefined (reading 'id')\n    at run (/app/x.js:1:2)",
             "requests.exceptions.HTTPError: 404 Client Error",
             "java.lang.IllegalStateException: x",
-            "ValueError:",
             "Request failed with status code 400",
             "[q for 'x'] Result:\nThe tool execution failed with the following error:\n<error>\nx\n</error>",
             "[q] Result:\r\nError: x",
             r#"{"status":400,"object":"error","code":"validation_error","message":"m","request_id":"r"}"#,
             r#"{"error":"invalid_grant","error_description":"Token has expired"}"#,
-            r#"{"status":"error","message":"m","correlationId":"c","category":"VALIDATION_ERROR"}"#,
-            r#"{"success":false,"error":"x","suggestion":"use list"}"#,
             r#"{"type":"t","title":"Invalid","status":400,"errors":{"q":["x"]},"traceId":"0"}"#,
         ] {
             // `None`: the schema is not asked.
@@ -360,6 +358,7 @@ mod tests {
             "lastError: none\nstatus: ok",
             "[q for 'x'] Result:\na.txt",
             "[q for 'x'] Results: Error: x",
+            "[q for 'x' Result:\nError: x",
             r#"{"detail":"Password reset e-mail has been sent."}"#,
             "12 files changed",
             "error handling in Rust is done with Result",
@@ -382,6 +381,9 @@ mod tests {
             r#"{"errors":3}"#,
             r#"{"object":"page","error":"none of them"}"#,
             r#"{"object":"list","results":[],"category":"error"}"#,
+            r#"{"object":"errors","message":"m"}"#,
+            r#"[{"status":"failed","category":"unit","name":"t1","message":"expected 1"}]"#,
+            "NullPointerException: 3 occurrences, 12 users",
             r#"{"detail":[{"type":"missing"}],"data":1}"#,
             r#"{"data":{"a":1},"errors":["e"]}"#,
             r#"{"id":7,"error":"none"}"#,
@@ -423,8 +425,10 @@ mod tests {
             assert!(failed(words, false, Some(false)), "{words}");
             assert!(!failed(words, false, Some(true)), "{words}");
         }
+        assert!(failed("ValueError: q", false, Some(false)));
         // It has more to say than that.
         assert!(!failed(r#"{"name":"p","detail":"missing"}"#, false, None));
+        assert!(!failed(r#"{"detail":{"name":"x","price":3}}"#, false, None));
         let long = format!("{{\"output\":\"what is missing: {}\"}}", "x".repeat(4000));
         assert!(!failed(&long, false, None));
         // The tool did its work with what it got.

@@ -20,6 +20,8 @@
 //! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not hold any more
 //! ([`after_news`]).
 
+use std::cell::OnceCell;
+
 use super::claude_code::{
     BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, REMINDER, SKILL, SPOKE, TOOL_LOADED,
     is_refused, reminders,
@@ -31,6 +33,9 @@ use crate::words::is_name_byte;
 
 /// With so many items of the turn before a text is compared.
 const COMPARED_MAX: usize = 16;
+
+/// A shorter text is one that a person says twice: `continue`, `yes`, `try again`.
+const REPEATED_BYTES_MIN: usize = 40;
 
 /// Who speaks in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,11 +91,13 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>]) -> Voice {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
     let has_skill = user.results.iter().any(is_skill);
+    let before = OnceCell::new();
+    let before = || *before.get_or_init(|| beside_last_results(earlier));
     let of_item = |item: &Item<'_>| match item {
         Item::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
             Some(voice) => voice,
             None if has_skill => Voice::Client,
-            None if beside_results && is_repeated(text.text, earlier) => Voice::Client,
+            None if beside_results && is_repeated(text.text, &before) => Voice::Client,
             None => Voice::Person,
         },
         Item::Block(Block::Image(_) | Block::Document(_)) if !beside_results => Voice::Person,
@@ -102,15 +109,21 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>]) -> Voice {
     results.max(items).unwrap_or(Voice::Client)
 }
 
-/// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
-/// words that its user can set.
-fn is_repeated(text: Str<'_>, earlier: &[Turn<'_>]) -> bool {
-    let before = earlier.iter().rev().find_map(|turn| match turn {
-        Turn::User(user) if !user.results.is_empty() => Some(&user.items),
+/// What stood beside the last results.
+fn beside_last_results<'t, 'a>(turns: &'t [Turn<'a>]) -> &'t [Item<'a>] {
+    let beside = turns.iter().rev().find_map(|turn| match turn {
+        Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
         _ => None,
     });
-    let mut beside = before.into_iter().flatten().take(COMPARED_MAX);
-    beside.any(|item| matches!(item, Item::Block(Block::Text(known)) if known.text == text))
+    beside.unwrap_or_default()
+}
+
+/// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
+/// words that its user can set.
+fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [Item<'a>]) -> bool {
+    let is_same =
+        |item: &Item<'_>| matches!(item, Item::Block(Block::Text(known)) if known.text == text);
+    text.raw().len() >= REPEATED_BYTES_MIN && before().iter().take(COMPARED_MAX).any(is_same)
 }
 
 fn of_result(result: &ToolResult<'_>) -> Voice {

@@ -22,8 +22,8 @@ const OF_CALLS: [&str; 3] = ["task_progress", "security_risk", "riskLevelReason"
 /// Beside these, so is a `summary`. Of other tools it can be what they are for.
 const RISKS: [&str; 2] = ["\"security_risk\"", "\"riskLevelReason\""];
 
-/// What a model says of a command: Claude Code and opencode, OpenHands and Factory Droid, VS Code.
-const OF_COMMANDS: [&str; 4] = ["description", "summary", "explanation", "goal"];
+/// What a model says of a command beside it: OpenHands and Factory Droid, VS Code.
+const OF_COMMANDS: [&str; 3] = ["summary", "explanation", "goal"];
 
 /// What is known of an input as a whole.
 #[derive(Clone, Copy)]
@@ -32,6 +32,8 @@ struct Input<'a> {
     id: Str<'a>,
     /// Its tool runs commands.
     is_shell: bool,
+    /// It has one.
+    has_command: bool,
     /// It has one of [`RISKS`].
     has_risk: bool,
 }
@@ -41,7 +43,8 @@ impl Input<'_> {
     fn is_said_of_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
-            || self.is_shell && is_one_of(&OF_COMMANDS)
+            || self.is_shell && key == "description"
+            || self.is_shell && self.has_command && is_one_of(&OF_COMMANDS)
             || self.has_risk && key == "summary"
     }
 }
@@ -50,8 +53,10 @@ impl Input<'_> {
 pub(super) fn of_call(call: &ToolUse<'_>) -> u64 {
     let mut reader = Reader::of(&call.input);
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
+    let has_command = is_shell && words::has(&call.input, "\"command\"");
     let has_risk = words::has_any(&call.input, &RISKS);
-    let input = input_value(&mut reader, Input { id: call.id, is_shell, has_risk });
+    let input = Input { id: call.id, is_shell, has_command, has_risk };
+    let input = input_value(&mut reader, input);
     let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
     let toolset = call.toolset.map_or(0, text);
     mix(mix(text(call.name), toolset), input)
@@ -302,6 +307,10 @@ mod tests {
             assert_eq!(hash("run_in_terminal", "t", one), hash("run_in_terminal", "t", other));
             assert_ne!(hash("w", "t", one), hash("w", "t", other));
         }
+        assert_ne!(
+            hash("terminal_ticket", "t", r#"{"goal":"a"}"#),
+            hash("terminal_ticket", "t", r#"{"goal":"b"}"#)
+        );
         for [one, other] in [
             [
                 r#"{"path":"a","summary":"x","security_risk":"LOW"}"#,

@@ -36,17 +36,39 @@ pub(super) fn sleeps(call: &ToolUse<'_>) -> bool {
     let Some(command) = member(&call.input, "command") else { return false };
     // Some write it as a list of its words.
     let text = Reader::new(command, 1).string().map(|text| text.decode());
-    has_word(text.as_deref().unwrap_or(command), ["sleep", "Sleep"])
+    let text = text.as_deref().unwrap_or(command);
+    place_of(text, ["sleep", "Sleep"], says_how_long).is_some()
+}
+
+/// Whether a time follows: `sleep 5`, `["sleep", "5"]`, `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is
+/// as often a name that is searched or tested.
+fn says_how_long(behind: &str) -> bool {
+    let time = behind.trim_start_matches([' ', '"', '\'', ',', '(']);
+    let is_apart = time.len() < behind.len();
+    is_apart
+        && (time.starts_with(|letter: char| letter.is_ascii_digit() || matches!(letter, '$' | '.'))
+            || words::begins(time, "-s")
+            || words::begins(time, "-m"))
 }
 
 /// Whether there is a word, spelt small or with a capital: as in `wait_for`, `browserWait` and `Start-Sleep`, and
 /// not as in `await` and `sleeper`.
-fn has_word(text: &str, [small, capital]: [&str; 2]) -> bool {
-    let byte = |at: Option<usize>| at.and_then(|at| text.as_bytes().get(at));
-    let ends = |at: usize| !byte(at.checked_add(small.len())).is_some_and(u8::is_ascii_lowercase);
-    let begins = |at: usize| !byte(at.checked_sub(1)).is_some_and(u8::is_ascii_alphabetic);
-    words::places(text, small).any(|at| begins(at) && ends(at))
-        || words::places(text, capital).any(ends)
+fn has_word(text: &str, word: [&str; 2]) -> bool {
+    place_of(text, word, |_| true).is_some()
+}
+
+/// Where there is such a word, and what stands behind it `fits`.
+fn place_of(text: &str, [small, capital]: [&str; 2], fits: impl Fn(&str) -> bool) -> Option<usize> {
+    let behind = |at: usize| text.get(at.saturating_add(small.len())..).unwrap_or_default();
+    let ends = |at: &usize| {
+        let behind = behind(*at);
+        !behind.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()) && fits(behind)
+    };
+    let before = |at: &usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let begins = |at: &usize| !before(at).is_some_and(u8::is_ascii_alphabetic);
+    words::places(text, small)
+        .find(|at| begins(at) && ends(at))
+        .or_else(|| words::places(text, capital).find(ends))
 }
 
 #[cfg(test)]
@@ -70,7 +92,12 @@ mod tests {
             ("Bash", r#"{"command":["bash","-lc","sleep 5"]}"#, true),
             ("Bash", r#"{"command":"Start-Sleep -Seconds 9"}"#, true),
             ("Bash", r#"{"command":"python -c 'time.sleep(5)'"}"#, true),
+            ("Bash", r#"{"command":"sleep $((2 * 5)) && ls"}"#, true),
+            ("Bash", r#"{"command":["sleep", "5"]}"#, true),
             ("Bash", r#"{"command":"ls sleeper asleep"}"#, false),
+            ("Bash", r#"{"command":"cd sleep-tracker && npm test"}"#, false),
+            ("Bash", r#"{"command":"grep -rn sleep src; git commit -m 'remove sleep'"}"#, false),
+            ("Bash", r#"{"command":"pytest tests/test_sleep.py"}"#, false),
             ("Bash", r#"{"command":"ls","description":"sleep"}"#, false),
             ("Bash", "no object", false),
             ("computer", r#"{"duration":5, "action" : "wait"}"#, true),

@@ -117,6 +117,12 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
             |at| [assistant(vec![call(at, "w", json!({"a": at}))]), user(vec![result(at, "a")])];
         talk(turns(n, asks, &last(json!({"a": "x".repeat(90 * n)}), "a")))
     }),
+    ("words beside a result, after a long talk", |n| {
+        let pair = |_| [user(vec![text("a")]), assistant(vec![text("b")])];
+        let mut beside = vec![result(0, "a")];
+        beside.extend(each(n, |at| text(&format!("{at:050}"))));
+        talk(turns(n, pair, &[assistant(vec![call(0, "w", json!({}))]), user(beside)]))
+    }),
     ("empty messages after words", |n| {
         let pair = |_| [assistant(vec![text("a"), text("b")]), user(vec![text("")])];
         talk(turns(n, pair, &[user(vec![text("c")])]))

@@ -46,7 +46,7 @@ fn a_tool_that_had_what_it_requires_is_told_of_nothing_that_it_lacks() {
         let round = |at, id: &str| (call(id, "shell", input(at)), failed(id, "Exit code 1"));
         sent(&rounds(3, round), &shell(), json!({})).tool_texts()[2].to_owned()
     };
-    let told = "Error: Exit code 1\nTool 'shell' has failed 3 times in a row, although no required field is missing. Use what the errors say, or do something else. Do NOT make this call again.";
+    let told = "Error: Exit code 1\nTool 'shell' has failed 3 times in a row. Use what the errors say, or do something else. Do NOT make this call again.";
     assert_eq!(fails(["whole"; 3]), told);
     // It is about the call whose result it stands in.
     assert_eq!(fails(["", "", "whole"]), told);

@@ -72,6 +72,14 @@ fn what_stands_beside_one_result_after_the_other_is_no_person() {
         let turn = sent(&same(7, "a.txt", spoken));
         assert_eq!(turn.header("x-creole-tool-turn"), "0/99");
     }
+    // So is who says a few words twice.
+    assert_eq!(
+        sent(&same(7, "a.txt", &|_| Some("Try again".to_owned()))).header("x-creole-tool-turn"),
+        "0/99"
+    );
+    // It need not stand first.
+    let crew = |at| Some(format!("{at}")).filter(|_| at == 0).or_else(|| Some(ask.to_owned()));
+    assert_eq!(sent(&same(7, "a.txt", &crew)).header("x-creole-tool-turn"), "5/99");
     // Without results it is what a person asks for each time.
     let mut messages = same(2, "a.txt", &|_| None);
     messages.extend([json!({"role": "assistant", "content": "Done."}), user("Do it")]);
@@ -288,7 +296,8 @@ fn a_command_that_sleeps_may_fail_ten_times_as_often() {
     assert_eq!(fails(29, "Bash", checks.clone(), pending).header("x-creole-guard"), "");
     let told = fails(30, "Bash", checks.clone(), pending);
     assert_eq!(told.header("x-creole-warnings"), "tool_failing:Bash");
-    let note = "has failed 30 times in a row, although no required field is missing. If you wait for something, wait longer between calls.";
+    let note =
+        "has failed 30 times in a row. If you wait for something, wait longer between calls.";
     assert!(told.tool_texts()[29].ends_with(note), "{:?}", told.tool_texts()[29]);
     assert_eq!(fails(59, "Bash", checks.clone(), pending).tools(), ["Bash", "look"]);
     assert_eq!(fails(60, "Bash", checks, pending).tools(), ["look"]);

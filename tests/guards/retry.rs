@@ -218,7 +218,7 @@ fn a_refusal_inside_an_answer_is_tried_again_like_any_other() {
             assert!(!sent.unwrap().to_string().contains("iVBOR"), "{body}");
             assert_eq!(head, None);
             let (sent, head) = refused_inside(body, stream, false);
-            let status = if body == images { 404 } else { 502 };
+            let status = if body == images { 400 } else { 502 };
             assert_eq!((sent, head.map(|head| head.status)), (None, Some(status)), "{body}");
         }
     }
@@ -259,7 +259,7 @@ fn a_refusal_inside_an_answer_is_tried_again_however_it_comes() {
             let (sent, head) = refused_by(&body, stream, true, end);
             assert!(sent.is_some() && head.is_none(), "{body} {end:?}: {head:?}");
             let (_, head) = refused_by(&body, stream, false, end);
-            assert_eq!(head.map(|head| head.status), Some(404), "{body} {end:?}");
+            assert_eq!(head.map(|head| head.status), Some(400), "{body} {end:?}");
         }
     }
 }
