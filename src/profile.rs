@@ -368,7 +368,8 @@ words! {
         /// schema of an output (`output_config.format`) is written in the same way.
         LlamaCpp = "llama.cpp",
         /// As `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum` in place of `const`,
-        /// which it leaves out of what the model sees.
+        /// which it leaves out of what the model sees. Definitions take four times the bytes of a schema or 16 KiB, and
+        /// are followed six deep.
         Ollama = "ollama",
     }
     /// See [`Profile::tokenizer`].

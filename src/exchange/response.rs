@@ -2,7 +2,7 @@
 
 use super::seam::unreachable_upstream;
 use super::unreachable::Unreachable;
-use super::{Body, End, Exchange, Head, HeadState, ResponseHead, State, count};
+use super::{Body, End, Exchange, Head, HeadState, Pings, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
 use crate::report::{Cause, Outcome};
@@ -48,7 +48,10 @@ impl Exchange {
             let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
             State::Refused { asked, status, body }
         } else if (200..300).contains(&status) {
-            let answer = Box::new(Answer::new(asked, &self.config.settings, self.ids));
+            let mut answer = Box::new(Answer::new(asked, &self.config.settings, self.ids));
+            if self.pings == Pings::AfterHead {
+                answer.begin_early();
+            }
             State::Undecided { answer, seen: Vec::new() }
         } else {
             State::Refused { asked, status, body: Vec::new() }

@@ -22,7 +22,10 @@ impl Machine {
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.ledger.sent.phase() == Phase::Start {
-            return Err(Error::answer_empty());
+            if !self.has_choice {
+                return Err(Error::answer_empty());
+            }
+            self.start(out);
         }
         if self.outcome.is_refusal() && self.is_in_call() {
             // It must not look complete, and this end would say so.

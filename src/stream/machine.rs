@@ -48,6 +48,10 @@ pub(super) struct Machine {
     pub(super) reasoning: Reasoning,
     pub(super) text: Text,
     pub(super) outcome: Outcome,
+    /// A chunk that only names a role begins the message, too.
+    pub(super) begins_early: bool,
+    /// A choice has come, though it may have said nothing.
+    pub(super) has_choice: bool,
     /// The content that comes is the result of a tool, by the last role.
     in_result: bool,
     /// Pieces of content that have more than white space in them.
@@ -71,6 +75,8 @@ impl Machine {
             ledger: Ledger::new(asked, settings, ids),
             queue: Queue::default(),
             outcome: Outcome::default(),
+            begins_early: false,
+            has_choice: false,
             in_result: false,
             telling_pieces: 0,
             snapshots: Snapshots::default(),
@@ -105,9 +111,7 @@ impl Machine {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
-        if !delta.is_empty() {
-            self.start(out);
-        }
+        self.start(out);
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -243,7 +247,8 @@ impl Machine {
             return Err(failure);
         }
         // What only names a role begins no message, so that an error behind it is still told with its status.
-        if self.whole || chunk.choices.iter().any(Choice::says_something) {
+        self.has_choice = true;
+        if self.begins_early || self.whole || chunk.choices.iter().any(Choice::says_something) {
             self.start(out);
         }
         let mut has_messages = false;

@@ -101,6 +101,11 @@ impl Answer {
         }
     }
 
+    /// The message begins with the first choice, even if that only names a role: the host cannot begin it in silence.
+    pub fn begin_early(&mut self) {
+        self.machine.begins_early = true;
+    }
+
     /// Whether the client gets events (or one message).
     #[must_use]
     pub fn is_stream(&self) -> bool {

@@ -43,6 +43,13 @@ fn silence_behind_a_role_begins_the_message() {
     exchange.handle_response_end(End::Complete, due, &mut body);
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
+    // A host that cannot begin it in silence does so at once.
+    let (mut exchange, _) = started(&drive::config("{}"), Pings::AfterHead, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_response_head(200, &[], NOW);
+    assert_eq!(exchange.handle_response_body(piece, NOW, &mut body).unwrap().status, 200);
+    assert_eq!(exchange.handle_timeout(due, &mut body), None);
+    assert!(body.ends_with(b"event: ping\ndata: {\"type\":\"ping\"}\n\n"));
 }
 
 /// When an answer is given up whose upstream sends this each second.

@@ -44,6 +44,11 @@ fn a_limit_that_helps_nobody_is_told_as_it_is() {
         (128_000, "max_tokens must be less than or equal to 2", true),
         (128_000, "temperature must be less than or equal to 2", true),
         (65_536, GROQ, true),
+        (
+            2_000,
+            "max_tokens: 128000 > 8192, which is the maximum allowed number of output tokens for m",
+            true,
+        ),
     ] {
         for turn in limited(wanted, 1024, refusal, retries) {
             assert_eq!((turn.head.status, turn.asked), (400, 1), "{refusal}");

@@ -24,10 +24,15 @@ const REFUSALS: [&str; 5] =
 /// Where servers number the tools that they got: Gemini, and the others.
 const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
 
+/// What is said of a call or a message, and not of a tool.
+const OF_CALLS: [&str; 4] = ["tool call", "tool_call", "tool_use_failed", "messages["];
+
 /// The message for the client, if that of an error with status 400 is one of these.
 pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
+    // Pydantic quotes the request.
+    let text = words::split_once(&text, "input: {").map_or(text.as_str(), |(own, _)| own);
+    let has = |any: &[&str]| words::has_any(text, any);
     if has(&EFFORTS) {
         return Some(format!("This model does not support the effort parameter. ({message})"));
     }
@@ -44,7 +49,7 @@ pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
     if asked.has_documents && has(&DOCUMENTS) && has(&REFUSALS) {
         return Some(format!("This model does not support PDF input ({message})"));
     }
-    if let Some(place) = place_of_tool(message, &text, asked) {
+    if let Some(place) = place_of_tool(message, text, asked) {
         return Some(format!("tools.{place}.custom.input_schema: {message}"));
     }
     python::told(message).map(|told| format!("{told} ({message})"))
@@ -61,7 +66,8 @@ pub(super) fn is_system(message: &str) -> bool {
 
 /// The position, among the client's `tools`, of the one whose schema is refused.
 fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
-    if !words::has_any(text, &["schema", "parameters"]) {
+    let is_of_schema = words::has_any(text, &["schema", "function.parameters", "].parameters"]);
+    if !is_of_schema || words::has_any(text, &OF_CALLS) {
         return None;
     }
     let named = asked.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
@@ -117,6 +123,9 @@ mod tests {
             "Invalid 'tools[9].function.parameters': no",
             "Unknown parameter: 'mcp__t__bad'",
             "The schema is too deep, and mcp__t__bad is fine",
+            "tool call validation failed: parameters for tool w did not match schema: errors: [missing properties: 'Read']",
+            "messages[2].tool_calls[0].function.arguments do not fit the schema; tools[0] is fine",
+            "Unknown parameter: 'Read'. Supported parameters: a, b",
         ] {
             assert_eq!(told_of(message), None, "{message}");
         }
@@ -169,6 +178,7 @@ mod tests {
             assert_eq!(told_of(message), Some(format!("{start} ({message})")));
         }
         for message in [
+            "[{'type': 'missing', 'loc': ('body',), 'msg': 'no', 'input': {'reasoning_effort': 'high'}}]",
             "Unknown parameter: 'reasoning'",
             "messages[1].role: unknown variant `system`, expected `user` or `assistant`",
             "Your system prompt must be shorter",

@@ -22,8 +22,10 @@ use crate::words;
 const REFERENCES_MAX: usize = 6;
 /// So deep what they refer to may be.
 const DEPTH_MAX: u32 = 16;
-/// So many times the bytes of the whole schema may stand in place of references.
+/// So many times the bytes of the whole schema may stand in place of references, or as many bytes as this: where many
+/// refer to one definition, the whole is short.
 const TIMES_MAX: usize = 4;
+const BYTES_MIN: usize = 16 << 10;
 
 /// What stands in place of references.
 #[derive(Default)]
@@ -49,11 +51,16 @@ impl Walk<'_> {
         if facts.properties {
             return Ok(false);
         }
+        // The model sees this, at least.
+        let says_more = facts.typed || facts.enumerated || facts.items;
         if let Some(name) = facts.reference.and_then(definition) {
             let followed = self.inlined.within.borrow().len();
             let is_within = self.inlined.within.borrow().iter().any(|outer| outer == name);
             let may_follow = !is_within && followed < REFERENCES_MAX;
             let known = self.defined(name).filter(|schema| may_follow && self.has_room(schema));
+            if known.is_none() && says_more {
+                return Ok(false);
+            }
             let schema = known.unwrap_or("{}");
             self.inlined.within.borrow_mut().push(name.to_owned());
             let written = self.described(schema, facts.description, json);
@@ -63,7 +70,10 @@ impl Walk<'_> {
         let mut all = json::elements(facts.all_of);
         match (all.next(), all.next()) {
             (Some(only), None)
-                if facts.any_of.is_empty() && facts.one_of.is_empty() && self.has_room(only) =>
+                if !says_more
+                    && facts.any_of.is_empty()
+                    && facts.one_of.is_empty()
+                    && self.has_room(only) =>
             {
                 self.described(only, facts.description, json)?;
                 Ok(true)
@@ -75,7 +85,7 @@ impl Walk<'_> {
     /// Whether a schema can be written in place of another. What is read for that counts, too.
     fn has_room(&self, schema: &str) -> bool {
         let bytes = self.inlined.bytes.get().saturating_add(schema.len());
-        let has_room = bytes <= self.root.len().saturating_mul(TIMES_MAX);
+        let has_room = bytes <= self.root.len().saturating_mul(TIMES_MAX).max(BYTES_MIN);
         if has_room {
             self.inlined.bytes.set(bytes);
         }

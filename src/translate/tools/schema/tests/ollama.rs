@@ -44,6 +44,18 @@ fn ollama_gets_what_it_would_leave_out_in_words_that_it_keeps() {
             json!({"properties": {"a": {}}, "allOf": [{"required": ["a"]}]}),
         ),
         (json!({"const": 1, "enum": [1, 2]}), json!({"const": 1, "enum": [1, 2]})),
+        (
+            json!({"type": "string", "enum": ["a"], "allOf": [{"minLength": 1}]}),
+            json!({"type": "string", "enum": ["a"], "allOf": [{"minLength": 1}]}),
+        ),
+        (
+            json!({"anyOf": [{"type": "string"}], "allOf": [{"minLength": 1}]}),
+            json!({"anyOf": [{"type": "string"}], "allOf": [{"minLength": 1}]}),
+        ),
+        (
+            json!({"$ref": "#/$defs/None", "type": "string"}),
+            json!({"$ref": "#/$defs/None", "type": "string"}),
+        ),
     ] {
         assert_eq!(property(&given, &definitions), expected, "{given}");
     }
@@ -68,6 +80,21 @@ fn definitions_within_themselves_end() {
     let node = json!({"type": "object", "properties": {"next": {"$ref": "#/$defs/Node", "description": "d"}}});
     let expected = json!({"type": "object", "properties": {"next": {"description": "d"}}});
     assert_eq!(property(&json!({"$ref": "#/$defs/Node"}), &json!({"Node": node})), expected);
+    // So many deep, and for so many properties of a short schema.
+    let mut definitions = json!({"D6": {"type": "string"}});
+    for at in 1..6 {
+        definitions[format!("D{at}")] = json!({"items": {"$ref": format!("#/$defs/D{}", at + 1)}});
+    }
+    let deep = property(&json!({"$ref": "#/$defs/D1"}), &definitions);
+    let items = "/items".repeat(5);
+    assert_eq!(deep.pointer(&items), Some(&json!({"type": "string"})), "{deep}");
+    let long = json!({"type": "string", "enum": ["x".repeat(300)]});
+    let many: serde_json::Map<String, Value> =
+        (0..40).map(|at| (format!("p{at}"), json!({"$ref": "#/$defs/Long"}))).collect();
+    let sent = property(&json!({"type": "object", "properties": many}), &json!({"Long": long}));
+    for at in 0..40 {
+        assert_eq!(sent["properties"][format!("p{at}")], long);
+    }
     // Each is in the one before it, twice.
     let mut definitions = json!({});
     for at in 0..40 {
@@ -76,7 +103,7 @@ fn definitions_within_themselves_end() {
     }
     let schema = json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/D0"}}, "$defs": definitions});
     let sent = written(&schema.to_string(), ToolSchema::Ollama);
-    assert!(sent.len() < 6 * schema.to_string().len(), "{}", sent.len());
+    assert!(sent.len() < 40 << 10, "{}", sent.len());
     // What is too deep to stand in its place is any value.
     let deep = (0..20).fold(json!({}), |inner, _| json!({"items": inner}));
     assert_eq!(property(&json!({"$ref": "#/$defs/T"}), &json!({"T": deep})), json!({}));
