@@ -176,6 +176,10 @@ impl Queue {
             Some(Block::Thinking(thinking)) => &mut thinking.pending,
             Some(Block::Tool(_)) | None => return String::new(),
         };
+        // Most texts do not wait.
+        if pending.is_empty() {
+            return String::new();
+        }
         let half = if is_over { 0 } else { json::hold_back(pending) };
         let rest = pending.split_off(pending.len().saturating_sub(half));
         let ready = std::mem::replace(pending, rest);
