@@ -125,6 +125,45 @@ fn a_refused_schema_is_told_by_the_position_that_the_client_gave_its_tool() {
 }
 
 #[test]
+fn an_upstream_that_speaks_messages_refuses_what_the_client_sent() {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aQ=="}});
+    let file = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aQ=="}});
+    let ask = json!({
+        "model": "m", "max_tokens": 32000,
+        "messages": [{"role": "user", "content": [image, file]}],
+        "tools": [{"name": "a", "input_schema": {}}, {"name": "b", "input_schema": {}}],
+    });
+    let config = drive::config(r#"{"upstreams": {"a": {"protocol": "anthropic"}}}"#);
+    for (status, words, told) in [
+        (
+            400,
+            "Range of max_tokens should be [1, 8192]",
+            "max_tokens: 32000 > 8192, which is the maximum",
+        ),
+        (
+            400,
+            "messages[0].content: unknown variant `image`",
+            "Could not process image (messages[0]",
+        ),
+        (500, "image input is not supported: mmproj", "Could not process image (image input"),
+        (400, "unknown variant `document`", "This model does not support PDF input (unknown"),
+        (400, "invalid input_schema for tool \"b\"", "tools.1.custom.input_schema: invalid"),
+        (
+            500,
+            "system message must be at the beginning",
+            "role 'system' is not supported here (system",
+        ),
+    ] {
+        let (exchange, _) = started(&config, Pings::Sent, ask.to_string().as_bytes());
+        let body = json!({"type": "error", "error": {"type": "x", "message": words}}).to_string();
+        let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+        let message = error_of(&answer.body)["message"].clone();
+        assert_eq!(answer.head.status, 400, "{words}");
+        assert!(message.as_str().unwrap().starts_with(told), "{message}");
+    }
+}
+
+#[test]
 fn what_only_the_operator_can_mend_is_not_retried() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();

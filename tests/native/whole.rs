@@ -64,6 +64,12 @@ fn what_is_wrong_in_a_message_is_repaired() {
         (|m| m["content"] = "plain".into(), "/content/0/text", json!("plain")),
         (|m| m["content"][1] = json!({"text": "untyped"}), "/content/1/type", json!("text")),
         (|m| m["id"] = Value::Null, "/type", json!("message")),
+        // Ollama
+        (
+            |m| m["content"][0] = json!({"type": "thinking", "thinking": "hm"}),
+            "/content/0/signature",
+            json!(""),
+        ),
     ];
     for (number, (change, path, expected)) in cases.iter().enumerate() {
         let mut body = message();

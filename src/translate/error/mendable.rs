@@ -5,6 +5,10 @@ use super::{is_images, is_one_image, python, without_quotes};
 use crate::asked::Asked;
 use crate::words;
 
+/// The words of the real API, in lower case: that of an upstream that speaks Messages may have them.
+const KNOWN: [&str; 4] =
+    ["effort parameter", "could not process image", "does not support pdf input", ".input_schema"];
+
 /// How the effort is called.
 const EFFORTS: [&str; 4] =
     ["reasoning_effort", "reasoning.effort", "output_config.effort", "unknown field output_config"];
@@ -33,6 +37,9 @@ pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
     // Pydantic quotes the request.
     let text = words::split_once(&text, "input: {").map_or(text.as_str(), |(own, _)| own);
     let has = |any: &[&str]| words::has_any(text, any);
+    if has(&KNOWN) {
+        return None;
+    }
     if has(&EFFORTS) {
         return Some(format!("This model does not support the effort parameter. ({message})"));
     }
@@ -184,6 +191,15 @@ mod tests {
             "Your system prompt must be shorter",
             "temperature: Input should be less than 2",
             "output_config.format: Extra inputs are not permitted",
+        ] {
+            assert_eq!(told_of(message), None, "{message}");
+        }
+        // The real API's.
+        for message in [
+            "This model does not support the effort parameter.",
+            "messages.0.content.1.image.source.base64.data: Could not process image",
+            "messages.0.content.0: this model does not support PDF input",
+            "tools.0.custom.input_schema: JSON schema is invalid",
         ] {
             assert_eq!(told_of(message), None, "{message}");
         }
