@@ -20,7 +20,7 @@
 //! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not hold any more
 //! ([`after_news`]).
 
-use std::cell::OnceCell;
+use std::cell::Cell;
 
 use super::claude_code::{
     BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, REMINDER, SKILL, SPOKE, TOOL_LOADED,
@@ -62,9 +62,10 @@ pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
 
 fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     let mut rest = turns;
+    let results = LastResults::default();
     while let Some((turn, earlier)) = rest.split_last() {
         let voice = match turn {
-            Turn::User(user) => of_user(user, earlier),
+            Turn::User(user) => of_user(user, earlier, &results),
             Turn::System(texts) => of_system(texts),
             Turn::Assistant(_) => Voice::Client,
         };
@@ -87,12 +88,11 @@ pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn of_user(user: &User<'_>, earlier: &[Turn<'_>]) -> Voice {
+fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
     let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
     let has_skill = user.results.iter().any(is_skill);
-    let before = OnceCell::new();
-    let before = || *before.get_or_init(|| beside_last_results(earlier));
+    let before = || last.beside(earlier);
     let of_item = |item: &Item<'_>| match item {
         Item::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
             Some(voice) => voice,
@@ -109,13 +109,26 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>]) -> Voice {
     results.max(items).unwrap_or(Voice::Client)
 }
 
-/// What stood beside the last results.
-fn beside_last_results<'t, 'a>(turns: &'t [Turn<'a>]) -> &'t [Item<'a>] {
-    let beside = turns.iter().rev().find_map(|turn| match turn {
-        Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
-        _ => None,
-    });
-    beside.unwrap_or_default()
+/// Where the last results stand. It is asked of ever shorter histories, and nothing is looked at twice.
+#[derive(Default)]
+struct LastResults {
+    /// The position after the last turn with results, as far as it is known.
+    end: Cell<Option<usize>>,
+}
+
+impl LastResults {
+    /// What stood beside the last results of these turns.
+    fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [Item<'a>] {
+        let beside = |turn: &'t Turn<'a>| match turn {
+            Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
+            _ => None,
+        };
+        let end = self.end.get().map_or(turns.len(), |end| end.min(turns.len()));
+        let seen = turns.get(..end).unwrap_or_default();
+        let at = seen.iter().rposition(|turn| beside(turn).is_some());
+        self.end.set(Some(at.map_or(0, |at| at.saturating_add(1))));
+        at.and_then(|at| turns.get(at)).and_then(beside).unwrap_or_default()
+    }
 }
 
 /// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in

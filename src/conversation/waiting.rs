@@ -45,10 +45,17 @@ pub(super) fn sleeps(call: &ToolUse<'_>) -> bool {
 fn says_how_long(behind: &str) -> bool {
     let time = behind.trim_start_matches([' ', '"', '\'', ',', '(']);
     let is_apart = time.len() < behind.len();
-    is_apart
-        && (time.starts_with(|letter: char| letter.is_ascii_digit() || matches!(letter, '$' | '.'))
-            || words::begins(time, "-s")
-            || words::begins(time, "-m"))
+    let is_own = !behind.starts_with(['"', '\'']) || behind.contains(',');
+    // PowerShell's.
+    let option = words::after_start(time, "-s").or_else(|| words::after_start(time, "-m"));
+    let time = option.map_or(time, |rest| {
+        rest.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).trim_start()
+    });
+    let number = time.strip_prefix('.').unwrap_or(time);
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    // `2>&1` is none.
+    let is_number = digits > 0 && number.as_bytes().get(digits) != Some(&b'>');
+    is_apart && is_own && (is_number || time.starts_with('$') || time.starts_with("infinity"))
 }
 
 /// Whether there is a word, spelt small or with a capital: as in `wait_for`, `browserWait` and `Start-Sleep`, and
@@ -98,6 +105,12 @@ mod tests {
             ("Bash", r#"{"command":"cd sleep-tracker && npm test"}"#, false),
             ("Bash", r#"{"command":"grep -rn sleep src; git commit -m 'remove sleep'"}"#, false),
             ("Bash", r#"{"command":"pytest tests/test_sleep.py"}"#, false),
+            ("Bash", r#"{"command":"sleep .5; sleep infinity"}"#, true),
+            ("Bash", r#"{"command":"powershell Start-Sleep -Milliseconds 500"}"#, true),
+            ("Bash", r#"{"command":"cargo test sleep 2>&1 | tail -20"}"#, false),
+            ("Bash", r#"{"command":"grep -rn sleep . ; grep -rn 'sleep' ./src"}"#, false),
+            ("Bash", r#"{"command":"pytest -k sleep -s; pytest -k sleep -m slow"}"#, false),
+            ("Bash", r#"{"command":"rg \"sleep\" $DIR"}"#, false),
             ("Bash", r#"{"command":"ls","description":"sleep"}"#, false),
             ("Bash", "no object", false),
             ("computer", r#"{"duration":5, "action" : "wait"}"#, true),

@@ -125,9 +125,15 @@ impl Exchange {
     }
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
-    /// request is not at fault: the next replica, or the same server a moment later, may take it.
-    pub(super) fn told(&mut self, asked: &Asked, error: Error) -> Error {
+    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as the client
+    /// would say them.
+    pub(super) fn told(&mut self, asked: &Asked, mut error: Error) -> Error {
         if !(self.can_rebuild(asked) && is_pairing(&error)) {
+            if error.status == 400
+                && let Some(message) = error::in_clients_words(&error.message, asked)
+            {
+                error.message = message;
+            }
             return error;
         }
         if !self.retried {

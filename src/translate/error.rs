@@ -27,6 +27,7 @@ use crate::words;
 pub(crate) use context::most_output;
 pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
+pub(crate) use mendable::in_clients_words;
 pub(crate) use pairing::is_pairing;
 pub(crate) use reasoning::is_reasoning;
 use said::Said;
@@ -34,9 +35,13 @@ use said::Said;
 /// Longest message for the client, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// A message in lower case and without quotes: each vendor has its own.
+/// How pydantic quotes what it got.
+const QUOTED: [&str; 2] = ["'input': {", "'input': ["];
+
+/// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
 fn without_quotes(message: &str) -> String {
-    let mut text = message.to_ascii_lowercase();
+    let own = QUOTED.iter().find_map(|start| words::split_once(message, start));
+    let mut text = own.map_or(message, |(own, _)| own).to_ascii_lowercase();
     text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
     text
 }
@@ -185,11 +190,8 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     {
         return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
     }
-    let message = match mendable::told(&said.message, asked).filter(|_| client_status == 400) {
-        Some(told) => clean(&told),
-        None => message(status, said),
-    };
-    let mut error = Error::new(fault(kind, asked), kind, message).with_status(client_status);
+    let mut error =
+        Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
     error.upstream_code.clone_from(&said.error_code);
     if matches!(kind, Kind::RateLimit | Kind::Overloaded) {
         error.retry_after = said.retry_after();

@@ -165,6 +165,7 @@ impl Target<'_> {
         let mut shape = count::shape(request);
         let has_images = profile.image_parts != ImageParts::None && history::has_images(request);
         let has_new_image = has_images && history::has_new_image(request);
+        let has_documents = profile.file_parts && history::has_documents(request);
 
         let guards = config.guards(upstream);
         let marks = thinking::Marks::new(config, upstream, model);
@@ -210,7 +211,7 @@ impl Target<'_> {
             prefill,
             has_images,
             has_new_image,
-            has_documents: profile.file_parts && history::has_documents(request),
+            has_documents,
             has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
             shape,

@@ -123,6 +123,14 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         beside.extend(each(n, |at| text(&format!("{at:050}"))));
         talk(turns(n, pair, &[assistant(vec![call(0, "w", json!({}))]), user(beside)]))
     }),
+    ("the same words beside results that no call asked for", |n| {
+        let ask = || text(&"x".repeat(50));
+        let pair = |at| [assistant(vec![text("b")]), user(vec![result(at + 1, "a"), ask()])];
+        let mut all =
+            vec![assistant(vec![call(0, "w", json!({}))]), user(vec![result(0, "a"), ask()])];
+        all.extend((0..n).flat_map(pair));
+        talk(all)
+    }),
     ("empty messages after words", |n| {
         let pair = |_| [assistant(vec![text("a"), text("b")]), user(vec![text("")])];
         talk(turns(n, pair, &[user(vec![text("c")])]))

@@ -125,6 +125,24 @@ fn a_refused_schema_is_told_by_the_position_that_the_client_gave_its_tool() {
 }
 
 #[test]
+fn a_document_that_is_refused_is_no_image() {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aQ=="}});
+    let file = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aQ=="}});
+    let ask = json!({
+        "model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": [image, file]}],
+    });
+    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai"}}}"#);
+    let (mut exchange, _) = started(&config, Pings::Sent, ask.to_string().as_bytes());
+    exchange.expect_retry();
+    let words =
+        "messages[0].content[1]: unknown variant `file`, expected one of `text`, `image_url`";
+    let body = json!({"error": {"message": words}}).to_string();
+    let answer = drive::respond(exchange, 400, &[], [body.as_bytes()], End::Complete);
+    let message = error_of(&answer.body)["message"].clone();
+    assert_eq!(message, format!("This model does not support PDF input ({words})"));
+}
+
+#[test]
 fn an_upstream_that_speaks_messages_refuses_what_the_client_sent() {
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aQ=="}});
     let file = json!({"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "aQ=="}});

@@ -5,7 +5,7 @@ use crate::words;
 
 /// What is sent, in lower case and without quotes.
 const SUBJECTS: [&str; 10] = [
-    "image",
+    "input_image",
     "multimodal",
     "multi-modal",
     "for vision",
@@ -66,7 +66,17 @@ const OF_ONE: [&str; 16] = [
 /// Whether an upstream's error message says that its model takes no images.
 #[must_use]
 pub(crate) fn is_images(message: &str) -> bool {
-    says(message, &SUBJECTS, &REFUSALS, &OF_ONE)
+    says(message, &["image"], &REFUSALS, &OF_ONE) && is_of_image(message)
+        || says(message, &SUBJECTS, &REFUSALS, &OF_ONE)
+}
+
+/// Whether it speaks of an image, and not of `generate_image` or `gpt-image-1`.
+fn is_of_image(message: &str) -> bool {
+    let text = without_quotes(message);
+    words::places(&text, "image").any(|at| {
+        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+        !before.is_some_and(|byte| words::is_name_byte(*byte))
+    })
 }
 
 /// What is said where one image is spoilt, of a type that the server cannot read or one too many, in lower case and

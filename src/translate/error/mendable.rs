@@ -5,9 +5,17 @@ use super::{is_images, is_one_image, python, without_quotes};
 use crate::asked::Asked;
 use crate::words;
 
-/// The words of the real API, in lower case: that of an upstream that speaks Messages may have them.
-const KNOWN: [&str; 4] =
-    ["effort parameter", "could not process image", "does not support pdf input", ".input_schema"];
+/// The words of the real API, in lower case: that of an upstream that speaks Messages may have them, and some are
+/// Creole's by now.
+const KNOWN: [&str; 7] = [
+    "prompt is too long",
+    "exceed context limit",
+    "maximum allowed number of output tokens",
+    "effort parameter",
+    "could not process image",
+    "does not support pdf input",
+    ".custom.input_schema",
+];
 
 /// How the effort is called.
 const EFFORTS: [&str; 4] =
@@ -17,13 +25,19 @@ const EFFORTS: [&str; 4] =
 const NOT_ADAPTIVE: [&str; 3] =
     ["enabled or disabled", "enabled | disabled", "unknown variant adaptive"];
 
-/// How documents are called, as blocks and as parts.
-const DOCUMENTS: [&str; 5] =
-    ["document", "pdf", "unknown variant file", "content type file", "part type: file"];
+/// A document that a server does not know as a block or as a part.
+const NO_DOCUMENT: [&str; 6] = [
+    "unknown variant document",
+    "unknown variant file",
+    "input: document",
+    "input: file",
+    "content type file",
+    "part type: file",
+];
 
-/// What is said of them.
-const REFUSALS: [&str; 5] =
-    ["unknown variant", "input should be", "not support", "unsupported", "unknown content part"];
+/// How documents are called otherwise, and what is said of them.
+const DOCUMENTS: [&str; 3] = ["pdf", "documents ", "document input"];
+const REFUSALS: [&str; 3] = ["not support", "unsupported", "t support"];
 
 /// Where servers number the tools that they got: Gemini, and the others.
 const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
@@ -32,15 +46,13 @@ const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
 const OF_CALLS: [&str; 4] = ["tool call", "tool_call", "tool_use_failed", "messages["];
 
 /// The message for the client, if that of an error with status 400 is one of these.
-pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
+pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
     let text = without_quotes(message);
-    // Pydantic quotes the request.
-    let text = words::split_once(&text, "input: {").map_or(text.as_str(), |(own, _)| own);
-    let has = |any: &[&str]| words::has_any(text, any);
+    let has = |any: &[&str]| words::has_any(&text, any);
     if has(&KNOWN) {
         return None;
     }
-    if has(&EFFORTS) {
+    if has(&EFFORTS) && !has(&["supported parameters"]) {
         return Some(format!("This model does not support the effort parameter. ({message})"));
     }
     if is_system(message) {
@@ -49,15 +61,15 @@ pub(super) fn told(message: &str, asked: &Asked) -> Option<String> {
     if has(&["thinking"]) && has(&NOT_ADAPTIVE) {
         return Some(format!("thinking.type: 'adaptive' is not supported ({message})"));
     }
-    // What is in the history comes again with each request, unless the client leaves it out.
-    if asked.has_images && (is_images(message) || is_one_image(message)) {
-        return Some(format!("Could not process image ({message})"));
+    if let Some(place) = place_of_tool(message, &text, asked) {
+        return Some(format!("tools.{place}.custom.input_schema: {message}"));
     }
-    if asked.has_documents && has(&DOCUMENTS) && has(&REFUSALS) {
+    // What is in the history comes again with each request, unless the client leaves it out.
+    if asked.has_documents && (has(&NO_DOCUMENT) || has(&DOCUMENTS) && has(&REFUSALS)) {
         return Some(format!("This model does not support PDF input ({message})"));
     }
-    if let Some(place) = place_of_tool(message, text, asked) {
-        return Some(format!("tools.{place}.custom.input_schema: {message}"));
+    if asked.has_images && (is_images(message) || is_one_image(message)) {
+        return Some(format!("Could not process image ({message})"));
     }
     python::told(message).map(|told| format!("{told} ({message})"))
 }
@@ -108,7 +120,7 @@ mod tests {
             let outgoing = name.to_owned();
             asked.tools.push(Tool { outgoing, place, ..Tool::default() });
         }
-        told(message, &asked)
+        in_clients_words(message, &asked)
     }
 
     #[test]
@@ -117,6 +129,8 @@ mod tests {
             "Invalid schema for function 'mcp__t__bad': In context=('properties', 'when'), 'weird-format' is not a valid 'format'.",
             "Tool \"mcp__t__bad\" has an invalid `parameters` schema",
             "Invalid 'tools[2].function.parameters': unknown keyword",
+            "tools[2].input_schema: missing field `type`",
+            "Invalid schema for function 'mcp__t__bad': In context=('properties', 'document'), 'image' is not supported",
             "invalid JSON schema for tool, tools.2.function.parameters: no",
             "* GenerateContentRequest.tools[0].function_declarations[2].parameters.properties[x].format: only 'enum' is supported",
         ] {
@@ -130,6 +144,7 @@ mod tests {
             "Invalid 'tools[9].function.parameters': no",
             "Unknown parameter: 'mcp__t__bad'",
             "The schema is too deep, and mcp__t__bad is fine",
+            "tools.0.custom.input_schema: JSON schema is invalid",
             "tool call validation failed: parameters for tool w did not match schema: errors: [missing properties: 'Read']",
             "messages[2].tool_calls[0].function.arguments do not fit the schema; tools[0] is fine",
             "Unknown parameter: 'Read'. Supported parameters: a, b",
@@ -180,6 +195,11 @@ mod tests {
                 "Input should be 'text', 'image' or 'tool_use', 'input': 'document'",
                 "This model does not support PDF input",
             ),
+            ("This model doesn't support PDFs.", "This model does not support PDF input"),
+            (
+                "Invalid content type: 'file'. Unsupported content type file",
+                "This model does not support PDF input",
+            ),
             ("[{'loc': ('body', 'x', 0), 'msg': 'no'}]", "x.0: no"),
         ] {
             assert_eq!(told_of(message), Some(format!("{start} ({message})")));
@@ -191,6 +211,15 @@ mod tests {
             "Your system prompt must be shorter",
             "temperature: Input should be less than 2",
             "output_config.format: Extra inputs are not permitted",
+            "Unsupported parameter: top_k. Supported parameters: seed, reasoning_effort",
+            // What may be sent, and what is said of something else.
+            "unknown variant `search_result`, expected one of `text`, `image`, `document`",
+            "messages.0.content.1.document.source.base64.media_type: Input should be 'application/pdf'",
+            "'top_p' is not supported with this model. See the documentation at x",
+            "The tool 'generate_image' is not supported",
+            "temperature is not supported for model gpt-image-1",
+            "[{'loc': ('body',), 'input': {'messages': [{'role': 'system', 'content': 'unexpected image_url is not supported'}]}}]",
+            "[{'loc': ('body',), 'input': [{'text': 'set reasoning_effort'}]}]",
         ] {
             assert_eq!(told_of(message), None, "{message}");
         }
@@ -204,7 +233,7 @@ mod tests {
             assert_eq!(told_of(message), None, "{message}");
         }
         let nothing = Asked::default();
-        assert_eq!(told("Failed to load image or audio file", &nothing), None);
-        assert_eq!(told("unknown variant `document`", &nothing), None);
+        assert_eq!(in_clients_words("Failed to load image or audio file", &nothing), None);
+        assert_eq!(in_clients_words("unknown variant `document`", &nothing), None);
     }
 }
