@@ -156,6 +156,8 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         400 if words::has(&said.message, "DEGRADED function") => 503,
         // OpenCode Zen's.
         401 if said.has_code(&["modelerror"]) => 404,
+        400 if said.is_unknown_model() => 404,
+        400 if said.is_too_large() => 413,
         400 | 403 if said.is_limited() => 429,
         424 | 500 | 502 | 503 if said.is_too_long() => 400,
         404 | 500 if asked.has_images && is_images(&said.message) => 400,
@@ -193,6 +195,10 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     let mut error =
         Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
     error.upstream_code.clone_from(&said.error_code);
+    if kind == Kind::Authentication {
+        // Claude Code would try the same key for minutes.
+        error.should_retry = Some(false);
+    }
     if matches!(kind, Kind::RateLimit | Kind::Overloaded) {
         error.retry_after = said.retry_after();
     }

@@ -200,7 +200,8 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
         Some(value) if !value.eq_ignore_ascii_case("bearer") => Ok(value.to_owned()),
         _ => {
             let message = "x-api-key header is required";
-            Err(Error::new(Fault::Client, Kind::Authentication, message))
+            let error = Error::new(Fault::Client, Kind::Authentication, message);
+            Err(error.with_should_retry(false))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Errors that no second try can mend: the provider's filter, accounts without credit, and conversations that are too
-//! long, whatever status says so.
+//! Errors that no second try can mend: the provider's filter, accounts without credit, conversations that are too
+//! long, bodies that are too large, and models that nobody knows, whatever status says so.
 
 use super::context;
 use super::said::Said;
@@ -70,8 +70,25 @@ const PASSING: [&str; 9] = [
     "稍后",
 ];
 
+/// What a body is called whose bytes are too many: Gemini, Ollama and Go, Kimi, LiteLLM.
+const BODIES: [&str; 4] = ["payload size", "request body", "message size", "request size"];
+
+/// What is said of a model that nobody knows: DeepSeek and Zhipu, SiliconFlow, OpenRouter, LiteLLM, Mistral.
+const UNKNOWN_MODEL: [&str; 8] = [
+    "model not exist",
+    "unknown model",
+    "模型不存在",
+    "model does not exist",
+    "is not a valid model id",
+    "invalid model name passed in",
+    "invalid model: ",
+    "model not found",
+];
+
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
+/// What is longer says more than that a model is not there.
+const MODEL_BYTES_MAX: usize = 200;
 
 impl Said {
     /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
@@ -114,6 +131,22 @@ impl Said {
     /// Whether it is a limit of a minute, whatever its code says.
     pub(super) fn is_limited(&self) -> bool {
         words::has_any(&self.own_words().to_ascii_lowercase(), &LIMITED)
+    }
+
+    /// Whether the body is too large in bytes. Fewer tokens, or fewer bytes of one image, would be another matter.
+    pub(super) fn is_too_large(&self) -> bool {
+        let text = self.own_words().to_ascii_lowercase();
+        words::has_any(&text, &BODIES)
+            && words::has_any(&text, &["too large", "exceed"])
+            && !words::has_any(&text, &["token", "image", "per message", "max_"])
+    }
+
+    /// Whether nobody knows the model.
+    pub(super) fn is_unknown_model(&self) -> bool {
+        let text = self.own_words().to_ascii_lowercase();
+        // Zhipu's and SiliconFlow's, too.
+        self.has_code(&["model_not_found", "model_not_supported", "1211", "20012"])
+            || text.len() <= MODEL_BYTES_MAX && words::has_any(&text, &UNKNOWN_MODEL)
     }
 
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.

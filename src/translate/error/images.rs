@@ -81,7 +81,7 @@ fn is_of_image(message: &str) -> bool {
 
 /// What is said where one image is spoilt, of a type that the server cannot read or one too many, in lower case and
 /// without quotes.
-const UNSEEN: [&str; 15] = [
+const UNSEEN: [&str; 20] = [
     // `invalid image input` (Ollama), and `does not represent a valid image`
     "valid image",
     "unsupported image",
@@ -104,6 +104,14 @@ const UNSEEN: [&str; 15] = [
     "image(s) may be provided",
     "image is too large",
     "image exceeds",
+    // Qwen's models
+    "larger than factor",
+    "aspect ratio must be",
+    // Zhipu
+    "图片输入格式",
+    // DashScope
+    "data-uri item",
+    "multimodal file size",
 ];
 
 /// Whether an upstream's error message says that it does not take one of the images, or so many.
@@ -191,6 +199,10 @@ mod tests {
             "The image format Gif is not supported",
             "At most 1 image(s) may be provided in one prompt.",
             "Too many images: this model does not support more than 5",
+            "height:1 and width:1 must be larger than factor:28",
+            "absolute aspect ratio must be smaller than 200, got 300.0",
+            "图片输入格式/解析错误",
+            "Exceeded limit on max bytes per data-uri item",
         ] {
             assert!(is_one_image(message), "{message}");
         }

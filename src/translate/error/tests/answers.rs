@@ -57,6 +57,51 @@ fn an_error_where_an_answer_should_be_finds_its_status() {
 }
 
 #[test]
+fn a_body_that_is_too_large_and_a_model_that_nobody_knows_have_the_status_of_the_real_api() {
+    let status = |words: &str| {
+        let body = serde_json::json!({"error": {"message": words}}).to_string();
+        refused(400, &body).status
+    };
+    for words in [
+        "Request payload size exceeds the limit: 20971520 bytes.",
+        "http: request body too large",
+        "total message size 2100954 exceeds limit 2097152",
+        "Request size is too large. Request size is 40 MB. Max size is 32 MB",
+    ] {
+        assert_eq!(status(words), 413, "{words}");
+    }
+    for words in [
+        "Model Not Exist",
+        "x/y is not a valid model ID",
+        "Invalid model name passed in model=x. Call `/v1/models`",
+        "Invalid model: x",
+        "模型不存在，请检查模型代码。",
+    ] {
+        assert_eq!(status(words), 404, "{words}");
+    }
+    assert_eq!(refused(400, r#"{"error":{"message":"m","code":"1211"}}"#).status, 404);
+    for words in [
+        "image exceeds 5 MB maximum: the request body is too large",
+        "max_tokens is too large for this request body",
+        "The model does not support tools",
+        "The request size exceeds the tokens per minute of this model",
+    ] {
+        assert_eq!(status(words), 400, "{words}");
+    }
+}
+
+#[test]
+fn a_wrong_key_of_the_client_is_not_tried_again() {
+    for (status, body) in [
+        (401, r#"{"error":{"message":"Incorrect API key"}}"#),
+        (400, r#"{"error":{"message":"API key not valid. Please pass a valid API key."}}"#),
+    ] {
+        let error = refused(status, body);
+        assert_eq!((error.status, error.should_retry), (401, Some(false)), "{body}");
+    }
+}
+
+#[test]
 fn a_vendors_own_code_is_known_by_its_status() {
     // MiniMax: a time that was up, rates and connections, keys, a wrong request, a plan that is used up.
     for (code, status) in [
@@ -73,7 +118,7 @@ fn a_vendors_own_code_is_known_by_its_status() {
         let body = format!(r#"{{"base_resp":{{"status_code":{code},"status_msg":"m"}}}}"#);
         let error = from_object(&body, &asked());
         assert_eq!(error.status, status, "{code}");
-        let forever = matches!(code, 1008 | 2056).then_some(false);
+        let forever = matches!(code, 1004 | 1008 | 2049 | 2056).then_some(false);
         assert_eq!(error.should_retry, forever, "{code}");
     }
     for (code, status) in [
