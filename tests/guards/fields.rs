@@ -37,6 +37,26 @@ fn a_model_that_gives_fewer_tokens_is_asked_once_more_for_as_many_as_it_gives() 
 }
 
 #[test]
+fn an_account_is_asked_for_as_much_as_it_can_afford() {
+    let refusal = |most| {
+        format!(
+            "This request requires more credits, or fewer max_tokens. You requested up to 32000 tokens, but can only afford {most}. To increase, visit x"
+        )
+    };
+    for (most, asked) in [(9200, 2), (120, 1)] {
+        let mut body = request(&[user("q")], &[]);
+        body["max_tokens"] = json!(32_000);
+        let upstream = |body: &Value| match body["max_tokens"].as_u64() > Some(most) {
+            true => (402, json!({"error": {"message": refusal(most), "code": 402}})),
+            false => (200, says("fine")),
+        };
+        let turn = ask(&drive::config("{}"), &body, &upstream, true);
+        let status = if asked == 2 { 200 } else { 402 };
+        assert_eq!((turn.head.status, turn.asked), (status, asked));
+    }
+}
+
+#[test]
 fn a_limit_that_helps_nobody_is_told_as_it_is() {
     for (wanted, refusal, retries) in [
         (128_000, GROQ, false),

@@ -162,13 +162,20 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
 /// What stands between the most tokens that an answer may have and the name of the model.
 const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
 
-/// The most tokens that an answer may have, if the client would be told of a limit that is too high.
+/// The most tokens that an answer may have, if the client would be told of a limit that is too high, or an account has
+/// credit for no more (OpenRouter).
 #[must_use]
 pub(crate) fn most_output(message: &str) -> Option<u64> {
-    let (told, _) = words::split_once(message, OF_OUTPUT)?;
+    let Some((told, _)) = words::split_once(message, OF_OUTPUT) else {
+        let affordable = number_after(message, "can only afford")?;
+        return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
+    };
     let (_, most) = told.rsplit_once(' ')?;
     most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
 }
+
+/// With fewer tokens an account is empty.
+const AFFORDABLE_LEAST: u64 = 1024;
 
 /// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
 /// Servers count what the answer may have.
