@@ -125,8 +125,8 @@ impl Exchange {
     }
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
-    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as the client
-    /// would say them.
+    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as the
+    /// client would say them.
     pub(super) fn told(&mut self, asked: &Asked, mut error: Error) -> Error {
         if !(self.can_rebuild(asked) && is_pairing(&error)) {
             if error.status == 400

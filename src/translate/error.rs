@@ -5,7 +5,8 @@
 //! are read only where the status alone says too little.
 //!
 //! ```text
-//! body ─▶ said: message, codes, numbers ─▶ context, mendable: in the client's words ─▶ mask: no credentials ─▶ Error
+//! body ─▶ said: message, codes, numbers ─▶ context: too long? rewritten ─▶ mask: no credentials ─▶ Error
+//!                             Error that no second request mends ─▶ mendable: in the client's words
 //! ```
 
 mod context;
@@ -160,6 +161,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         400 if said.is_too_large() => 413,
         400 | 403 if said.is_limited() => 429,
         424 | 500 | 502 | 503 if said.is_too_long() => 400,
+        // What a server lacks: some other server's path, or its own fault.
         404 | 500 if asked.has_images && is_images(&said.message) => 400,
         // A template's, which some servers take for their own error.
         500 if mendable::is_system(&said.message) => 400,
