@@ -32,7 +32,7 @@ struct Input<'a> {
     id: Str<'a>,
     /// Its tool runs commands.
     is_shell: bool,
-    /// It has one.
+    /// Its tool does, and it has one.
     has_command: bool,
     /// It has one of [`RISKS`].
     has_risk: bool,
@@ -44,7 +44,7 @@ impl Input<'_> {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
             || self.is_shell && key == "description"
-            || self.is_shell && self.has_command && is_one_of(&OF_COMMANDS)
+            || self.has_command && is_one_of(&OF_COMMANDS)
             || self.has_risk && key == "summary"
     }
 }

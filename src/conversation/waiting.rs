@@ -37,7 +37,7 @@ pub(super) fn sleeps(call: &ToolUse<'_>) -> bool {
     // Some write it as a list of its words.
     let text = Reader::new(command, 1).string().map(|text| text.decode());
     let text = text.as_deref().unwrap_or(command);
-    place_of(text, ["sleep", "Sleep"], says_how_long).is_some()
+    has_word_before(text, ["sleep", "Sleep"], says_how_long)
 }
 
 /// Whether a time follows: `sleep 5`, `["sleep", "5"]`, `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is
@@ -61,21 +61,19 @@ fn says_how_long(behind: &str) -> bool {
 /// Whether there is a word, spelt small or with a capital: as in `wait_for`, `browserWait` and `Start-Sleep`, and
 /// not as in `await` and `sleeper`.
 fn has_word(text: &str, word: [&str; 2]) -> bool {
-    place_of(text, word, |_| true).is_some()
+    has_word_before(text, word, |_| true)
 }
 
-/// Where there is such a word, and what stands behind it `fits`.
-fn place_of(text: &str, [small, capital]: [&str; 2], fits: impl Fn(&str) -> bool) -> Option<usize> {
-    let behind = |at: usize| text.get(at.saturating_add(small.len())..).unwrap_or_default();
-    let ends = |at: &usize| {
-        let behind = behind(*at);
-        !behind.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase()) && fits(behind)
+/// The same, where what stands behind the word `fits`.
+fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: impl Fn(&str) -> bool) -> bool {
+    let ends = |at: usize| {
+        let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();
+        !behind.starts_with(|letter: char| letter.is_ascii_lowercase()) && fits(behind)
     };
-    let before = |at: &usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-    let begins = |at: &usize| !before(at).is_some_and(u8::is_ascii_alphabetic);
-    words::places(text, small)
-        .find(|at| begins(at) && ends(at))
-        .or_else(|| words::places(text, capital).find(ends))
+    let before = |at: usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let begins = |at: usize| !before(at).is_some_and(u8::is_ascii_alphabetic);
+    words::places(text, small).any(|at| begins(at) && ends(at))
+        || words::places(text, capital).any(ends)
 }
 
 #[cfg(test)]
