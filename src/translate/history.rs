@@ -160,7 +160,7 @@ fn is_pdf(document: &Document<'_>) -> bool {
 
 /// Whether a user's message has an image in it.
 pub(super) fn has_images(request: &Request<'_>) -> bool {
-    request.messages.iter().any(|message| message.content.iter().any(has_image))
+    has_block(request, has_image)
 }
 
 /// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
@@ -174,30 +174,32 @@ pub(super) fn has_new_image(request: &Request<'_>) -> bool {
 
 /// Whether there is a document in it that is not text.
 pub(super) fn has_documents(request: &Request<'_>) -> bool {
-    request.messages.iter().any(|message| message.content.iter().any(has_document))
-}
-
-fn has_document(block: &Block<'_>) -> bool {
-    match block {
-        Block::ToolResult(result) => result.content.iter().any(has_document),
+    let is_file = |block: &Block<'_>| match block {
         Block::Document(document) => {
             !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
         }
         _ => false,
-    }
+    };
+    has_block(request, |block| is_or_has(block, is_file))
+}
+
+fn has_block(request: &Request<'_>, is_it: impl Fn(&Block<'_>) -> bool) -> bool {
+    request.messages.iter().any(|message| message.content.iter().any(&is_it))
 }
 
 /// Whether a block is an image, or has one in it.
 fn has_image(block: &Block<'_>) -> bool {
-    match block {
-        Block::Image(_) => true,
-        Block::ToolResult(result) => result.content.iter().any(has_image),
-        Block::Document(document) => match &document.source {
-            DocumentSource::Content(inner) => inner.iter().any(has_image),
-            _ => false,
-        },
-        _ => false,
-    }
+    is_or_has(block, |block| matches!(block, Block::Image(_)))
+}
+
+/// Whether a block, or one within it, is such a block.
+fn is_or_has(block: &Block<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
+    let within = match block {
+        Block::ToolResult(result) => result.content.as_slice(),
+        Block::Document(Document { source: DocumentSource::Content(inner), .. }) => inner,
+        _ => &[],
+    };
+    is_it(block) || within.iter().any(|block| is_or_has(block, is_it))
 }
 
 /// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone would be an
