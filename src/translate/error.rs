@@ -1,8 +1,8 @@
 //! Errors of the upstream: what the client is told, so that it does the right thing.
 //!
 //! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
-//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The upstream's own `type` and `code`
-//! are read only where the status alone says too little.
+//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The upstream's
+//! own `type` and `code` are read only where the status alone says too little.
 //!
 //! ```text
 //! body ─▶ said: message, codes, numbers ─▶ context: too long? rewritten ─▶ mask: no credentials ─▶ Error

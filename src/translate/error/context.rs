@@ -264,7 +264,8 @@ fn number_before(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-fn leading_number(text: &str) -> Option<u64> {
+/// The number that a text begins with.
+pub(super) fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok()
 }

@@ -1,6 +1,6 @@
 //! Errors that say that a model has no eyes, or cannot see one image.
 
-use super::{says, without_quotes};
+use super::without_quotes;
 use crate::words;
 
 /// What is sent, in lower case and without quotes.
@@ -66,14 +66,14 @@ const OF_ONE: [&str; 16] = [
 /// Whether an upstream's error message says that its model takes no images.
 #[must_use]
 pub(crate) fn is_images(message: &str) -> bool {
-    says(message, &["image"], &REFUSALS, &OF_ONE) && is_of_image(message)
-        || says(message, &SUBJECTS, &REFUSALS, &OF_ONE)
+    let text = without_quotes(message);
+    let has = |any: &[&str]| words::has_any(&text, any);
+    (speaks_of_image(&text) || has(&SUBJECTS)) && has(&REFUSALS) && !has(&OF_ONE)
 }
 
 /// Whether it speaks of an image, and not of `generate_image` or `gpt-image-1`.
-fn is_of_image(message: &str) -> bool {
-    let text = without_quotes(message);
-    words::places(&text, "image").any(|at| {
+fn speaks_of_image(text: &str) -> bool {
+    words::places(text, "image").any(|at| {
         let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
         !before.is_some_and(|byte| words::is_name_byte(*byte))
     })

@@ -1,6 +1,7 @@
 //! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
+use super::context::leading_number;
 use super::{is_images, is_one_image, python, without_quotes};
 use crate::asked::Asked;
 use crate::words;
@@ -90,7 +91,7 @@ fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
         return None;
     }
     let named = asked.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
-    let number = || NUMBERED.iter().find_map(|word| number_behind(text, word));
+    let number = || NUMBERED.iter().find_map(|word| position_behind(text, word));
     named.or_else(|| asked.tools.iter().nth(number()?))?.place
 }
 
@@ -103,10 +104,9 @@ fn is_quoted(message: &str, name: &str) -> bool {
         })
 }
 
-fn number_behind(text: &str, word: &str) -> Option<usize> {
+fn position_behind(text: &str, word: &str) -> Option<usize> {
     let (_, rest) = words::split_once(text, word)?;
-    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    rest.get(..digits)?.parse().ok()
+    usize::try_from(leading_number(rest)?).ok()
 }
 
 #[cfg(test)]
