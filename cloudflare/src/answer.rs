@@ -44,8 +44,17 @@ pub(crate) struct Answering {
 pub(crate) enum Answered {
     /// The response for the client.
     Response(Response),
-    /// The upstream refused, and is asked again with this.
-    Again(Box<(Live, UpstreamRequest, Held)>),
+    /// The upstream refused, and is asked again.
+    Again(Box<Retry>),
+}
+
+/// One more request, and what it needs.
+pub(crate) struct Retry {
+    pub(crate) live: Live,
+    pub(crate) request: UpstreamRequest,
+    pub(crate) held: Held,
+    /// The client's body: the upstream may refuse something else, too.
+    pub(crate) again: Option<Vec<u8>>,
 }
 
 /// What comes of one step beside bytes for the client.
@@ -92,7 +101,7 @@ impl Drop for UpstreamBody {
 }
 
 impl Answering {
-    /// `again` is the client's body, for a second request where the first one is refused.
+    /// `again` is the client's body, for one more request where this one is refused.
     pub(crate) fn new(
         live: Live,
         upstream: UpstreamBody,
@@ -117,8 +126,11 @@ impl Answering {
             match std::future::poll_fn(|context| self.poll_step(context)).await {
                 Some(Step::Head(head)) => break head,
                 Some(Step::Again(request)) => {
-                    self.held.release();
-                    return Answered::Again(Box::new((self.live, request, self.held)));
+                    let max = self.live.exchange.config().settings.buffered_bytes_max;
+                    let Self { live, held, again, .. } = self;
+                    held.release();
+                    let again = again.filter(|body| held.grow(body.len(), max, now()));
+                    return Answered::Again(Box::new(Retry { live, request, held, again }));
                 }
                 None if self.live.exchange.is_ended() => {
                     let reply = self.live.exchange.reply_without_head();
@@ -172,8 +184,8 @@ impl Answering {
     /// The upstream refused what a second request may leave out.
     fn ask_again(&mut self) -> Option<Step> {
         let (exchange, now) = (&mut self.live.exchange, now());
-        let body = self.again.take();
-        if let Some(request) = body.and_then(|body| exchange.handle_retry(&body, now)) {
+        let body = self.again.as_deref();
+        if let Some(request) = body.and_then(|body| exchange.handle_retry(body, now)) {
             return Some(Step::Again(request));
         }
         exchange.handle_response_end(End::Complete, now, &mut self.out).map(Step::Head)
@@ -191,7 +203,7 @@ impl Answering {
                 ready!(self.poll_ending(context));
                 return Poll::Ready(None);
             }
-            // The head is out: neither another nor a second request comes any more.
+            // The head is out: neither another nor one more request comes any more.
             let _ = ready!(self.poll_step(context));
         }
     }

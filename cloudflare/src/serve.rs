@@ -12,7 +12,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, ByteStream};
 
-use crate::answer::{Answered, Answering, UpstreamBody};
+use crate::answer::{Answered, Answering, Retry, UpstreamBody};
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
@@ -74,9 +74,9 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
         Err(reply) => return http::response(&reply.head, &reply.body),
     };
     loop {
-        match exchange(isolate, live, request, held, again.take()).await {
+        match exchange(isolate, live, request, held, again).await {
             Answered::Response(response) => return response,
-            Answered::Again(retry) => (live, request, held) = *retry,
+            Answered::Again(retry) => Retry { live, request, held, again } = *retry,
         }
     }
 }

@@ -53,8 +53,18 @@ impl Body {
 pub(crate) enum Answered {
     /// The response for the client.
     Response(hyper::Response<Body>),
-    /// The upstream refused, and is asked again with this.
-    Again(Box<(Live, UpstreamRequest, Held)>),
+    /// The upstream refused, and is asked again.
+    Again(Box<Retry>),
+}
+
+/// One more request, and what it needs.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    pub(crate) live: Live,
+    pub(crate) request: UpstreamRequest,
+    pub(crate) held: Held,
+    /// The client's body: the upstream may refuse something else, too.
+    pub(crate) again: Option<Vec<u8>>,
 }
 
 /// What comes of one step beside bytes for the client.
@@ -83,7 +93,7 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    /// `again` is the client's body, for a second request where the first one is refused.
+    /// `again` is the client's body, for one more request where this one is refused.
     pub(crate) fn new(live: Live, upstream: Incoming, held: Held, again: Option<Vec<u8>>) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
         let (upstream, out) = (Some(upstream), Vec::new());
@@ -96,8 +106,10 @@ impl Answering {
             match std::future::poll_fn(|context| self.poll_step(context)).await {
                 Some(Step::Head(head)) => break head,
                 Some(Step::Again(request)) => {
-                    self.held.release();
-                    return Answered::Again(Box::new((self.live, request, self.held)));
+                    let Self { live, mut held, again, .. } = self;
+                    held.release();
+                    let again = again.filter(|body| held.grow(body.len()));
+                    return Answered::Again(Box::new(Retry { live, request, held, again }));
                 }
                 None if self.live.exchange.is_ended() => {
                     let reply = self.live.exchange.reply_without_head();
@@ -175,8 +187,8 @@ impl Answering {
     fn ask_again(&mut self) -> Option<Step> {
         let Self { live, out, .. } = self;
         let now = live.clock.now();
-        let body = self.again.take();
-        if let Some(request) = body.and_then(|body| live.exchange.handle_retry(&body, now)) {
+        let body = self.again.as_deref();
+        if let Some(request) = body.and_then(|body| live.exchange.handle_retry(body, now)) {
             return Some(Step::Again(request));
         }
         live.exchange.handle_response_end(End::Complete, now, out).map(Step::Head)
@@ -219,7 +231,7 @@ impl http_body::Body for Body {
                     answering.upstream = None;
                     return Poll::Ready(None);
                 }
-                // The head is out: neither another nor a second request comes any more.
+                // The head is out: neither another nor one more request comes any more.
                 let _ = ready!(answering.poll_step(context));
             },
         }

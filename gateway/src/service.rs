@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
 use hyper::{Method, Request, Response, Uri};
 
-use crate::answer::{Answered, Answering, Body};
+use crate::answer::{Answered, Answering, Body, Retry};
 use crate::budget::{Budget, Held};
 use crate::callers::Callers;
 use crate::clock::Clock;
@@ -125,9 +125,9 @@ impl Gateway {
             Err(reply) => return live::response(reply.head, Body::whole(reply.body)),
         };
         loop {
-            match self.exchange(live, request, held, again.take()).await {
+            match self.exchange(live, request, held, again).await {
                 Answered::Response(response) => return response,
-                Answered::Again(retry) => (live, request, held) = *retry,
+                Answered::Again(retry) => Retry { live, request, held, again } = *retry,
             }
         }
     }

@@ -27,6 +27,7 @@ use crate::ids::Ids;
 use crate::report::{Cause, Outcome, Report};
 use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
+use crate::translate::Refused;
 use crate::translate::headers::{self, Header};
 use crate::warning::Warnings;
 use crate::words;
@@ -45,8 +46,8 @@ pub struct Exchange {
     head: HeadState,
     /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
     can_retry: bool,
-    /// The upstream was asked a second time.
-    retried: bool,
+    /// What the upstream refused, and what it was then asked without.
+    refused: Vec<Refused>,
 }
 
 /// What is kept of the request's head.
@@ -143,7 +144,7 @@ impl Exchange {
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
             can_retry: false,
-            retried: false,
+            refused: Vec::new(),
         }
     }
 

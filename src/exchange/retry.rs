@@ -1,8 +1,9 @@
 //! A second try, where an upstream refuses what stays in the conversation, which would then be refused for ever:
-//! how calls and results are paired although they were repaired, as each vendor has rules of its own, images
+//! how calls and results are paired although they were repaired, as each vendor has rules of its own, images or PDFs
 //! that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it refuses
-//! `stream_options`, which each stream has, or `response_format`, which Claude Code sends for the title of each
-//! session, or asks for fewer tokens than Claude Code does.
+//! a parameter that the client sends with each request, or its value: see [`Refused`].
+//!
+//! A server may refuse one thing after the other, and each is left out once.
 
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
@@ -16,13 +17,9 @@ use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
 use crate::words;
 
-/// What is counted.
-const REFUSED: &str = "pairing_refused";
-const IMAGES_REFUSED: &str = "images_refused";
-const REASONING_REFUSED: &str = "reasoning_refused";
-const RESPONSE_FORMAT_REFUSED: &str = "response_format_refused";
-const MAX_TOKENS_REFUSED: &str = "max_tokens_refused";
-const STREAM_OPTIONS_REFUSED: &str = "stream_options_refused";
+/// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
+/// `parallel_tool_calls`.
+const RETRIES_MAX: usize = 4;
 
 impl Exchange {
     /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
@@ -37,6 +34,7 @@ impl Exchange {
                 let asked = answer.asked();
                 self.can_rebuild(asked)
                     || asked.has_images
+                    || asked.has_documents
                     || asked.has_reasoning
                     || asked.has_schema
             }),
@@ -44,11 +42,9 @@ impl Exchange {
         may_refuse && self.can_ask_again()
     }
 
-    /// Whether nothing was asked again, and the client has nothing yet.
+    /// Whether not too much was refused, and the client has nothing yet.
     fn can_ask_again(&self) -> bool {
-        // A conversation for an upstream that speaks Messages is sent as it is.
-        !self.retried
-            && self.speaks_chat()
+        self.refused.len() < RETRIES_MAX
             && self.client.path == Path::Messages
             && matches!(self.head, HeadState::Held(_))
     }
@@ -59,16 +55,16 @@ impl Exchange {
         self.can_retry = true;
     }
 
-    /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused how calls and results are paired,
-    /// images, reasoning, `response_format`, the limit of the answer or `stream_options`, and what still comes of its
-    /// response no longer matters. Never without [`Exchange::expect_retry`].
+    /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused what can be left out, and what
+    /// still comes of its response no longer matters. Never without [`Exchange::expect_retry`].
     #[must_use]
     pub fn wants_retry(&self) -> bool {
         matches!(self.state, State::Failed { .. })
     }
 
-    /// The request to send instead of the one that was refused, once, without what offends the upstream; then a new
-    /// head follows. `None` if there is no other: go on with [`Exchange::handle_response_end`].
+    /// The request to send instead of the one that was refused, without what offends the upstream; then a new
+    /// head follows, which may refuse something else. `None` if there is no other: go on with
+    /// [`Exchange::handle_response_end`].
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
@@ -76,14 +72,18 @@ impl Exchange {
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let (config, headers) = (&self.config, &self.client.headers);
-        let (refused, code) = self.refused(asked, error)?;
-        let translated = translate::request_without(refused, body, config, headers, &mut warnings);
-        if let Refused::Calls(_) = refused {
-            warnings.acted("pairing");
-        }
+        let mut refused = self.refused.clone();
+        refused.push(self.refused_by(error, asked)?);
+        let translated = translate::request_without(&refused, body, config, headers, &mut warnings);
         let Ok(Translated::Send { upstream, body, asked, .. }) = translated else { return None };
-        warnings.add(code);
-        self.retried = true;
+        for refused in &refused {
+            let (code, name) = refused.code();
+            warnings.add_named(code, name);
+            if let Refused::Calls(_) = refused {
+                warnings.acted("pairing");
+            }
+        }
+        self.refused = refused;
         // Status, id and time of the first answer say nothing about the second.
         self.report.head_at = None;
         self.report.content_at = None;
@@ -97,7 +97,7 @@ impl Exchange {
 
     /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
-        if self.can_retry && self.can_ask_again() && self.refused(asked, &error).is_some() {
+        if self.can_retry && self.can_ask_again() && self.refused_by(&error, asked).is_some() {
             let asked = Box::new(asked.clone());
             self.state = State::Failed { asked, error: Box::new(error) };
             return Ok(());
@@ -105,23 +105,31 @@ impl Exchange {
         Err(self.told(asked, error))
     }
 
-    /// What an error refuses of what was sent, and as what that is counted.
-    fn refused<'e>(&self, asked: &Asked, error: &'e Error) -> Option<(Refused<'e>, &'static str)> {
-        if self.can_rebuild(asked) && is_pairing(error) {
-            Some((Refused::Calls(&error.message), REFUSED))
+    /// What an error refuses of what was sent, unless that is left out already.
+    fn refused_by(&self, error: &Error, asked: &Asked) -> Option<Refused> {
+        let refused = if self.can_rebuild(asked) && is_pairing(error) {
+            Refused::Calls(error.message.clone())
         } else if asked.has_images && is_images(asked, error) {
-            Some((Refused::Images, IMAGES_REFUSED))
+            Refused::Images
+        } else if asked.has_documents && is_of_lack(error) && error::is_documents(&error.message) {
+            Refused::Documents
         } else if asked.has_reasoning && is_reasoning(error) {
-            Some((Refused::Reasoning, REASONING_REFUSED))
+            Refused::Reasoning
         } else if asked.has_schema && is_response_format(error) {
-            Some((Refused::ResponseFormat, RESPONSE_FORMAT_REFUSED))
+            Refused::ResponseFormat
         } else if let Some(most) = most_output(asked, error) {
-            Some((Refused::MaxTokens(most), MAX_TOKENS_REFUSED))
+            Refused::MaxTokens(most)
         } else if wants_usage(asked) && is_stream_options(error) {
-            Some((Refused::StreamOptions, STREAM_OPTIONS_REFUSED))
+            Refused::StreamOptions
         } else {
-            None
-        }
+            error::refused_parameter(&error.message).filter(|_| is_of_member(error))?
+        };
+        let is_sent = self.speaks_chat() || refused.is_of_messages();
+        (is_sent && self.is_new(&refused)).then_some(refused)
+    }
+
+    fn is_new(&self, refused: &Refused) -> bool {
+        !self.refused.iter().any(|known| known.code() == refused.code())
     }
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
@@ -136,8 +144,9 @@ impl Exchange {
             }
             return error;
         }
-        if !self.retried {
-            self.report.warnings.add(REFUSED);
+        let refused = Refused::Calls(String::new());
+        if self.is_new(&refused) {
+            self.report.warnings.add(refused.code().0);
         }
         self.report.warnings.acted("pairing");
         let message = format!("Upstream refuses the conversation's tool calls: {}", error.message);

@@ -112,6 +112,11 @@ impl Effective {
     }
 }
 
+/// The value that an upstream with these takes in place of an effort, if it has one.
+pub(super) fn nearest_of(word: Str<'_>, values: &[Effort]) -> Option<Effort> {
+    nearest(effort_of(word)?, values)
+}
+
 fn effort_of(word: Str<'_>) -> Option<Effort> {
     let all = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
     all.into_iter().find(|effort| word == effort.word())

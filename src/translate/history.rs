@@ -145,7 +145,7 @@ impl NotTaken {
 }
 
 /// What the model is told in place of a PDF.
-const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
+pub(super) const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
 /// The same for one that the assistant shows, which Chat Completions has no place for.
 const SHOWN_PDF_OMITTED: &str =
     "[document omitted: an assistant message cannot have a PDF document]";

@@ -14,6 +14,7 @@ mod history;
 mod messages;
 mod native;
 mod parts;
+mod refused;
 mod request;
 mod server_history;
 mod spoilt_inputs;
@@ -33,6 +34,7 @@ use crate::config::{Config, CountTokens};
 use crate::error::{Error, Fault, Kind};
 use crate::warning::Warnings;
 use headers::Header;
+pub use refused::Refused;
 use request::Aim;
 
 /// What becomes of a request.
@@ -58,24 +60,6 @@ pub enum Translated {
     },
 }
 
-/// What an upstream refuses in a conversation. There it stays, so every later request would be refused, too.
-#[derive(Clone, Copy, Debug)]
-pub enum Refused<'a> {
-    /// How calls and results are paired, although they fit: those that this message names, or all where it names
-    /// none, are told in words.
-    Calls(&'a str),
-    /// Images, which the model cannot see: they are left out.
-    Images,
-    /// Reasoning, which is left out.
-    Reasoning,
-    /// `response_format`, whose schema is told in words.
-    ResponseFormat,
-    /// The limit of the answer, for which it gives so many tokens at most.
-    MaxTokens(u64),
-    /// `stream_options`, in each stream: the answer's tokens are not told.
-    StreamOptions,
-}
-
 /// Translates the body of `POST /v1/messages`. `headers` are those of the client that are kept.
 ///
 /// # Errors
@@ -86,24 +70,24 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    match native::translate(body, config, warnings)? {
-        Some(translated) => Ok(translated),
-        None => request::translate(body, config, headers, Aim::Answer, warnings),
-    }
+    request_without(&[], body, config, headers, warnings)
 }
 
-/// The same for a body whose translation the upstream refused.
+/// The same for a body of which the upstream refused this.
 ///
 /// # Errors
 /// The request cannot be served.
 pub fn request_without(
-    refused: Refused<'_>,
+    refused: &[Refused],
     body: &str,
     config: &Config,
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request::translate(body, config, headers, Aim::AnswerWithout(refused), warnings)
+    match native::translate(refused, body, config, warnings)? {
+        Some(translated) => Ok(translated),
+        None => request::translate(body, config, headers, Aim::Answer(refused), warnings),
+    }
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

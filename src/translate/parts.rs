@@ -9,7 +9,7 @@ use crate::profile::{ImageParts, Profile};
 use crate::words;
 
 /// What a model without eyes is told.
-const IMAGE_OMITTED: &str = "[image omitted: this model does not take images]";
+pub(super) const IMAGE_OMITTED: &str = "[image omitted: this model does not take images]";
 
 /// What the parts of one request have in common.
 #[derive(Clone, Copy)]

@@ -1,6 +1,8 @@
 //! A Messages request to a Chat Completions request: what becomes of each field, and the order of
 //! the steps.
 
+use std::borrow::Cow;
+
 use crate::anthropic::{Block, Message, Request, Role, Text};
 use crate::asked::{Asked, Withheld};
 use crate::config::{Config, Pairing, Upstream};
@@ -28,10 +30,8 @@ use super::{
 /// What a body is translated for.
 #[derive(Clone, Copy)]
 pub(super) enum Aim<'a> {
-    /// To be answered.
-    Answer,
-    /// To be answered without what was refused.
-    AnswerWithout(Refused<'a>),
+    /// To be answered, without what was refused.
+    Answer(&'a [Refused]),
     /// To be counted: no limit of the output is needed.
     Count,
 }
@@ -83,13 +83,16 @@ fn translate_read(
     lost.iter().for_each(|lost| lost.put_back(&mut request));
     let model = request.model.decode();
     let (upstream, model) = check::request(&request, &model, config, headers, warnings)?;
-    let narrowed = match aim {
-        Aim::AnswerWithout(refused) => Some(without(refused, &upstream.profile, warnings)?),
-        _ => None,
+    let refused = match aim {
+        Aim::Answer(refused) => refused,
+        Aim::Count => &[],
     };
-    let profile = narrowed.as_ref().unwrap_or(&upstream.profile);
-    let target = Target { config, upstream, profile, model };
-    target.translate(request, body, headers, aim, warnings)
+    let mut profile = Cow::Borrowed(&upstream.profile);
+    for refused in refused {
+        refused.narrow(profile.to_mut(), warnings)?;
+    }
+    let target = Target { config, upstream, profile: &profile, model, refused };
+    target.translate(request, body, headers, warnings)
 }
 
 /// Where a request goes.
@@ -101,6 +104,7 @@ struct Target<'t> {
     profile: &'t Profile,
     /// As the upstream knows it.
     model: &'t str,
+    refused: &'t [Refused],
 }
 
 /// What is decided of a request before its body is written.
@@ -120,7 +124,6 @@ impl Target<'_> {
         mut request: Request<'a>,
         body: &'a str,
         headers: &[Header],
-        aim: Aim<'_>,
         warnings: &mut Warnings,
     ) -> Result<Translated, Error> {
         let Decided { mut history, tools, effective, notes, end, mut asked } =
@@ -131,8 +134,10 @@ impl Target<'_> {
         let profile = self.profile;
         let mut turns = std::mem::take(&mut history.turns);
         guards::annotate(&mut turns, &notes);
-        if let Aim::AnswerWithout(Refused::Calls(refusal)) = aim {
-            turns = guards::without_refused(turns, &tools, profile, refusal);
+        for refused in self.refused {
+            if let Refused::Calls(refusal) = refused {
+                turns = guards::without_refused(turns, &tools, profile, refusal);
+            }
         }
 
         let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
@@ -160,7 +165,7 @@ impl Target<'_> {
         body: &'a str,
         warnings: &mut Warnings,
     ) -> Result<Decided<'a>, Error> {
-        let Self { config, upstream, profile, model } = self;
+        let Self { config, upstream, profile, model, .. } = self;
         let input_tokens = count::estimate(request);
         let mut shape = count::shape(request);
         let has_images = profile.image_parts != ImageParts::None && history::has_images(request);
@@ -227,32 +232,6 @@ impl Target<'_> {
         });
         Ok(Decided { history, tools, effective, notes, end, asked })
     }
-}
-
-/// The profile of an upstream that does not take what it refused.
-fn without(
-    refused: Refused<'_>,
-    profile: &Profile,
-    warnings: &mut Warnings,
-) -> Result<Profile, Error> {
-    let mut profile = profile.clone();
-    match refused {
-        // Each image is named where it is left out.
-        Refused::Images => profile.image_parts = ImageParts::None,
-        Refused::Reasoning => {
-            warnings.dropped("reasoning")?;
-            profile.reasoning_history = ReasoningHistory::Never;
-        }
-        Refused::ResponseFormat => {
-            // Words hold no model to a schema.
-            warnings.dropped("output_config.format")?;
-            profile.response_format = ResponseFormat::None;
-        }
-        Refused::MaxTokens(most) => profile.max_tokens_max = most,
-        Refused::StreamOptions => profile.stream_usage = false,
-        Refused::Calls(_) => {}
-    }
-    Ok(profile)
 }
 
 /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.

@@ -79,3 +79,203 @@ fn a_limit_that_helps_nobody_is_told_as_it_is() {
         assert_eq!((turn.head.status, turn.asked), (400, 2));
     }
 }
+
+/// Clients send these with each request.
+fn settings(profile: &Value) -> Arc<Config> {
+    drive::config(
+        &json!({"upstreams": {"u": {"url": "http://u", "profile_overrides": profile}}}).to_string(),
+    )
+}
+
+fn full_request() -> Value {
+    let mut body = request(&[user("q")], &[tool("look", &[])]);
+    body["temperature"] = json!(0.2);
+    body["top_k"] = json!(40);
+    body["stop_sequences"] = json!(["END"]);
+    body["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+    body["output_config"] = json!({"effort": "max"});
+    body["tool_choice"] = json!({"type": "auto", "disable_parallel_tool_use": true});
+    body["metadata"] = json!({"user_id": "u_session_s1"});
+    body["service_tier"] = json!("standard_only");
+    body
+}
+
+/// Refuses each member for its reason, the first one first.
+fn refusing(refusals: &[(&'static str, &'static str)]) -> impl Fn(&Value) -> (u16, Value) {
+    move |body| {
+        let refused = refusals.iter().find(|(name, _)| body.get(*name).is_some());
+        match refused {
+            Some((_, message)) => (400, json!({"error": {"message": message}})),
+            None => (200, says("fine")),
+        }
+    }
+}
+
+#[test]
+fn a_parameter_that_a_model_does_not_take_is_left_out() {
+    let profile = json!({"top_k": true, "reasoning_effort_values": ["none", "low", "high"],
+        "thinking_switch": "chat_template_kwargs", "service_tier": true, "prompt_cache_key": true});
+    for (name, message, warnings) in [
+        (
+            "temperature",
+            "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
+            "dropped:temperature,parameter_refused:sampling",
+        ),
+        ("top_k", "top_k: Extra inputs are not permitted", "dropped:top_k,parameter_refused:top_k"),
+        (
+            "stop",
+            "Unsupported parameter: 'stop' is not supported with this model.",
+            "parameter_refused:stop",
+        ),
+        (
+            "reasoning_effort",
+            "Unrecognized request argument supplied: reasoning_effort",
+            "dropped:output_config.effort,parameter_refused:reasoning_effort_values",
+        ),
+        (
+            "chat_template_kwargs",
+            "Unrecognized request argument supplied: chat_template_kwargs",
+            "dropped:thinking,parameter_refused:thinking_switch",
+        ),
+        (
+            "parallel_tool_calls",
+            "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+            "parameter_refused:parallel_tool_calls",
+        ),
+        (
+            "prompt_cache_key",
+            "Unknown name \"prompt_cache_key\": Cannot find field.",
+            "parameter_refused:prompt_cache_key",
+        ),
+        (
+            "service_tier",
+            "property 'service_tier' is unsupported",
+            "parameter_refused:service_tier",
+        ),
+        (
+            "user",
+            "body.user: Extra inputs are not permitted, field: 'user'",
+            "parameter_refused:user_id",
+        ),
+    ] {
+        let refusal = [(name, message)];
+        let (config, body) = (settings(&profile), full_request());
+        let turn = ask(&config, &body, &refusing(&refusal), true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2), "{message}: {}", turn.body);
+        assert_eq!(turn.header("x-creole-warnings"), warnings);
+        let turn = ask(&config, &body, &refusing(&refusal), false);
+        assert_eq!((turn.head.status, turn.asked), (400, 1));
+    }
+}
+
+#[test]
+fn the_limit_of_the_answer_has_two_names() {
+    for (profile, refused, other) in [
+        (json!({}), "max_tokens", "max_completion_tokens"),
+        (
+            json!({"max_tokens_field": "max_completion_tokens"}),
+            "max_completion_tokens",
+            "max_tokens",
+        ),
+    ] {
+        let message =
+            format!("Unsupported parameter: '{refused}' is not supported. Use '{other}' instead.");
+        let upstream = |body: &Value| match body.get(refused) {
+            Some(_) => (400, json!({"error": {"message": message}})),
+            None => (200, says("fine")),
+        };
+        let turn = ask(&settings(&profile), &full_request(), &upstream, true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2));
+        assert_eq!(turn.sent[other], full_request()["max_tokens"]);
+    }
+}
+
+#[test]
+fn an_effort_that_is_refused_becomes_one_that_is_listed() {
+    let profile = json!({"reasoning_effort_values": ["none", "low", "high", "max"],
+        "thinking_switch": "effort_none"});
+    let message = "Unsupported value: 'reasoning_effort' does not support this value with this model. Supported values are: 'minimal', 'low', and 'medium'.";
+    let upstream = |body: &Value| match body["reasoning_effort"].as_str() {
+        None | Some("minimal" | "low" | "medium") => (200, says("fine")),
+        Some(_) => (400, json!({"error": {"message": message}})),
+    };
+    let mut off = full_request();
+    off["thinking"] = json!({"type": "disabled"});
+    for (body, effort) in [(full_request(), json!("medium")), (off, Value::Null)] {
+        let turn = ask(&settings(&profile), &body, &upstream, true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2));
+        assert_eq!(turn.sent["reasoning_effort"], effort);
+        let warnings = turn.header("x-creole-warnings");
+        assert!(warnings.contains("parameter_refused:reasoning_effort_values"), "{warnings}");
+    }
+}
+
+#[test]
+fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
+    // OpenAI's reasoning models, with a profile for another server.
+    let refusals = [
+        (
+            "max_tokens",
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        ),
+        ("temperature", "Unsupported value: 'temperature' does not support 0.2 with this model."),
+        ("stop", "Unsupported parameter: 'stop' is not supported with this model."),
+        (
+            "parallel_tool_calls",
+            "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+        ),
+        ("user", "Unknown parameter: 'user'."),
+    ];
+    let config = settings(&json!({}));
+    let turn = ask(&config, &full_request(), &refusing(&refusals[..4]), true);
+    assert_eq!((turn.head.status, turn.asked), (200, 5));
+    let warnings = turn.header("x-creole-warnings");
+    for name in ["max_tokens_field", "sampling", "stop", "parallel_tool_calls"] {
+        assert!(warnings.contains(&format!("parameter_refused:{name}")), "{warnings}");
+    }
+    // There is an end to that, and none where the same is refused again.
+    let turn = ask(&config, &full_request(), &refusing(&refusals), true);
+    assert_eq!((turn.head.status, turn.asked, turn.message()), (400, 5, refusals[4].1));
+    let always = |_: &Value| (400, json!({"error": {"message": refusals[2].1}}));
+    let turn = ask(&config, &full_request(), &always, true);
+    assert_eq!((turn.head.status, turn.asked), (400, 2));
+}
+
+#[test]
+fn in_strict_mode_nothing_is_left_out() {
+    let config = drive::config(
+        &json!({"strict": true, "upstreams": {"u": {"url": "http://u",
+            "profile_overrides": {"top_k": true}}}})
+        .to_string(),
+    );
+    let mut body = request(&[user("q")], &[]);
+    body["top_k"] = json!(40);
+    let refusal = [("top_k", "Unknown parameter: 'top_k'.")];
+    let turn = ask(&config, &body, &refusing(&refusal), true);
+    assert_eq!((turn.head.status, turn.asked, turn.message()), (400, 1, refusal[0].1));
+}
+
+#[test]
+fn a_pdf_that_stays_in_the_conversation_does_not_end_it() {
+    let pdf = || {
+        json!({"type": "document", "source":
+            {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0="}})
+    };
+    let of_tool = vec![
+        user("Read it"),
+        call("toolu_1", "look", json!({})),
+        answered(json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [pdf()]})),
+    ];
+    let just_given = vec![user(json!([{"type": "text", "text": "Read it"}, pdf()]))];
+    let upstream = |body: &Value| match body.to_string().contains("JVBER") {
+        true => (400, json!({"error": {"message": "This model does not support PDF files."}})),
+        false => (200, says("fine")),
+    };
+    for (messages, status, asked) in [(of_tool, 200, 2), (just_given, 400, 1)] {
+        let body = request(&messages, &[tool("look", &[])]);
+        let turn = ask(&settings(&json!({"file_parts": true})), &body, &upstream, true);
+        assert_eq!((turn.head.status, turn.asked), (status, asked));
+        let warnings = turn.header("x-creole-warnings");
+        assert_eq!(warnings.contains("documents_refused"), status == 200, "{warnings}");
+    }
+}

@@ -77,8 +77,8 @@ fn translated(
     let translated = match refusal {
         None => translate::request(&body, config, &[], &mut warnings),
         Some(refusal) => {
-            let refused = Refused::Calls(refusal);
-            translate::request_without(refused, &body, config, &[], &mut warnings)
+            let refused = [Refused::Calls(refusal.to_owned())];
+            translate::request_without(&refused, &body, config, &[], &mut warnings)
         }
     };
     match translated {

@@ -303,7 +303,7 @@ fn refused_by(body: &str, stream: bool, retries: bool, end: End) -> (Option<Valu
     let again = exchange.handle_retry(request.as_bytes(), NOW).unwrap();
     exchange.handle_response_head(200, &[], NOW);
     exchange.handle_response_body(says("fine").to_string().as_bytes(), NOW, &mut out);
-    assert!(!exchange.may_retry());
+    assert!(!exchange.wants_retry());
     let head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
     assert_eq!(head.status, 200);
     (Some(serde_json::from_slice(&again.body).unwrap()), None)

@@ -12,6 +12,7 @@
 mod errors;
 mod guards;
 mod properties;
+mod refused;
 mod request;
 mod stream;
 #[path = "../support/mod.rs"]

@@ -66,13 +66,21 @@ pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
         return Some(format!("tools.{place}.custom.input_schema: {message}"));
     }
     // What is in the history comes again with each request, unless the client leaves it out.
-    if asked.has_documents && (has(&NO_DOCUMENT) || has(&DOCUMENTS) && has(&REFUSALS)) {
+    if asked.has_documents && is_documents(message) {
         return Some(format!("This model does not support PDF input ({message})"));
     }
     if asked.has_images && (is_images(message) || is_one_image(message)) {
         return Some(format!("Could not process image ({message})"));
     }
     python::told(message).map(|told| format!("{told} ({message})"))
+}
+
+/// Whether an error says that a model takes no PDFs.
+#[must_use]
+pub(crate) fn is_documents(message: &str) -> bool {
+    let text = without_quotes(message);
+    let has = |any: &[&str]| words::has_any(&text, any);
+    has(&NO_DOCUMENT) || has(&DOCUMENTS) && has(&REFUSALS)
 }
 
 /// Whether an error says that a message of the system may not stand where one does, as templates and MiniMax do.
@@ -95,7 +103,7 @@ fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
     named.or_else(|| asked.tools.iter().nth(number()?))?.place
 }
 
-fn is_quoted(message: &str, name: &str) -> bool {
+pub(super) fn is_quoted(message: &str, name: &str) -> bool {
     let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'\'' | b'"' | b'`'));
     !name.is_empty()
         && words::places(message, name).any(|at| {

@@ -266,7 +266,7 @@ impl Edits {
 }
 
 /// Whether a model has thought in the conversation.
-fn has_thinking(request: &Request<'_>) -> bool {
+pub(super) fn has_thinking(request: &Request<'_>) -> bool {
     let is_thinking =
         |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
     request.messages.iter().any(|message| message.content.iter().any(is_thinking))

@@ -5,7 +5,8 @@
 //! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
 //! - empty texts, which the API refuses, and messages of which nothing is left;
 //! - calls and results that do not fit, which are repaired as for any upstream (`conversation`);
-//! - tools and results, where a guard acts (`guards`).
+//! - tools and results, where a guard acts (`guards`);
+//! - what the upstream refused, in a second request (`without`).
 //!
 //! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
 //! and to members that nobody here knows. What cannot be read as a history is left for the upstream
@@ -13,8 +14,9 @@
 
 mod guards;
 mod history;
+mod without;
 
-use super::{Translated, check, count, effort, surrogates, tool_id};
+use super::{Refused, Translated, check, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Tool};
 use crate::config::{Config, Pairing, Protocol, Upstream};
@@ -24,13 +26,15 @@ use crate::names::NameSet;
 use crate::warning::Warnings;
 use guards::Edits;
 use history::SentMessages;
+use without::Without;
 
 /// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
-/// nothing where the body cannot be read so far.
+/// nothing where the body cannot be read so far. `refused`: what the upstream does not take of it.
 ///
 /// # Errors
-/// The configuration wants such a history refused.
+/// The configuration wants such a history refused, or nothing left out.
 pub(super) fn translate(
+    refused: &[Refused],
     body: &str,
     config: &Config,
     warnings: &mut Warnings,
@@ -47,6 +51,10 @@ pub(super) fn translate(
         return Ok(None);
     };
 
+    if let Some((refused, others)) = refused.split_first() {
+        let without = Without { refused, warnings }.request(body)?;
+        return translate(others, &without, config, warnings);
+    }
     let guards = config.guards(upstream);
     let mut edits: Vec<Edit> = Vec::new();
     if outgoing != model {
@@ -136,7 +144,9 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     }
     asked.max_tokens = request.max_tokens.unwrap_or_default();
     asked.has_images = super::history::has_images(request);
+    asked.has_new_image = super::history::has_new_image(request);
     asked.has_documents = super::history::has_documents(request);
+    asked.has_reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
         asked.stop_sequences.push(sequence.decode().into_owned());
     }

@@ -1,4 +1,4 @@
-//! An upstream that refuses a conversation's tool calls is asked once more without them.
+//! An upstream that refuses a conversation's tool calls, or parameters, is asked once more without them.
 // Helpers outside of #[test] functions fail like tests do.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -109,4 +109,29 @@ async fn a_refusal_whose_connection_breaks_is_sent_again_too() {
     assert_eq!(got.status, 200, "{got:?}");
     assert_eq!(got.header("x-creole-warnings"), "pairing_refused");
     assert_eq!(upstream.asked.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
+    let upstream = Upstream::start(|asked, mut out| {
+        let refused = ["max_tokens", "temperature", "stop"]
+            .into_iter()
+            .find(|name| asked.body.contains(&format!("\"{name}\"")));
+        let body = refused.map_or_else(
+            || COMPLETION.to_owned(),
+            |name| format!(r#"{{"error":{{"message":"Unsupported parameter: '{name}'"}}}}"#),
+        );
+        tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
+        (if refused.is_some() { 400 } else { 200 }, "application/json")
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let body = r#"{"model":"m","max_tokens":100,"temperature":0.5,"stop_sequences":["END"],
+        "messages":[{"role":"user","content":"q"}]}"#;
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await;
+    assert_eq!(got.status, 200, "{got:?}");
+    assert_eq!(upstream.asked.lock().unwrap().len(), 4);
+    assert!(upstream.last().body.contains(r#""max_completion_tokens":100"#));
+    let warnings = got.header("x-creole-warnings");
+    assert!(warnings.contains("parameter_refused:max_tokens_field"), "{warnings}");
 }

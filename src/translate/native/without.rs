@@ -1,0 +1,168 @@
+//! A request without what its upstream refused.
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::json::{self, Writer};
+use crate::translate::effort;
+use crate::translate::history::PDF_OMITTED;
+use crate::translate::parts::IMAGE_OMITTED;
+use crate::translate::refused::Refused;
+use crate::warning::Warnings;
+
+/// What becomes of a member: `None` leaves it out.
+type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
+
+/// Writes a body, of which it is known that it is JSON.
+pub(super) struct Without<'r> {
+    pub(super) refused: &'r Refused,
+    pub(super) warnings: &'r mut Warnings,
+}
+
+impl Without<'_> {
+    /// The body without it.
+    ///
+    /// # Errors
+    /// The configuration allows nothing to be left out.
+    pub(super) fn request(&mut self, body: &str) -> Result<String, Error> {
+        object(body, |key, value| self.member(key, value))
+    }
+
+    fn member<'b>(&mut self, key: &str, value: &'b str) -> Rewritten<'b> {
+        match (self.refused, key) {
+            (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
+                return self.messages(value).map(|messages| Some(messages.into()));
+            }
+            (Refused::MaxTokens(most), "max_tokens") => {
+                return Ok(Some(most.to_string().into()));
+            }
+            // The rest is left for words.
+            (Refused::MaxTokens(most), "thinking") => return lowered(value, most / 2),
+            (Refused::Effort(values), "output_config") => {
+                let effort = json::member(value, "effort").and_then(json::string);
+                let nearest = effort.and_then(|word| effort::nearest_of(word, values));
+                if effort.is_some() && nearest.is_none() {
+                    self.warnings.dropped("output_config.effort")?;
+                }
+                let rewritten = object(value, |key, value| match key {
+                    "effort" => Ok(nearest.map(|effort| json::quoted(effort.word()).into())),
+                    _ => Ok(Some(value.into())),
+                })?;
+                return Ok((rewritten != "{}").then(|| rewritten.into()));
+            }
+            (Refused::Thinking, "thinking")
+            | (Refused::Sampling, "temperature" | "top_p")
+            | (Refused::TopK, "top_k")
+            | (Refused::ServiceTier, "service_tier") => self.warnings.dropped(key)?,
+            _ => return Ok(Some(value.into())),
+        }
+        Ok(None)
+    }
+
+    fn messages(&mut self, messages: &str) -> Result<String, Error> {
+        let mut out = Vec::with_capacity(messages.len());
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        let mut rest = json::elements(messages).peekable();
+        while let Some(message) = rest.next() {
+            let is_last = rest.peek().is_none();
+            let content = json::member(message, "content").unwrap_or_default();
+            let blocks = self.blocks(content, is_last)?;
+            // The API refuses an empty one.
+            if blocks != "[]" || content == "[]" {
+                json.raw(&object(message, |key, value| match key {
+                    "content" => Ok(Some(blocks.as_ref().into())),
+                    _ => Ok(Some(value.into())),
+                })?);
+            }
+        }
+        json.end_array();
+        Ok(String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// The content of a message or of a result.
+    fn blocks<'b>(&mut self, content: &'b str, is_last: bool) -> Result<Cow<'b, str>, Error> {
+        if !content.starts_with('[') {
+            return Ok(content.into());
+        }
+        let mut out = Vec::with_capacity(content.len());
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        for block in json::elements(content) {
+            if let Some(block) = self.block(block, is_last)? {
+                json.raw(&block);
+            }
+        }
+        json.end_array();
+        Ok(String::from_utf8(out).unwrap_or_default().into())
+    }
+
+    fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
+        let kind = json::member(block, "type").and_then(json::string).map(|kind| kind.decode());
+        match (self.refused, kind.as_deref()) {
+            (Refused::Images, Some("image")) => self.omitted(block, "image", IMAGE_OMITTED),
+            // One that the user has just given is the user's to mend.
+            (Refused::Documents, Some("document")) if !is_last && is_file(block) => {
+                self.omitted(block, "document", PDF_OMITTED)
+            }
+            (Refused::Reasoning, Some("thinking" | "redacted_thinking")) => {
+                self.warnings.dropped("reasoning")?;
+                Ok(None)
+            }
+            (_, Some("tool_result")) => {
+                let rewritten = object(block, |key, value| match key {
+                    "content" => self.blocks(value, false).map(Some),
+                    _ => Ok(Some(value.into())),
+                })?;
+                Ok(Some(rewritten.into()))
+            }
+            _ => Ok(Some(block.into())),
+        }
+    }
+
+    /// Words that stand where something was left out.
+    fn omitted(&mut self, block: &str, name: &str, words: &str) -> Rewritten<'static> {
+        self.warnings.dropped(name)?;
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_object().key("type").text("text").key("text").text(words);
+        if let Some(mark) = json::member(block, "cache_control") {
+            json.key("cache_control").raw(mark);
+        }
+        json.end_object();
+        Ok(Some(String::from_utf8(out).unwrap_or_default().into()))
+    }
+}
+
+/// `thinking` with a budget of at most so many tokens.
+fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
+    let rewritten = object(thinking, |key, value| match value.parse::<u64>() {
+        Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
+        _ => Ok(Some(value.into())),
+    })?;
+    Ok(Some(rewritten.into()))
+}
+
+/// Whether a document is no text.
+fn is_file(document: &str) -> bool {
+    let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
+    !matches!(source, Some("\"text\"" | "\"content\""))
+}
+
+/// An object with its members rewritten.
+fn object<'b>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&str, &'b str) -> Rewritten<'b>,
+) -> Result<String, Error> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    for (key, value) in json::members(text) {
+        if let Some(value) = rewrite(&key.decode(), value)? {
+            json.str(key).out().push(b':');
+            json.raw(&value);
+        }
+    }
+    json.end_object();
+    Ok(String::from_utf8(out).unwrap_or_default())
+}

@@ -1,0 +1,182 @@
+//! What an upstream refuses of a request that went up as it came.
+
+use creole::{Exchange, Pings};
+
+use super::*;
+
+/// The second request, and what it was counted as.
+fn again(
+    config: &Arc<Config>,
+    body: &Value,
+    status: u16,
+    message: &str,
+) -> Option<(Value, String)> {
+    let body = body.to_string();
+    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::Sent);
+    exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&[("x-api-key", "k")]));
+    exchange.handle_request(body.as_bytes(), 1).unwrap();
+    exchange.handle_response_head(status, &[], 1);
+    exchange.expect_retry();
+    let error =
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
+    exchange.handle_response_body(error.to_string().as_bytes(), 1, &mut Vec::new());
+    exchange.handle_response_end(End::Complete, 1, &mut Vec::new());
+    let again = exchange.wants_retry().then(|| exchange.handle_retry(body.as_bytes(), 1))??;
+    let warnings = exchange.report().warnings.header().unwrap_or_default();
+    Some((serde_json::from_slice(&again.body).unwrap(), warnings))
+}
+
+fn request(messages: Value) -> Value {
+    json!({"model": "m", "max_tokens": 32_000, "temperature": 0.2, "top_k": 4,
+        "thinking": {"type": "enabled", "budget_tokens": 16_000},
+        "output_config": {"effort": "max"}, "future": {"a": [1]}, "messages": messages})
+}
+
+fn hello() -> Value {
+    json!([{"role": "user", "content": "hi"}])
+}
+
+/// A tool gave an image and a PDF, and the model has thought.
+fn looked() -> Value {
+    let source = |media_type| json!({"type": "base64", "media_type": media_type, "data": "AA"});
+    json!([
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "c2ln"}]},
+        {"role": "assistant", "content": [
+            {"type": "redacted_thinking", "data": "x"},
+            {"type": "tool_use", "id": "t1", "name": "look", "input": {"a": 1.0}}]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "content": [
+                {"type": "text", "text": "see"},
+                {"type": "image", "source": source("image/png"), "cache_control": {"type": "ephemeral"}},
+                {"type": "document", "source": source("application/pdf")}]},
+            {"type": "document", "source": source("application/pdf")}]},
+    ])
+}
+
+#[test]
+fn a_model_without_eyes_is_asked_again_without_images() {
+    let body = request(looked());
+    for message in [
+        "messages[3].content: unknown variant `image`, expected one of `text`, `tool_result`",
+        "this model does not support image input",
+        "Could not process image",
+    ] {
+        let (sent, warnings) = again(&config(), &body, 400, message).expect(message);
+        let mut expected = body.clone();
+        expected["messages"][3]["content"][0]["content"][1] = json!({"type": "text",
+            "text": "[image omitted: this model does not take images]",
+            "cache_control": {"type": "ephemeral"}});
+        assert_eq!(sent, expected);
+        assert_eq!(warnings, "dropped:image,images_refused");
+    }
+    // One that the user has just given is the user's to mend.
+    let mut body = body;
+    body["messages"] =
+        json!([{"role": "user", "content": [looked()[3]["content"][0]["content"][1]]}]);
+    assert_eq!(again(&config(), &body, 400, "Could not process image"), None);
+}
+
+#[test]
+fn a_model_that_reads_no_pdf_is_asked_again_without_those_of_tools() {
+    let body = request(looked());
+    let message = "This model does not support PDF input";
+    let (sent, warnings) = again(&config(), &body, 400, message).unwrap();
+    let mut expected = body.clone();
+    expected["messages"][3]["content"][0]["content"][2] = json!({"type": "text",
+        "text": "[document omitted: this model does not take PDF documents]"});
+    assert_eq!(sent, expected);
+    assert_eq!(warnings, "dropped:document,documents_refused");
+}
+
+#[test]
+fn thinking_that_is_refused_leaves_the_conversation() {
+    let body = request(looked());
+    let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
+    let (sent, warnings) = again(&config(), &body, 400, message).unwrap();
+    let mut expected = body.clone();
+    let messages = expected["messages"].as_array_mut().unwrap();
+    messages[2]["content"].as_array_mut().unwrap().remove(0);
+    // Nothing is left of the second.
+    messages.remove(1);
+    assert_eq!(sent, expected);
+    assert_eq!(warnings, "dropped:reasoning,reasoning_refused");
+    let body = request(hello());
+    assert_eq!(again(&config(), &body, 400, message), None);
+}
+
+#[test]
+fn a_limit_and_parameters_that_are_refused_are_changed() {
+    for (status, message, pointer, value, counted) in [
+        (
+            400,
+            "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m",
+            "/max_tokens",
+            Some(json!(8192)),
+            "max_tokens_refused",
+        ),
+        (
+            400,
+            "\"m\" does not support thinking",
+            "/thinking",
+            None,
+            "dropped:thinking,parameter_refused:thinking_switch",
+        ),
+        (
+            400,
+            "temperature: `temperature` is deprecated for this model",
+            "/temperature",
+            None,
+            "dropped:temperature,parameter_refused:sampling",
+        ),
+        (
+            400,
+            "top_k: Extra inputs are not permitted",
+            "/top_k",
+            None,
+            "dropped:top_k,parameter_refused:top_k",
+        ),
+        (
+            400,
+            "output_config.effort: unknown variant `max`, expected one of `low`, `high`",
+            "/output_config/effort",
+            Some(json!("high")),
+            "parameter_refused:reasoning_effort_values",
+        ),
+        (
+            400,
+            "output_config.effort: Extra inputs are not permitted",
+            "/output_config",
+            None,
+            "dropped:output_config.effort,parameter_refused:reasoning_effort_values",
+        ),
+    ] {
+        let body = request(hello());
+        let (sent, warnings) = again(&config(), &body, status, message).expect(message);
+        assert_eq!(sent.pointer(pointer), value.as_ref(), "{message}");
+        assert_eq!(warnings, counted);
+        // All else is what it was.
+        assert_eq!(sent["future"], body["future"]);
+        assert_eq!(sent["messages"], body["messages"]);
+        let budget = if counted == "max_tokens_refused" { 4096 } else { 16_000 };
+        if sent.get("thinking").is_some() {
+            assert_eq!(sent["thinking"]["budget_tokens"], budget);
+        }
+    }
+}
+
+#[test]
+fn what_no_second_request_can_mend_is_told() {
+    let body = request(hello());
+    for (status, message) in [
+        (400, "messages: text content blocks must be non-empty"),
+        (400, "Unsupported parameter: 'stop' is not supported with this model."),
+        (400, "user: Extra inputs are not permitted"),
+        (429, "top_k: Extra inputs are not permitted"),
+    ] {
+        assert_eq!(again(&config(), &body, status, message), None, "{message}");
+    }
+    let strict = config_with(None, r#","strict":true"#);
+    let message = "top_k: Extra inputs are not permitted";
+    assert_eq!(again(&strict, &body, 400, message), None);
+}
