@@ -113,18 +113,7 @@ async fn a_refusal_whose_connection_breaks_is_sent_again_too() {
 
 #[tokio::test]
 async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
-    let upstream = Upstream::start(|asked, mut out| {
-        let refused = ["max_tokens", "temperature", "stop"]
-            .into_iter()
-            .find(|name| asked.body.contains(&format!("\"{name}\"")));
-        let body = refused.map_or_else(
-            || COMPLETION.to_owned(),
-            |name| format!(r#"{{"error":{{"message":"Unsupported parameter: '{name}'"}}}}"#),
-        );
-        tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
-        (if refused.is_some() { 400 } else { 200 }, "application/json")
-    })
-    .await;
+    let upstream = Upstream::refusing(&["max_tokens", "temperature", "stop"]).await;
     let gateway = Gateway::start(&upstream.url(), "{}");
     let body = r#"{"model":"m","max_tokens":100,"temperature":0.5,"stop_sequences":["END"],
         "messages":[{"role":"user","content":"q"}]}"#;

@@ -176,6 +176,21 @@ impl Upstream {
         .await
     }
 
+    /// One that refuses each of these members of a request, one after the other.
+    pub async fn refusing(names: &'static [&'static str]) -> Self {
+        Self::start(move |asked, mut out| {
+            let has = |name: &&&str| asked.body.contains(&format!("\"{name}\""));
+            let refused = names.iter().find(has);
+            let body = refused.map_or_else(
+                || crate::COMPLETION.to_owned(),
+                |name| format!(r#"{{"error":{{"message":"Unsupported parameter: '{name}'"}}}}"#),
+            );
+            tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
+            (if refused.is_some() { 400 } else { 200 }, "application/json")
+        })
+        .await
+    }
+
     /// One whose bodies the test writes.
     pub async fn written() -> (Self, tokio::sync::mpsc::UnboundedReceiver<Out>) {
         let (outs, received) = tokio::sync::mpsc::unbounded_channel();

@@ -310,18 +310,7 @@ async fn refuses_the_calls_once(status: u16, content_type: &'static str, before:
 
 #[tokio::test]
 async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
-    let upstream = Upstream::start(|asked, mut out| {
-        let refused = ["max_tokens", "temperature", "stop"]
-            .into_iter()
-            .find(|name| asked.body.contains(&format!("\"{name}\"")));
-        let body = refused.map_or_else(
-            || COMPLETION.to_owned(),
-            |name| format!(r#"{{"error":{{"message":"Unsupported parameter: '{name}'"}}}}"#),
-        );
-        tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
-        (if refused.is_some() { 400 } else { 200 }, "application/json")
-    })
-    .await;
+    let upstream = Upstream::refusing(&["max_tokens", "temperature", "stop"]).await;
     let worker = Worker::start(&upstream.url(), "{}");
     let body = r#"{"model":"m","max_tokens":9,"temperature":0.5,"stop_sequences":["END"],
         "messages":[{"role":"user","content":"q"}]}"#;
