@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::openai::Chunk;
-use crate::translate::{self, Translated, error};
+use crate::profile::Effort;
+use crate::translate::{self, Refused, Translated, error};
 use crate::warning::Warnings;
 
 pub use crate::stream::fuzz::{response, sse, stream};
@@ -55,10 +56,36 @@ pub fn request(data: &[u8]) {
             Ok(Translated::Answer { .. }) => {}
             Err(error) => told(&error),
         }
+        without(text, &config);
     }
     let mut warnings = Warnings::new(true);
     if let Err(error) = Request::read(text, 128, &mut warnings) {
         told(&error);
+    }
+}
+
+/// The same without what an upstream may refuse.
+fn without(text: &str, config: &Config) {
+    for refused in [
+        Refused::Calls("call_1".to_owned()),
+        Refused::Images,
+        Refused::Documents,
+        Refused::Reasoning,
+        Refused::ResponseFormat,
+        Refused::MaxTokens(100),
+        Refused::Effort(vec![Effort::Low]),
+        Refused::Thinking,
+        Refused::Sampling,
+    ] {
+        let mut warnings = Warnings::new(false);
+        match translate::request_without(&[refused], text, config, &[], &mut warnings) {
+            Ok(Translated::Send { body, .. }) => {
+                let body = String::from_utf8(body).expect("it is text");
+                assert!(is_json(&body, 128), "{body}");
+            }
+            Ok(Translated::Answer { .. }) => {}
+            Err(error) => told(&error),
+        }
     }
 }
 
@@ -81,7 +108,9 @@ pub fn errors(data: &[u8]) {
         if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked) {
             told(&error);
         }
-        told(&error::from_object(&String::from_utf8_lossy(body), &asked));
+        let error = error::from_object(&String::from_utf8_lossy(body), &asked);
+        told(&error);
+        let _ = error::refused_parameter(&error.message);
     }
 }
 
