@@ -118,6 +118,8 @@ pub struct Details {
     pub code: Option<&'static str>,
     /// The same, in an upstream's words.
     pub upstream_code: Option<String>,
+    /// The parameter of the request that an upstream names beside its message.
+    pub parameter: Option<String>,
     /// `x-should-retry`, where an SDK would decide wrongly by the status.
     pub should_retry: Option<bool>,
     /// `retry-after` in seconds, where an upstream says it in the body alone.
@@ -146,6 +148,7 @@ impl Error {
             message,
             code: None,
             upstream_code: None,
+            parameter: None,
             should_retry: None,
             retry_after: None,
             upstream_message: None,

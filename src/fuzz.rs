@@ -110,7 +110,7 @@ pub fn errors(data: &[u8]) {
         }
         let error = error::from_object(&String::from_utf8_lossy(body), &asked);
         told(&error);
-        let _ = error::refused_parameter(&error.message);
+        let _ = error::refused_parameter(&error.message, None);
     }
 }
 

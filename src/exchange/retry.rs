@@ -74,8 +74,19 @@ impl Exchange {
         let (config, headers) = (&self.config, &self.client.headers);
         let mut refused = self.refused.clone();
         refused.push(self.refused_by(error, asked)?);
-        let translated = translate::request_without(&refused, body, config, headers, &mut warnings);
-        let Ok(Translated::Send { upstream, body, asked, .. }) = translated else { return None };
+        let translate = |refused: &[Refused], warnings: &mut Warnings| {
+            let translated = translate::request_without(refused, body, config, headers, warnings);
+            match translated {
+                Ok(Translated::Send { upstream, body, asked }) => Some((upstream, body, asked)),
+                _ => None,
+            }
+        };
+        let (upstream, body, asked) = translate(&refused, &mut warnings)?;
+        // What was not sent cannot be left out.
+        let before = translate(&self.refused, &mut Warnings::new(false));
+        if before.is_some_and(|(_, before, _)| before == body) {
+            return None;
+        }
         for refused in &refused {
             let (code, name) = refused.code();
             warnings.add_named(code, name);
@@ -122,7 +133,8 @@ impl Exchange {
         } else if wants_usage(asked) && is_stream_options(error) {
             Refused::StreamOptions
         } else {
-            error::refused_parameter(&error.message).filter(|_| is_of_member(error))?
+            let parameter = error.parameter.as_deref();
+            error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
         };
         let is_sent = self.speaks_chat() || refused.is_of_messages();
         (is_sent && self.is_new(&refused)).then_some(refused)

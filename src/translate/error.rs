@@ -199,6 +199,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     let mut error =
         Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
     error.upstream_code.clone_from(&said.error_code);
+    error.parameter.clone_from(&said.parameter);
     if kind == Kind::Authentication {
         // Claude Code would try the same key for minutes.
         error.should_retry = Some(false);

@@ -30,8 +30,12 @@ pub enum Refused {
     MaxTokensField,
     /// The effort: of these values the nearest is sent, or none.
     Effort(Vec<Effort>),
-    /// Whatever tells the model to think, or not to.
+    /// Whatever tells the model to think, which it cannot.
     Thinking,
+    /// The switch of thinking.
+    ThinkingSwitch,
+    /// How much it may think.
+    ThinkingBudget,
     /// `temperature` or `top_p`: both are left out.
     Sampling,
     /// `top_k`
@@ -73,7 +77,9 @@ impl Refused {
             Self::StreamOptions => (STREAM_OPTIONS, ""),
             Self::MaxTokensField => (PARAMETER, "max_tokens_field"),
             Self::Effort(_) => (PARAMETER, "reasoning_effort_values"),
-            Self::Thinking => (PARAMETER, "thinking_switch"),
+            Self::Thinking => (PARAMETER, "reasoning_effort_values"),
+            Self::ThinkingSwitch => (PARAMETER, "thinking_switch"),
+            Self::ThinkingBudget => (PARAMETER, "thinking_budget"),
             Self::Sampling => (PARAMETER, "sampling"),
             Self::TopK => (PARAMETER, "top_k"),
             Self::Stop => (PARAMETER, "stop"),
@@ -96,9 +102,11 @@ impl Refused {
                 | Self::MaxTokens(_)
                 | Self::Effort(_)
                 | Self::Thinking
+                | Self::ThinkingSwitch
                 | Self::Sampling
                 | Self::TopK
                 | Self::ServiceTier
+                | Self::User
         )
     }
 
@@ -139,7 +147,7 @@ impl Refused {
                     warnings.dropped("output_config.effort")?;
                 }
                 if profile.thinking_switch == ThinkingSwitch::EffortNone {
-                    // It is one of the values, or nothing.
+                    // Then it is one of the values, or nothing.
                     profile.thinking_switch = ThinkingSwitch::None;
                 }
                 profile.reasoning_effort_values.clone_from(values);
@@ -149,6 +157,15 @@ impl Refused {
                 profile.thinking_switch = ThinkingSwitch::None;
                 profile.thinking_budget = false;
                 profile.reasoning_effort_values.clear();
+            }
+            Self::ThinkingSwitch => {
+                warnings.dropped("thinking")?;
+                profile.thinking_switch = ThinkingSwitch::None;
+                profile.reasoning_effort_values.retain(|effort| *effort != Effort::None);
+            }
+            Self::ThinkingBudget => {
+                warnings.dropped("thinking.budget_tokens")?;
+                profile.thinking_budget = false;
             }
             Self::Sampling => profile.sampling = false,
             Self::TopK => profile.top_k = false,

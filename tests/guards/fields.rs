@@ -114,7 +114,8 @@ fn refusing(refusals: &[(&'static str, &'static str)]) -> impl Fn(&Value) -> (u1
 #[test]
 fn a_parameter_that_a_model_does_not_take_is_left_out() {
     let profile = json!({"top_k": true, "reasoning_effort_values": ["none", "low", "high"],
-        "thinking_switch": "chat_template_kwargs", "service_tier": true, "prompt_cache_key": true});
+        "thinking_switch": "chat_template_kwargs", "service_tier": true, "prompt_cache_key": true,
+        "thinking_budget": true, "thinking_budget_field": "thinking_token_budget"});
     for (name, message, warnings) in [
         (
             "temperature",
@@ -136,6 +137,11 @@ fn a_parameter_that_a_model_does_not_take_is_left_out() {
             "chat_template_kwargs",
             "Unrecognized request argument supplied: chat_template_kwargs",
             "dropped:thinking,parameter_refused:thinking_switch",
+        ),
+        (
+            "thinking_token_budget",
+            "thinking_token_budget: Extra inputs are not permitted",
+            "dropped:thinking.budget_tokens,parameter_refused:thinking_budget",
         ),
         (
             "parallel_tool_calls",
@@ -239,6 +245,47 @@ fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
     let always = |_: &Value| (400, json!({"error": {"message": refusals[2].1}}));
     let turn = ask(&config, &full_request(), &always, true);
     assert_eq!((turn.head.status, turn.asked), (400, 2));
+}
+
+#[test]
+fn what_was_not_sent_is_not_left_out() {
+    let body = request(&[user("q")], &[]);
+    for message in [
+        "Unsupported value: 'temperature' does not support 0.2 with this model.",
+        "Unsupported parameter: 'stop' is not supported with this model.",
+        "Unknown parameter: 'user'.",
+    ] {
+        let upstream = |_: &Value| (400, json!({"error": {"message": message}}));
+        let turn = ask(&settings(&json!({})), &body, &upstream, true);
+        assert_eq!((turn.head.status, turn.asked, turn.message()), (400, 1, message));
+        assert_eq!(turn.header("x-creole-warnings"), "");
+    }
+}
+
+#[test]
+fn a_parameter_that_is_named_beside_the_message_is_left_out() {
+    let error = json!({"message": "Unsupported value: this is not supported with this model.",
+        "param": "temperature", "type": "invalid_request_error", "code": "unsupported_value"});
+    let upstream = |body: &Value| match body.get("temperature") {
+        Some(_) => (400, json!({"error": error})),
+        None => (200, says("fine")),
+    };
+    let turn = ask(&settings(&json!({})), &full_request(), &upstream, true);
+    assert_eq!((turn.head.status, turn.asked), (200, 2));
+}
+
+#[test]
+fn tools_that_are_taken_without_effort_only_are_sent_so() {
+    let message = "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.";
+    let upstream = |body: &Value| match body["reasoning_effort"].as_str() {
+        Some("none") => (200, says("fine")),
+        _ => (400, json!({"error": {"message": message}})),
+    };
+    let config = drive::config(r#"{"upstreams": {"u": {"url": "http://u", "profile": "openai"}}}"#);
+    for body in [full_request(), request(&[user("q")], &[tool("look", &[])])] {
+        let turn = ask(&config, &body, &upstream, true);
+        assert_eq!((turn.head.status, turn.asked), (200, 2));
+    }
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn a_limit_and_parameters_that_are_refused_are_changed() {
             "\"m\" does not support thinking",
             "/thinking",
             None,
-            "dropped:thinking,parameter_refused:thinking_switch",
+            "dropped:thinking,parameter_refused:reasoning_effort_values",
         ),
         (
             400,
@@ -166,6 +166,21 @@ fn a_limit_and_parameters_that_are_refused_are_changed() {
 }
 
 #[test]
+fn what_clears_thinking_goes_with_it() {
+    let clearing = json!({"type": "clear_thinking_20251015", "keep": "all"});
+    let other = json!({"type": "clear_tool_uses_20250919"});
+    for (edits, kept) in
+        [(json!([clearing]), None), (json!([clearing, other]), Some(json!({"edits": [other]})))]
+    {
+        let mut body = request(hello());
+        body["context_management"] = json!({"edits": edits});
+        let (sent, _) = again(&config(), &body, 400, "\"m\" does not support thinking").unwrap();
+        assert_eq!(sent.get("thinking"), None);
+        assert_eq!(sent.get("context_management"), kept.as_ref());
+    }
+}
+
+#[test]
 fn what_no_second_request_can_mend_is_told() {
     let body = request(hello());
     for (status, message) in [
@@ -173,6 +188,14 @@ fn what_no_second_request_can_mend_is_told() {
         (400, "Unsupported parameter: 'stop' is not supported with this model."),
         (400, "user: Extra inputs are not permitted"),
         (429, "top_k: Extra inputs are not permitted"),
+        // Claude Code asks for the other type by itself.
+        (
+            400,
+            "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\"",
+        ),
+        (400, "adaptive thinking is not supported on this model"),
+        // It was not sent.
+        (400, "service_tier: Extra inputs are not permitted"),
     ] {
         assert_eq!(again(&config(), &body, status, message), None, "{message}");
     }

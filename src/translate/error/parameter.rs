@@ -1,38 +1,56 @@
 //! Errors that say that a model or server does not take a parameter of the request, or this value of it. Clients
 //! send their settings with each request, so it would refuse them all.
 
-use super::mendable::is_quoted;
-use super::without_quotes;
+use super::{python, without_quotes};
 use crate::profile::Effort;
 use crate::translate::refused::Refused;
 use crate::words;
 
-/// Parameters as servers name them, in lower case and without quotes, and what is refused with each.
-static NAMES: [(&str, Refused); 18] = [
+/// Parameters as servers name them, in lower case, and what is refused with each.
+static NAMES: [(&str, Refused); 22] = [
     ("max_tokens", Refused::MaxTokensField),
     ("max_completion_tokens", Refused::MaxTokensField),
-    ("reasoning_effort", Refused::Effort(Vec::new())),
-    // xAI's
-    ("reasoningeffort", Refused::Effort(Vec::new())),
-    ("output_config.effort", Refused::Effort(Vec::new())),
-    ("thinking", Refused::Thinking),
-    ("enable_thinking", Refused::Thinking),
-    ("chat_template_kwargs", Refused::Thinking),
-    ("thinking_budget_tokens", Refused::Thinking),
-    ("thinking_token_budget", Refused::Thinking),
+    ("reasoning_effort", EFFORT),
+    // xAI's, and that of Responses
+    ("reasoningeffort", EFFORT),
+    ("reasoning.effort", EFFORT),
+    ("output_config.effort", EFFORT),
+    // Ollama's
+    ("invalid reasoning value", EFFORT),
+    ("think value", EFFORT),
+    ("enable_thinking", Refused::ThinkingSwitch),
+    ("chat_template_kwargs", Refused::ThinkingSwitch),
+    ("chat_template", Refused::ThinkingSwitch),
+    ("thinking_budget_tokens", Refused::ThinkingBudget),
+    ("thinking_token_budget", Refused::ThinkingBudget),
     ("temperature", Refused::Sampling),
     ("top_p", Refused::Sampling),
     ("top_k", Refused::TopK),
-    ("stop", Refused::Stop),
+    ("stopsequences", Refused::Stop),
+    ("stop_sequences", Refused::Stop),
     ("parallel_tool_calls", Refused::ParallelToolCalls),
     ("prompt_cache_key", Refused::PromptCacheKey),
     ("service_tier", Refused::ServiceTier),
     ("safety_identifier", Refused::User),
 ];
 
-/// What is said of one.
-const REFUSALS: [&str; 18] = [
-    "not support",
+const EFFORT: Refused = Refused::Effort(Vec::new());
+
+/// Those that are words, too: they count only where they stand as parameters do.
+static WORDS: [(&str, Refused); 4] = [
+    ("stop", Refused::Stop),
+    ("thinking", Refused::ThinkingSwitch),
+    ("user", Refused::User),
+    ("metadata", Refused::User),
+];
+
+/// What stands before those, in place of a quote.
+const BEFORE_WORDS: [&str; 5] = ["body.", "parameter ", "parameters ", "argument ", "field "];
+
+/// What is said of one. `t support` is that of `not support` and of `doesn't support`.
+const REFUSALS: [&str; 20] = [
+    "t support",
+    "t yet support",
     "no longer support",
     "unsupported",
     "unrecognized",
@@ -49,70 +67,137 @@ const REFUSALS: [&str; 18] = [
     "cannot both",
     "may only be set",
     "must be unset",
+    "or unset when",
     // Qwen's models that always think
     "restricted to",
-    // Groq, and pydantic: only the effort has a few values.
-    "must be one of",
-    "input should be",
+    "invalid reasoning value",
+    "validation error for",
 ];
 
-/// What stands before the names, or values, that would be taken.
-const TAKEN: [&str; 7] = [
+/// What is said of an effort beside these: it has a few values, so one that is not among them is refused.
+const EFFORT_REFUSALS: [&str; 2] = ["must be one of", "input should be"];
+
+/// What stands before the names, or values, that would be taken, and what ends these.
+const TAKEN: [&str; 9] = [
     "supported parameters",
     "supported values",
+    "known properties",
     "expected one of",
     "must be one of",
     "input should be",
     "did you mean",
+    "(must be",
     ". use ",
 ];
+const TAKEN_UNTIL: [&str; 5] = ["'input'", "[type=", "received", "got:", "got "];
 
-/// What such an error does not speak of: calls, messages, schemas.
-const OTHERS: [&str; 5] = ["tool_choice", "messages[", "messages.", "tools[", "tools."];
+/// What such an error does not speak of.
+const OTHERS: [&str; 6] =
+    ["tool_choice", "schema", "tool call", "in context=", "messages[", "tools["];
 
-/// What an upstream's error message refuses of a request's parameters.
+/// The same, where a name follows.
+const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
+
+/// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
 #[must_use]
-pub(crate) fn refused_parameter(message: &str) -> Option<Refused> {
+pub(crate) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> {
+    let told = python::told(message);
+    let message = told.as_deref().unwrap_or(message).to_ascii_lowercase();
+    let named = refused_by(&message);
+    named.or_else(|| refused_by(&format!("{}: {message}", parameter?.to_ascii_lowercase())))
+}
+
+fn refused_by(message: &str) -> Option<Refused> {
     let text = without_quotes(message);
-    if !words::has_any(&text, &REFUSALS) || words::has_any(&text, &OTHERS) {
+    let has = |any: &[&str]| words::has_any(&text, any);
+    let is_path = |path: &&str| {
+        words::places(&text, path)
+            .any(|at| text.as_bytes().get(at.saturating_add(path.len())).is_some_and(is_name_byte))
+    };
+    if has(&OTHERS) || OTHER_PATHS.iter().any(is_path) {
         return None;
     }
-    let message = message.to_ascii_lowercase();
-    let taken = TAKEN.iter().filter_map(|start| words::find(&message, start)).min();
-    let (message, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
-    let said = without_quotes(message);
-    let named = NAMES.iter().filter_map(|(name, refused)| Some((place(&said, name)?, refused)));
-    // `user` is a role and a person, too.
-    let user =
-        || (is_quoted(message, "user") && !words::has(&text, "role")).then_some(Refused::User);
-    let refused = match named.min_by_key(|(at, _)| *at) {
-        Some((_, refused)) => refused.clone(),
-        None => user()?,
-    };
-    match refused {
-        Refused::Effort(_) => Some(Refused::Effort(efforts(taken))),
-        // What it may be is a matter of its value.
-        refused => {
-            (!words::has_any(taken, &["must be one of", "input should be"])).then_some(refused)
-        }
+    if has(&["function tools with reasoning_effort"]) {
+        // OpenAI's newer models take tools only so.
+        return Some(Refused::Effort(vec![Effort::None]));
     }
+    // The model thinks always, or never.
+    if has(&["thinking", "reasoning"]) && has(&["cannot be disabled"]) {
+        return Some(Refused::ThinkingSwitch);
+    }
+    if has(&["t support thinking"]) {
+        return Some(Refused::Thinking);
+    }
+    let taken = TAKEN.iter().filter_map(|start| words::find(message, start)).min();
+    let (said, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
+    let names = NAMES.iter().filter_map(|(name, refused)| Some((place(said, name)?, refused)));
+    let as_words = WORDS
+        .iter()
+        .filter_map(|(name, refused)| Some((place_of_word(said, name)?, refused)))
+        // `user` is a role, too.
+        .filter(|_| !has(&["role"]));
+    let (at, refused) = names.chain(as_words).min_by_key(|(at, _)| *at)?;
+    match refused {
+        Refused::Effort(_) if has(&REFUSALS) || has(&EFFORT_REFUSALS) => {
+            Some(Refused::Effort(efforts(taken)))
+        }
+        // A limit that is too high has the same words.
+        Refused::MaxTokensField if is_beside_number(said, at) || has(&["limit", "at most"]) => None,
+        // What else it may be is a matter of its value.
+        _ if words::has_any(taken, &EFFORT_REFUSALS) || !has(&REFUSALS) => None,
+        refused => Some(refused.clone()),
+    }
+}
+
+fn is_name_byte(byte: &u8) -> bool {
+    words::is_name_byte(*byte)
 }
 
 /// Where a parameter is named: alone or behind `body.`, and not within another name or path.
 fn place(text: &str, name: &str) -> Option<usize> {
-    words::places(text, name).find(|at| {
+    places(text, name).next()
+}
+
+fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
+    words::places(text, name).filter(move |at| {
         let (before, behind) = text.split_at_checked(*at).unwrap_or_default();
-        let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| words::is_name_byte(*byte));
         let before = before.strip_suffix("body.").unwrap_or(before).as_bytes().last();
-        !is_part(before) && before != Some(&b'.') && !is_part(behind.as_bytes().get(name.len()))
+        !before.is_some_and(|byte| is_name_byte(byte) || *byte == b'.')
+            && !behind.as_bytes().get(name.len()).is_some_and(is_name_byte)
     })
+}
+
+/// The same of a word: in quotes, or where a parameter stands.
+fn place_of_word(text: &str, name: &str) -> Option<usize> {
+    places(text, name).find(|at| {
+        let (before, behind) = text.split_at_checked(*at).unwrap_or_default();
+        let behind = behind.get(name.len()..).unwrap_or_default();
+        let next = behind.bytes().next();
+        let is_quoted =
+            before.ends_with(['\'', '"', '`']) && matches!(next, Some(b'\'' | b'"' | b'`'));
+        let begins = before.is_empty() && next == Some(b':');
+        let stands = BEFORE_WORDS.iter().any(|start| before.ends_with(start));
+        let ends = before.ends_with(": ") && matches!(next, None | Some(b'.' | b',' | b':'));
+        is_quoted || begins || stands || ends || behind.starts_with(" field")
+    })
+}
+
+/// Whether a parameter is named with a value: `max_tokens (64000)`.
+fn is_beside_number(text: &str, at: usize) -> bool {
+    let behind = text.get(at..).unwrap_or_default();
+    let rest =
+        behind.trim_start_matches(|letter: char| letter.is_ascii_lowercase() || letter == '_');
+    rest.trim_start_matches([' ', '=', ':', '(', '\'', '"', '`'])
+        .starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// The values at which a model thinks, among those that are listed.
 fn efforts(taken: &str) -> Vec<Effort> {
     use Effort::{High, Low, Max, Medium, Minimal, Xhigh};
-    let listed = |effort: &Effort| place(taken, effort.word()).is_some();
-    [Minimal, Low, Medium, High, Xhigh, Max].into_iter().filter(listed).collect()
+    let until = TAKEN_UNTIL.iter().filter_map(|end| words::find(taken, end)).min();
+    let listed = words::beginning(taken, until.unwrap_or(taken.len()));
+    let is_listed = |effort: &Effort| place(listed, effort.word()).is_some();
+    [Minimal, Low, Medium, High, Xhigh, Max].into_iter().filter(is_listed).collect()
 }
 
 #[cfg(test)]
@@ -160,7 +245,7 @@ mod tests {
             ),
             (
                 "The value of the enable_thinking parameter is restricted to True.",
-                Refused::Thinking,
+                Refused::ThinkingSwitch,
             ),
             ("\"llama3.2\" does not support thinking", Refused::Thinking),
             // Claude behind a router, Fireworks, LiteLLM, servers of Rust
@@ -172,7 +257,7 @@ mod tests {
             ("`temperature` may only be set to 1 when thinking is enabled", Refused::Sampling),
             (
                 "Extra inputs are not permitted, field: 'chat_template_kwargs', value: {}",
-                Refused::Thinking,
+                Refused::ThinkingSwitch,
             ),
             (
                 "litellm.UnsupportedParamsError: bedrock does not support parameters: ['parallel_tool_calls'], for model=m",
@@ -180,18 +265,54 @@ mod tests {
             ),
             ("unknown field `top_k`, expected one of `stop`, `temperature`", Refused::TopK),
             ("unknown field `user`, expected one of `stop`", Refused::User),
+            ("body.user: Extra inputs are not permitted", Refused::User),
+            ("Unsupported parameter: user", Refused::User),
+            ("Unrecognized request argument supplied: user", Refused::User),
+            ("user: Extra inputs are not permitted", Refused::User),
+            (
+                "Unrecognized field \"user\" (class com.x.Request), not marked as ignorable (12 known properties: \"stop\", \"temperature\")",
+                Refused::User,
+            ),
+            ("metadata: Extra inputs are not permitted", Refused::User),
+            // Bedrock, vLLM, OpenRouter, Minimax
+            (
+                "This model doesn't support the temperature field. Remove temperature and try again.",
+                Refused::Sampling,
+            ),
+            ("This model doesn't support the stopSequences field.", Refused::Stop),
+            (
+                "thinking_token_budget is not yet supported by the V2 model runner.",
+                Refused::ThinkingBudget,
+            ),
+            ("chat_template is not supported for Mistral tokenizers.", Refused::ThinkingSwitch),
+            ("Unrecognized request argument supplied: thinking", Refused::ThinkingSwitch),
+            (
+                "Reasoning is mandatory for this endpoint and cannot be disabled.",
+                Refused::ThinkingSwitch,
+            ),
+            (
+                "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled",
+                Refused::Sampling,
+            ),
+            (
+                "[{'type': 'extra_forbidden', 'loc': ('body', 'stop'), 'msg': 'Extra inputs are not permitted', 'input': ['user']}]",
+                Refused::Stop,
+            ),
+            ("reasoning_effort is not supported with tools.", EFFORT),
+            ("think value \"high\" is not supported for this model", EFFORT),
+            ("Unsupported parameter: 'reasoning.effort' is not supported with this model.", EFFORT),
             (
                 "Invalid JSON payload received. Unknown name \"user\": Cannot find field.",
                 Refused::User,
             ),
         ] {
-            assert_eq!(refused_parameter(message), Some(refused), "{message}");
+            assert_eq!(refused_parameter(message, None), Some(refused), "{message}");
         }
     }
 
     #[test]
     fn the_efforts_that_are_taken_are_read() {
-        use Effort::{High, Low, Medium, Minimal};
+        use Effort::{High, Low, Max, Medium, Minimal};
         for (message, values) in [
             (
                 "Unsupported value: 'reasoning_effort' does not support 'none' with this model. Supported values are: 'minimal', 'low', 'medium', and 'high'.",
@@ -210,9 +331,47 @@ mod tests {
                 "reasoning_effort: Input should be 'low', 'medium' or 'high'",
                 vec![Low, Medium, High],
             ),
+            // What was sent is quoted beside it.
+            (
+                "[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\", 'input': 'xhigh', 'ctx': {'expected': \"'low', 'medium' or 'high'\"}}]",
+                vec![Low, Medium, High],
+            ),
+            (
+                "reasoning_effort\n  Input should be 'low' or 'high' [type=literal_error, input_value='max', input_type=str]",
+                vec![Low, High],
+            ),
+            ("reasoning_effort must be one of: none, low, high. Got: max", vec![Low, High]),
+            (
+                "Validation error for `reasoning_effort`: expected one of `low`, `high`, received `'xhigh'`",
+                vec![Low, High],
+            ),
+            (
+                "invalid reasoning value: 'xhigh' (must be \"high\", \"medium\", \"low\", \"max\", or \"none\")",
+                vec![Low, Medium, High, Max],
+            ),
+            (
+                "Function tools with reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.",
+                vec![Effort::None],
+            ),
         ] {
-            assert_eq!(refused_parameter(message), Some(Refused::Effort(values)), "{message}");
+            assert_eq!(
+                refused_parameter(message, None),
+                Some(Refused::Effort(values)),
+                "{message}"
+            );
         }
+    }
+
+    #[test]
+    fn a_parameter_that_is_named_beside_the_message_counts_where_that_names_none() {
+        let message = "Unsupported value: 'minimal' is not supported with the 'gpt-5.1' model. Supported values are: 'low' and 'high'.";
+        let refused = |parameter| refused_parameter(message, parameter);
+        assert_eq!(refused(None), None);
+        let values = vec![Effort::Low, Effort::High];
+        assert_eq!(refused(Some("reasoning.effort")), Some(Refused::Effort(values)));
+        assert_eq!(refused(Some("messages")), None);
+        let message = "Unsupported parameter: 'top_k' is not supported";
+        assert_eq!(refused_parameter(message, Some("stop")), Some(Refused::TopK));
     }
 
     #[test]
@@ -234,8 +393,24 @@ mod tests {
             "This user is not allowed to use this model",
             "response_format.thinking_budget_tokens_max is not supported",
             "input.temperature: Extra inputs are not permitted",
+            // Schemas and inputs of tools, and the conversation
+            "Invalid schema for function 'set_thermostat': In context=('properties', 'temperature'), 'minimum' is not permitted.",
+            "tool call validation failed: parameters for tool x did not match: errors: [additionalProperties 'user' not allowed]",
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'refusal'), 'msg': 'Extra inputs are not permitted', 'input': 'I must stop here'}]",
+            "[{'type': 'extra_forbidden', 'loc': ('body', 'min_p'), 'msg': 'Extra inputs are not permitted', 'input': {'role': 'user'}}]",
+            // English
+            "Unknown error, please stop the stream and retry",
+            "Model claude-3.7-sonnet:thinking is not supported",
+            "This model does not support tool use in thinking mode",
+            "Access denied: user is not allowed here",
+            // Claude Code asks the other way by itself.
+            "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\"",
+            "adaptive thinking is not supported on this model",
+            "thinking.type: unknown variant `adaptive`, expected `enabled` or `disabled`",
+            // A limit, and not its name
+            "max_tokens 64000 is not supported by this model, the limit is 32768",
         ] {
-            assert_eq!(refused_parameter(message), None, "{message}");
+            assert_eq!(refused_parameter(message, None), None, "{message}");
         }
     }
 }

@@ -68,6 +68,8 @@ pub(super) struct Said {
     raw: String,
     /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
     reason: String,
+    /// A parameter called `param`.
+    pub(super) parameter: Option<String>,
     /// Sentences under names that nobody knows, among which routers hide what the servers behind them said. They
     /// are only searched.
     pub(super) rest: String,
@@ -139,6 +141,7 @@ impl Said {
         if !is_sentence(&self.reason) {
             self.reason = inner.reason;
         }
+        self.parameter = self.parameter.take().or(inner.parameter);
         inner.message
     }
 
@@ -221,6 +224,9 @@ impl Said {
                     let is_taken = key == "reason" || is_sentence(&text);
                     if is_taken && !is_sentence(&self.reason) {
                         text.trim().clone_into(&mut self.reason);
+                    }
+                    if key == "param" && !is_taken {
+                        self.parameter = Some(text.into_owned());
                     }
                 }
                 "code" | "type" | "status" | "status_code" | "statusCode" | "error_code"

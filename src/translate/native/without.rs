@@ -9,6 +9,7 @@ use crate::translate::history::PDF_OMITTED;
 use crate::translate::parts::IMAGE_OMITTED;
 use crate::translate::refused::Refused;
 use crate::warning::Warnings;
+use crate::words;
 
 /// What becomes of a member: `None` leaves it out.
 type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
@@ -50,9 +51,14 @@ impl Without<'_> {
                 })?;
                 return Ok((rewritten != "{}").then(|| rewritten.into()));
             }
-            (Refused::Thinking, "thinking")
+            // It keeps what is of no use then, and is refused for that.
+            (Refused::Thinking | Refused::ThinkingSwitch, "context_management") => {
+                return without_clearing(value);
+            }
+            (Refused::Thinking | Refused::ThinkingSwitch, "thinking")
             | (Refused::Sampling, "temperature" | "top_p")
             | (Refused::TopK, "top_k")
+            | (Refused::User, "metadata")
             | (Refused::ServiceTier, "service_tier") => self.warnings.dropped(key)?,
             _ => return Ok(Some(value.into())),
         }
@@ -141,6 +147,22 @@ fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
         _ => Ok(Some(value.into())),
     })?;
     Ok(Some(rewritten.into()))
+}
+
+/// `context_management` without the edits that clear thinking.
+fn without_clearing(management: &str) -> Rewritten<'_> {
+    let clears = |edit: &&str| {
+        let kind = json::member(edit, "type").and_then(json::string);
+        kind.is_some_and(|kind| words::begins(kind.raw(), "clear_thinking"))
+    };
+    let edits = json::member(management, "edits").unwrap_or("[]");
+    let kept: Vec<_> = json::elements(edits).filter(|edit| !clears(edit)).collect();
+    let kept = format!("[{}]", kept.join(","));
+    let rewritten = object(management, |key, value| match key {
+        "edits" => Ok((kept != "[]").then(|| kept.as_str().into())),
+        _ => Ok(Some(value.into())),
+    })?;
+    Ok((rewritten != "{}").then(|| rewritten.into()))
 }
 
 /// Whether a document is no text.
