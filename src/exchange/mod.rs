@@ -435,7 +435,18 @@ impl Exchange {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }
 
+    /// An event has no status: opencode, pi, openclaw and others know by its words alone whether it pays to ask again.
     fn write_error_event(&self, error: &Error, out: &mut Vec<u8>) {
+        let words = match error.kind {
+            // The real API's.
+            Kind::Api if error.should_retry != Some(false) => "Internal server error",
+            Kind::Timeout => "Stream timed out",
+            _ => "",
+        };
+        let mut error = error.clone();
+        if !words::begins(&error.message, words) {
+            error.message = [words, ": ", &error.message].concat();
+        }
         out.extend_from_slice(b"event: error\ndata: ");
         error.write(out, &self.report.request_id);
         out.extend_from_slice(b"\n\n");

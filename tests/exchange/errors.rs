@@ -317,3 +317,34 @@ fn a_wait_that_only_the_body_names_is_told_in_the_head() {
     assert_eq!(told(&[("retry-after", "7")], 429, body), ["7"]);
     assert_eq!(told(&[("retry-after-ms", "700")], 429, body), ["700"]);
 }
+
+#[test]
+fn an_error_event_has_the_words_by_which_clients_know_that_they_may_ask_again() {
+    let said = |last: &str| {
+        let hello = json!({"choices": [{"index": 0, "delta": {"content": "Hel"}}]});
+        let ask = json!({"model": "m", "max_tokens": 100, "stream": true,
+            "messages": [{"role": "user", "content": "q"}]});
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, ask.to_string().as_bytes());
+        let body = format!("data: {hello}\n\n{last}");
+        let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
+        let text = String::from_utf8(answer.body).unwrap();
+        let (_, event) = text.split_once("event: error\ndata: ").expect(&text);
+        error_of(event.trim().as_bytes())["message"].as_str().unwrap().to_owned()
+    };
+    for (last, expected) in [
+        ("", "Internal server error: Upstream stream ended before completion."),
+        (
+            "data: {\"error\":{\"message\":\"CUDA out of memory\"}}\n\n",
+            "Internal server error: CUDA out of memory",
+        ),
+        // It says so already; it has words of its own; it is no use.
+        (
+            "data: {\"error\":{\"message\":\"Internal Server Error\",\"code\":500}}\n\n",
+            "Internal Server Error",
+        ),
+        ("data: {\"error\":{\"message\":\"busy\",\"code\":503}}\n\n", "busy"),
+        ("data: {\"error\":{\"message\":\"no such model\",\"code\":404}}\n\n", "no such model"),
+    ] {
+        assert_eq!(said(last), expected);
+    }
+}

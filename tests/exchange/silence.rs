@@ -23,7 +23,8 @@ fn silence_brings_pings_and_at_last_an_error() {
     }
     assert!(pings >= 10, "{pings} pings");
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
-    let said = json!({"type": "timeout_error", "message": "Upstream stopped sending."});
+    let said =
+        json!({"type": "timeout_error", "message": "Stream timed out: Upstream stopped sending."});
     assert_eq!(events.last().unwrap().data["error"], said);
     assert_eq!(exchange.report().warnings.guards(), ["stall"]);
     assert_eq!(exchange.report().cause(), "stall");
@@ -65,7 +66,7 @@ fn given_up_after(piece: impl Fn(u64) -> Value) -> Option<u64> {
         exchange.handle_timeout(now, &mut body);
         if exchange.is_ended() {
             let events = grammar::check_stream(&body, Rules::default()).unwrap();
-            let why = "Upstream sends signs of life, but no content.";
+            let why = "Stream timed out: Upstream sends signs of life, but no content.";
             let said = json!({"type": "timeout_error", "message": why});
             assert_eq!(events.last().unwrap().data["error"], said);
             return Some(second);
