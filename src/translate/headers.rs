@@ -9,6 +9,7 @@ pub(super) mod time;
 use crate::Millis;
 use crate::config::{Key, Protocol};
 use crate::error::{Error, Fault, Kind};
+use crate::words;
 
 /// Name (in lower case) and value.
 pub type Header = (String, String);
@@ -81,6 +82,12 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
         }
     }
     kept
+}
+
+/// Whether a request is Claude Code's, of which its betas tell.
+#[must_use]
+pub(crate) fn is_of_claude_code(headers: &[Header]) -> bool {
+    headers.value("anthropic-beta").is_some_and(|betas| words::has(betas, "claude-code-"))
 }
 
 /// The trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::anthropic::{Block, Message, Request, Role, Text};
+use crate::anthropic::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::asked::{Asked, Withheld};
 use crate::config::{Config, Pairing, Upstream};
 use crate::conversation::{Turn, calls, pairs};
@@ -18,7 +18,7 @@ use crate::words;
 use super::check;
 use super::effort::{self, Effective};
 use super::guards::{self, Guarded, Told};
-use super::headers::Header;
+use super::headers::{Header, is_of_claude_code};
 use super::history::{self, History};
 use super::messages::{MessageWriter, SystemPrompt};
 use super::parts::Parts;
@@ -81,6 +81,10 @@ fn translate_read(
     let lost = spoilt_inputs::find_lost(&request, config.settings.depth_max);
     let mut request = request;
     lost.iter().for_each(|lost| lost.put_back(&mut request));
+    if request.thinking.is_none() && request.effort.is_some() && is_of_claude_code(headers) {
+        // That is how it says that thinking is off, to a model whose name it does not know.
+        request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+    }
     let model = request.model.decode();
     let (upstream, model) = check::request(&request, &model, config, headers, warnings)?;
     let refused = match aim {

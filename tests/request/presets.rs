@@ -326,3 +326,34 @@ fn results_name_their_tools_where_that_is_wanted() {
     assert_eq!(named, called);
     assert_eq!(names(json!({})).1, [json!(null), json!(null)]);
 }
+
+#[test]
+fn claude_code_says_that_thinking_is_off_by_an_effort_without_it() {
+    let beta = |name: &str| vec![("anthropic-beta".to_owned(), name.to_owned())];
+    let off = json!({"chat_template_kwargs": {"enable_thinking": false}});
+    let high = json!({"reasoning_effort": "high"});
+    let effort = || json!({"output_config": {"effort": "high"}});
+    let mut adaptive = effort();
+    adaptive["thinking"] = json!({"type": "adaptive"});
+    for (headers, request, expected) in [
+        (beta("claude-code-20250219,effort-2025-11-24"), effort(), off),
+        (beta("effort-2025-11-24"), effort(), high.clone()),
+        (
+            beta("claude-code-20250219"),
+            adaptive,
+            json!({"reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": true}}),
+        ),
+        // Versions that know no effort leave it to the server.
+        (beta("claude-code-20250219"), json!({}), json!({})),
+    ] {
+        let config = config("vllm", json!({}), json!({}));
+        let mut warnings = Warnings::new(false);
+        let body = whole(request);
+        let translated = translate::request(&body, &config, &headers, &mut warnings).unwrap();
+        let Translated::Send { body, .. } = translated else { panic!("it is sent") };
+        let sent: Value = serde_json::from_slice(&body).unwrap();
+        for key in ["reasoning_effort", "chat_template_kwargs"] {
+            assert_eq!(sent.get(key), expected.get(key), "{sent}");
+        }
+    }
+}
