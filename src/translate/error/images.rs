@@ -4,7 +4,7 @@ use super::without_quotes;
 use crate::words;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 10] = [
+const SUBJECTS: [&str; 13] = [
     "input_image",
     "multimodal",
     "multi-modal",
@@ -16,11 +16,17 @@ const SUBJECTS: [&str; 10] = [
     // Where an image makes a list of the content.
     "content must be a string",
     "content : value must be a string",
+    // mlx_lm, SiliconFlow, DashScope and Qwen's templates, which say no more: see below.
+    "only text content type",
+    "not a vlm",
+    "unexpected item type in content",
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 19] = [
+const REFUSALS: [&str; 24] = [
     "not support",
+    // Not the end of "contact support".
+    "doesnt support",
     "unsupported",
     "only supported by",
     "text-only",
@@ -41,6 +47,11 @@ const REFUSALS: [&str; 19] = [
     "unexpected message content type",
     // Ollama
     "missing data required",
+    // Mistral
+    "not enabled for this model",
+    "only text content type",
+    "not a vlm",
+    "unexpected item type in content",
 ];
 
 /// Words about one image, another of which would be taken.
@@ -152,6 +163,12 @@ mod tests {
             "Unknown content part type: image_url",
             "Unexpected message content type: image_url",
             "Model only supports text input",
+            // mlx_lm, SiliconFlow, Mistral, Bedrock, DashScope
+            "Only 'text' content type is supported.",
+            "The model is not a VLM (Vision Language Model). Please use text-only prompts.",
+            "Image input is not enabled for this model",
+            "This model doesn't support the image content block that you provided. Update the content block and try again.",
+            "Unexpected item type in content.",
         ] {
             assert!(is_images(message), "{message}");
         }
@@ -178,6 +195,8 @@ mod tests {
             "This model does not support tools",
             "Invalid image data",
             "messages[0].role must be a string",
+            "Could not download image. Please contact support.",
+            "Tool choice is not enabled for this model",
         ] {
             assert!(!is_images(message), "{message}");
         }

@@ -27,13 +27,15 @@ const NOT_ADAPTIVE: [&str; 3] =
     ["enabled or disabled", "enabled | disabled", "unknown variant adaptive"];
 
 /// A document that a server does not know as a block or as a part.
-const NO_DOCUMENT: [&str; 6] = [
+const NO_DOCUMENT: [&str; 7] = [
     "unknown variant document",
     "unknown variant file",
     "input: document",
     "input: file",
     "content type file",
     "part type: file",
+    // DashScope. Tools have values like `file_search`.
+    "value: file.",
 ];
 
 /// How documents are called otherwise, and what is said of them.
@@ -208,6 +210,10 @@ mod tests {
                 "Invalid content type: 'file'. Unsupported content type file",
                 "This model does not support PDF input",
             ),
+            (
+                "Invalid value: file. Supported values are: 'text','image_url','video_url' and 'video'.",
+                "This model does not support PDF input",
+            ),
             ("[{'loc': ('body', 'x', 0), 'msg': 'no'}]", "x.0: no"),
         ] {
             assert_eq!(told_of(message), Some(format!("{start} ({message})")));
@@ -226,6 +232,7 @@ mod tests {
             "'top_p' is not supported with this model. See the documentation at x",
             "The tool 'generate_image' is not supported",
             "temperature is not supported for model gpt-image-1",
+            "Invalid value: 'file_search'. Supported values are: 'function'.",
             "[{'loc': ('body',), 'input': {'messages': [{'role': 'system', 'content': 'unexpected image_url is not supported'}]}}]",
             "[{'loc': ('body',), 'input': [{'text': 'set reasoning_effort'}]}]",
         ] {
