@@ -30,7 +30,7 @@ const USED_UP: [&str; 2] = ["reached your usage limit", "reached your weekly (7-
 const LIMITED: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
 
 /// What filters say that have no code.
-const FILTERED: [&str; 7] = [
+const FILTERED: [&str; 9] = [
     "Content Exists Risk",
     "input was flagged",
     "Content violates usage guidelines",
@@ -39,6 +39,9 @@ const FILTERED: [&str; 7] = [
     // Cloudflare's AI Gateway
     "Prompt blocked due to security configurations",
     "Response blocked due to security configurations",
+    // LiteLLM, whose code is the status, and Azure behind it and others
+    "ContentPolicyViolationError",
+    "content management policy",
 ];
 
 /// What says that a conversation is too long even where a server reports a fault of its own.

@@ -30,6 +30,10 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"The content you provided or machine outputted is blocked.","type":"censorship_blocked"}}"#,
         r#"{"success":false,"error":[{"code":2016,"message":"Prompt blocked due to security configurations"}]}"#,
         &databricks,
+        // LiteLLM before Azure and OpenAI, Azure behind anything else that drops its code
+        r#"{"error":{"message":"litellm.BadRequestError: litellm.ContentPolicyViolationError: litellm.ContentPolicyViolationError: AzureException - The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.","type":null,"param":null,"code":"400"}}"#,
+        r#"{"error":{"message":"litellm.ContentPolicyViolationError: OpenAIException - Invalid prompt: your prompt was flagged","code":"400"}}"#,
+        r#"{"error":{"message":"The response was filtered due to the prompt triggering Microsoft's content management policy. Please modify your prompt and retry."}}"#,
     ] {
         let refusal = from_upstream(400, body.as_bytes(), &asked());
         assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
