@@ -6,7 +6,7 @@ use super::said::Said;
 use crate::words;
 
 /// What is said of an account that is empty, in lower case.
-const UNPAID: [&str; 9] = [
+const UNPAID: [&str; 12] = [
     // Anthropic
     "credit balance is too low",
     // xAI
@@ -23,6 +23,10 @@ const UNPAID: [&str; 9] = [
     "reaching the monthly spending limit",
     // xAI, of a new team
     "have any credits yet",
+    // One API and its copies, of a key and of a user. A group may lack as much for a minute.
+    "令牌额度已用尽",
+    "令牌额度不足",
+    "用户额度不足",
 ];
 /// What Kimi says of a plan, in the words that others have for a limit of hours.
 const USED_UP: [&str; 2] = ["reached your usage limit", "reached your weekly (7-day) usage limit"];

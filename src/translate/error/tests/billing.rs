@@ -69,6 +69,9 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         // One API and its copies
         r#"{"error":{"message":"预扣费额度失败","type":"new_api_error","code":"insufficient_user_quota"}}"#,
         r#"{"error":{"message":"token quota is not enough","code":"pre_consume_token_quota_failed"}}"#,
+        r#"{"error":{"message":"该令牌额度已用尽 (request id: 2025)","type":"new_api_error"}}"#,
+        r#"{"error":{"message":"令牌额度不足","type":"one_api_error"}}"#,
+        r#"{"error":{"message":"用户额度不足","type":"one_api_error"}}"#,
         // Ark, SiliconFlow, Novita, LiteLLM
         r#"{"error":{"code":"AccountOverdueError","message":"m"}}"#,
         r#"{"code":30001,"message":"Sorry, your account balance is insufficient","data":null}"#,
@@ -84,7 +87,7 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         r#"{"error":"Account a is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices."}"#,
         r#"{"code":"c","error":"Your newly created team doesn't have any credits yet."}"#,
     ] {
-        for status in [400, 403, 412, 429] {
+        for status in [400, 401, 403, 412, 429] {
             let error = refused(status, body);
             assert_eq!((error.status, error.kind), (402, Kind::Billing), "{status} {body}");
             assert_eq!(error.should_retry, Some(false), "{body}");
@@ -100,6 +103,7 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
         r#"{"error":{"message":"Insufficient capacity behind the load balancer: try again later"}}"#,
         r#"{"error":{"message":"API key limit exceeded: 60 requests per minute, retry in 12 seconds","code":429}}"#,
         r#"{"error":{"message":"Rate limit reached. Increase your monthly spending limit to get higher limits."}}"#,
+        r#"{"error":{"message":"当前分组每分钟额度不足，请稍后再试"}}"#,
         r#"{"error":{"message":"Invalid arguments: {'c': 'assert insufficient balance'}"}}"#,
     ] {
         assert_eq!(refused(429, body).status, 429, "{body}");
