@@ -11,8 +11,8 @@ use phrases::{
     ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
     ANSWER_MOST_ALONE, ANSWER_MOST_BESIDE, ANSWER_MOST_LEAST, ANSWER_UNITS, BESIDE_BYTES, COHERE,
     CONVERSATIONS, LIMITS, OTHERS, OTHERS_OF_A_WINDOW, PHRASES, PROMPT_AFTER, PROMPT_BEFORE,
-    PROMPTS, QUOTING, SNOWFLAKE, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER, UNIT_BYTES,
-    WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
+    PROMPTS, QUOTING, SNOWFLAKE, SUM_AFTER, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER,
+    UNIT_BYTES, WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
 };
 pub(super) use phrases::{CODES, RATES};
 
@@ -103,9 +103,12 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
         .context_tokens
         .or_else(|| first(&WINDOW_AFTER, |word| number_after(text, word)))
         .or_else(|| first(&WINDOW_BEFORE, |word| number_before(text, word)));
+    let sum = first(&SUM_AFTER, |word| number_after(text, word));
     let answer = first(&ANSWER_BEFORE, |word| number_before(text, word))
-        .or_else(|| first(&ANSWER_AFTER, |word| number_after(text, word)));
-    let total = first(&TOTAL_AFTER, |word| number_after(text, word))
+        .or_else(|| first(&ANSWER_AFTER, |word| number_after(text, word)))
+        .or_else(|| sum.map(|_| asked.max_tokens));
+    let total = sum
+        .or_else(|| first(&TOTAL_AFTER, |word| number_after(text, word)))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
     // A total is exact where the prompt has several parts of which one was found.
     let prompt = said
@@ -247,10 +250,11 @@ fn number_after(text: &str, word: &str) -> Option<u64> {
         let rest = text.get(at..)?.strip_prefix(word)?;
         let digits = rest.find(|letter: char| letter.is_ascii_digit())?;
         let (between, rest) = rest.split_at_checked(digits)?;
-        // "exceeded the context length by 12 tokens" names no length.
+        // "exceeded the context length by 12 tokens" names no length, and neither does that "of DeepSeek-V3".
         let other = between.contains([';', '>', '`', '\''])
             || words::has_any(between, &[". ", ", ", " by ", " and ", "[", "http"]);
-        let is_beside = between.len() <= BETWEEN_MAX && !other;
+        let of_name = between.bytes().last().is_some_and(words::is_name_byte);
+        let is_beside = between.len() <= BETWEEN_MAX && !other && !of_name;
         is_beside.then(|| leading_number(rest)).flatten()
     })
 }

@@ -19,9 +19,10 @@ pub(in crate::translate::error) const CODES: [&str; 8] = [
 pub(super) const PHRASES: [&str; 41] = [
     // TensorRT-LLM
     "not exceed max_",
-    "less than max_seq_len",
-    "larger than max_seq_len",
+    "than max_seq_len",
     "greater than `max_seq_len`",
+    // SiliconFlow
+    "equal to max_seq_len",
     "splited_prompt_len",
     // LiteLLM
     "contextwindowexceedederror",
@@ -133,7 +134,7 @@ pub(super) const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
 /// In front of the size of the window, with few words between; and behind it.
 pub(super) const WINDOW_AFTER: [&str; 30] = [
     "not exceed max_",
-    "less than max_seq_len",
+    "max_seq_len",
     "context length",
     "context window",
     "available context size",
@@ -163,7 +164,8 @@ pub(super) const WINDOW_AFTER: [&str; 30] = [
     "total tokens limit",
     "n_ctx",
 ];
-pub(super) const WINDOW_BEFORE: [&str; 2] = ["maximum context length", "maximum"];
+pub(super) const WINDOW_BEFORE: [&str; 3] =
+    ["maximum context length", "maximum", ". however, answering"];
 
 pub(super) const PROMPT_BEFORE: [&str; 6] = [
     "in the messages",
@@ -211,6 +213,10 @@ pub(super) const ANSWER_AFTER: [&str; 3] = ["is too large", "max_tokens (", "max
 /// Both together.
 pub(super) const TOTAL_AFTER: [&str; 4] =
     ["total of", "contains at least", "you requested", "requested"];
+
+/// The same, of which no part is named: the answer's is what was asked for. Cloudflare, SambaNova, SiliconFlow
+pub(super) const SUM_AFTER: [&str; 3] =
+    ["input and maximum output tokens (", "answering your request will take", "max_total_tokens ("];
 
 /// What the limit of an answer is called.
 pub(super) const ANSWER_LIMITS: [&str; 7] = [

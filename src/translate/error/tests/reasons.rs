@@ -383,6 +383,53 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
 }
 
 #[test]
+fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
+    let told = |status, text: &str| {
+        let asked = Asked { max_tokens: 32_000, ..asked() };
+        let body = serde_json::json!({"code": 20015, "message": text}).to_string();
+        let error = refused_for(status, &body, &asked);
+        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{text}");
+        error.message.clone()
+    };
+    for (text, prompt, window) in [
+        // Cloudflare, SambaNova, SiliconFlow
+        (
+            "AiError: AiError: The estimated number of input and maximum output tokens (38246) exceeded this model context window limit (32768).",
+            6_246,
+            32_768,
+        ),
+        (
+            "The maximum context length of DeepSeek-V3-0324 is 32768. However, answering your request will take 39732 tokens. Please reduce the length of the messages or the specified max_completion_tokens value.",
+            7_732,
+            32_768,
+        ),
+        (
+            "The maximum context length of gpt-oss-120b is 131072. However, answering your request will take 140000 tokens. Please reduce the length of the messages or the specified max_completion_tokens value.",
+            108_000,
+            131_072,
+        ),
+        (
+            "max_total_tokens (40960) must be less than or equal to max_seq_len (32768)",
+            8_960,
+            32_768,
+        ),
+    ] {
+        let expected = format!(
+            "input length and `max_tokens` exceed context limit: {prompt} + 32000 > {window}, decrease input \
+             length or `max_tokens` and try again ({text})"
+        );
+        assert_eq!(told(400, text), expected);
+        assert_eq!(told(413, text), expected);
+    }
+    let long = "max_total_tokens (72000) must be less than or equal to max_seq_len (32768)";
+    let expected = format!("prompt is too long: 40000 tokens > 32768 maximum ({long})");
+    assert_eq!(told(400, long), expected);
+    // Nobody said how much of it is the answer's, and it is less than that.
+    let less = "max_total_tokens (31000) must be less than or equal to max_seq_len (16384)";
+    assert!(told(400, less).starts_with("prompt is too long"), "{less}");
+}
+
+#[test]
 fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
     for body in [
         r#"{"code":"Client specified an invalid argument","error":"Incorrect API key provided: sk***90. You can obtain an API key from https://console.x.ai."}"#,
