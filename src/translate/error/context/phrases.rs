@@ -70,8 +70,16 @@ pub(super) const PHRASES: [&str; 41] = [
 ];
 
 /// Words that mean it when something is too much of it.
-pub(super) const WINDOWS: [&str; 5] =
-    ["context length", "context window", "context size", "context limit", "上下文"];
+pub(super) const WINDOWS: [&str; 7] = [
+    "context length",
+    "context window",
+    "context size",
+    "context limit",
+    "上下文",
+    // SambaNova, Tenstorrent. A stop sequence has a length, too.
+    "supported sequence length",
+    "input sequence length",
+];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
 pub(super) const LIMITS: [&str; 8] = [
     "token limit",
@@ -132,7 +140,7 @@ pub(super) const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-pub(super) const WINDOW_AFTER: [&str; 30] = [
+pub(super) const WINDOW_AFTER: [&str; 32] = [
     "not exceed max_",
     "max_seq_len",
     "context length",
@@ -163,6 +171,8 @@ pub(super) const WINDOW_AFTER: [&str; 30] = [
     "max_input_length",
     "total tokens limit",
     "n_ctx",
+    "sequence length is just",
+    "input sequence length",
 ];
 pub(super) const WINDOW_BEFORE: [&str; 3] =
     ["maximum context length", "maximum", ". however, answering"];
@@ -194,7 +204,7 @@ pub(super) const PROMPT_AFTER: [&str; 22] = [
     "given",
     "input length",
     "prompt length",
-    "prompt_tokens (",
+    "prompt_tokens",
     "input tokens (",
     "number of input tokens",
     "total tokens",
@@ -208,7 +218,8 @@ pub(super) const ANSWER_BEFORE: [&str; 6] = [
     "completion tokens",
     "`max_new_tokens`",
 ];
-pub(super) const ANSWER_AFTER: [&str; 3] = ["is too large", "max_tokens (", "max tokens ("];
+pub(super) const ANSWER_AFTER: [&str; 4] =
+    ["is too large", "max_tokens (", "max tokens (", "so generating"];
 
 /// Both together.
 pub(super) const TOTAL_AFTER: [&str; 4] =

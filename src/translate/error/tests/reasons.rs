@@ -127,10 +127,26 @@ fn wordings_of_more_servers_are_known_with_their_numbers() {
             1_048_588,
             1_048_576,
         ),
+        // SambaNova's older words, Tenstorrent
+        (
+            "Requested generation length 1 is not possible! The provided prompt is 4309 tokens long, so generating 1 tokens requires a sequence length of 4310, but the maximum supported sequence length is just 4096!",
+            4_309,
+            4_096,
+        ),
+        (
+            "Prompt exceeds maximum input sequence length (51200 tokens): prompt_tokens=52113",
+            52_113,
+            51_200,
+        ),
     ] {
         let expected = format!("prompt is too long: {prompt} tokens > {window} maximum ({text})");
         assert_eq!(rewritten(text), expected);
     }
+    let text = "Requested generation length 200 is not possible! The provided prompt is 4000 tokens long, so generating 200 tokens requires a sequence length of 4200, but the maximum supported sequence length is just 4096!";
+    assert!(
+        rewritten(text)
+            .starts_with("input length and `max_tokens` exceed context limit: 4000 + 200 > 4096, ")
+    );
     for text in [
         "Prompt 超长",
         "上下文长度超出模型限制",
@@ -156,6 +172,7 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
         "Requested max tokens of 20000 exceeds the maximum of 8192",
         "This model does not support image input; only text input tokens are supported",
         "参数 name 超长",
+        "The stop sequence length exceeds the maximum of 16",
     ] {
         assert_eq!(rewritten(text), text);
     }
