@@ -254,7 +254,7 @@ pub(super) const ANSWER_MOST_AFTER: [&str; 6] = [
     "model limit of",
 ];
 /// The same, where that limit is named beside it: other things have such bounds.
-pub(super) const ANSWER_MOST_BESIDE: [&str; 2] = ["at most", "[1,"];
+pub(super) const ANSWER_MOST_BESIDE: [&str; 3] = ["at most", "[1,", "cannot exceed"];
 /// What may stand behind the number then.
 pub(super) const ANSWER_UNITS: [&str; 3] =
     ["completion tokens", "output tokens", "tokens in the completion"];

@@ -310,6 +310,15 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         ("Invalid max_tokens: maximum is 8192, context window is 32768", 8_192),
         ("max_tokens 100000 exceeds the maximum 16384", 16_384),
         ("Range of max_tokens should be [1, 8192]", 8_192),
+        // Databricks
+        (
+            "max_tokens (32000) cannot exceed 8192. Please reduce the length of max output tokens generated.",
+            8_192,
+        ),
+        (
+            "Bad request: rpc error: code = InvalidArgument desc = max_tokens (32000) cannot exceed 8192. Please reduce the length of max output tokens generated.",
+            8_192,
+        ),
         ("You asked for max_tokens=32000, and at most 4096 completion tokens are supported", 4_096),
         (
             "Unable to submit request because it has a maxOutputTokens value of 100000 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.",
@@ -329,6 +338,7 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         "tools: number of tools exceeds the maximum 128. max_tokens=32000",
         "messages: at most 20 images are allowed (max_tokens=32000)",
         "top_logprobs must be in [1, 20]; received max_tokens=32000",
+        "top_k cannot exceed 100 (max_tokens=32000)",
         "temperature. The maximum is 2. Request: {\"max_tokens\": 32000}",
         "Input validation error: `max_new_tokens` must be strictly positive",
         "The thinking budget exceeds the context window",
