@@ -30,8 +30,14 @@ pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
     if said.message.is_empty() || words::has(&said.message, &wording) {
         return Some(if said.message.is_empty() { wording } else { said.message.clone() });
     }
-    Some(format!("{wording} ({})", said.message))
+    // Clients know the real API's words with their colon: strands-agents, Zed.
+    let is_bare = wording == TOO_LONG;
+    let (before, behind) = if is_bare { (": ", "") } else { (" (", ")") };
+    Some(format!("{wording}{before}{}{behind}", said.message))
 }
+
+/// The real API's words, where no numbers are known.
+const TOO_LONG: &str = "prompt is too long";
 
 /// A message as it is searched: without what a model wrote, where a server could not parse it.
 pub(super) fn lowered(message: &str) -> String {
@@ -126,7 +132,7 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) > window => {
             no_room_for(prompt, answer, window)
         }
-        _ => "prompt is too long".to_owned(),
+        _ => TOO_LONG.to_owned(),
     }
 }
 
@@ -308,7 +314,6 @@ mod tests {
                 "Input length 9000 exceeds maximum allowed token size 8192",
                 "prompt is too long: 9000 tokens > 8192 maximum",
             ),
-            ("Maximum sequence length 8192 exceeded", "prompt is too long"),
             (
                 "Input length (40000 tokens) exceeds the maximum allowed length (32768 tokens). Use a shorter \
                  input or enable --allow-auto-truncate.",
@@ -351,10 +356,14 @@ mod tests {
             let rewritten = rewritten(&Said::read(&body), &Asked::default());
             assert_eq!(rewritten, Some(format!("{expected} ({message})")));
         }
+        let bare = "Maximum sequence length 8192 exceeded";
+        let body = serde_json::json!({"error": {"message": bare}}).to_string();
+        let told = rewritten(&Said::read(&body), &Asked::default());
+        assert_eq!(told, Some(format!("prompt is too long: {bare}")));
         let code = r#"{"error":{"message":"no","code":"model_max_prompt_tokens_exceeded"}}"#;
         assert_eq!(
             rewritten(&Said::read(code), &Asked::default()),
-            Some("prompt is too long (no)".to_owned())
+            Some("prompt is too long: no".to_owned())
         );
     }
 

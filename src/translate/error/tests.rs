@@ -171,9 +171,9 @@ fn a_router_tells_what_the_server_behind_it_said() {
         assert_eq!(message(&body), expected);
     }
     let deep = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"message\":\"no\",\"code\":\"context_length_exceeded\"}}"}}}"#;
-    assert_eq!(refused(400, deep).message, "prompt is too long (Provider returned error: no)");
+    assert_eq!(refused(400, deep).message, "prompt is too long: Provider returned error: no");
     let typed = r#"{"error":{"message":"Provider returned error","code":400,"metadata":{"error_type":"context_length_exceeded"}}}"#;
-    assert_eq!(refused(400, typed).message, "prompt is too long (Provider returned error)");
+    assert_eq!(refused(400, typed).message, "prompt is too long: Provider returned error");
 }
 
 #[test]
@@ -409,12 +409,12 @@ fn a_prompt_of_unknown_length_is_still_too_long() {
         "Please reduce the length of the messages or completion.",
         "The prompt's length, 5, exceeds the model's context window of 99999999999999999999999",
     ] {
-        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+        assert_eq!(rewritten(text), format!("prompt is too long: {text}"));
     }
     let coded = r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#;
-    assert_eq!(refused(400, coded).message, "prompt is too long (no)");
+    assert_eq!(refused(400, coded).message, "prompt is too long: no");
     assert_eq!(refused(413, coded).status, 400);
-    assert_eq!(refused(422, coded).message, "prompt is too long (no)");
+    assert_eq!(refused(422, coded).message, "prompt is too long: no");
     let bare = r#"{"error":{"code":400,"type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":4}}"#;
     let quoted = bare.replace("9,", "\"9\",").replace("4}", "4.0}");
     for bare in [bare, &quoted] {

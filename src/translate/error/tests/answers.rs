@@ -198,9 +198,9 @@ fn a_context_error_inside_a_stream_is_rewritten_too() {
         r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
     let error = from_object(object, &asked());
     assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
-    assert_eq!(error.message, "prompt is too long (context length exceeded)");
+    assert_eq!(error.message, "prompt is too long: context length exceeded");
     let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
-    assert_eq!(from_object(coded, &asked()).message, "prompt is too long (m)");
+    assert_eq!(from_object(coded, &asked()).message, "prompt is too long: m");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_context_error_inside_an_answer_needs_no_code() {
         ] {
             let error = from_object(&object.to_string(), &asked());
             assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{object}");
-            assert_eq!(error.message, format!("prompt is too long ({text})"));
+            assert_eq!(error.message, format!("prompt is too long: {text}"));
         }
     }
     for slow in [

@@ -158,11 +158,11 @@ fn wordings_of_more_servers_are_known_with_their_numbers() {
         // Snowflake
         "max tokens of 200000 exceeded",
     ] {
-        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+        assert_eq!(rewritten(text), format!("prompt is too long: {text}"));
     }
     for code in ["1261", "tokens_too_long", "tokens_limit_reached"] {
         let coded = serde_json::json!({"error": {"code": code, "message": "m"}}).to_string();
-        assert_eq!(refused(400, &coded).message, "prompt is too long (m)");
+        assert_eq!(refused(400, &coded).message, "prompt is too long: m");
     }
 }
 
@@ -263,7 +263,7 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
         assert_eq!(error.message, "prompt is too long: 1407 tokens > 256 maximum (m)");
         let text = "litellm.APIConnectionError: Context size has been exceeded.";
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        assert_eq!(refused(status, &body).message, format!("prompt is too long ({text})"));
+        assert_eq!(refused(status, &body).message, format!("prompt is too long: {text}"));
         let text = "This model's maximum context length is 8192 tokens. However, your payload has 9000 tokens.";
         let body = serde_json::json!({"error": {"message": text}}).to_string();
         assert_eq!(refused(status, &body).status, 400, "{text}");
@@ -364,7 +364,7 @@ fn more_words_for_a_prompt_that_is_too_long_are_known() {
         "输入内容过长",
         "the prompt exceeds n_ctx 8192",
     ] {
-        assert_eq!(rewritten(text), format!("prompt is too long ({text})"));
+        assert_eq!(rewritten(text), format!("prompt is too long: {text}"));
     }
     for (text, prompt, window) in [
         ("total tokens 9000 exceeds the maximum 8192", 9_000, 8_192),
