@@ -188,7 +188,9 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     if matches!(status, 413 | 429)
         && let Some(message) = context::over_rate(said, asked)
     {
-        return Error::new(Fault::Client, Kind::InvalidRequest, clean(&message));
+        let mut error = Error::new(Fault::Client, Kind::InvalidRequest, message);
+        error.upstream_message = Some(clean(&said.message));
+        return error;
     }
     let (kind, client_status) = of_status(status);
     if matches!(client_status, 400 | 413)

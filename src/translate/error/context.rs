@@ -187,7 +187,8 @@ pub(crate) fn most_output(message: &str) -> Option<u64> {
 const AFFORDABLE_LEAST: u64 = 1024;
 
 /// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
-/// Servers count what the answer may have.
+/// Servers count what the answer may have. What they say is for the log: Cline takes `rate limit` and `per minute` for
+/// a reason to wait, whatever stands beside it, and would not compact.
 pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
     let text = lowered(&said.message);
     if words::has(&text, "used ") {
@@ -203,7 +204,7 @@ pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
     } else {
         no_room_for(prompt, requested.saturating_sub(prompt), limit)
     };
-    Some(format!("{wording} ({})", said.message))
+    Some(format!("{wording} (the upstream's limit for a minute or a day)"))
 }
 
 fn too_long_by(prompt: u64, window: u64) -> String {

@@ -193,16 +193,23 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
         let body = serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
         let asked = Asked { max_tokens, ..asked() };
         match from_upstream(status, body.to_string().as_bytes(), &asked) {
-            Refusal::Error(error) => (error.status, error.kind, error.message.clone()),
+            Refusal::Error(error) => {
+                (error.status, error.kind, error.message.clone(), error.upstream_message.clone())
+            }
             Refusal::Answer(reason) => panic!("{reason}"),
         }
     };
     for (status, text) in [(429, openai), (413, groq)] {
-        let long = format!("prompt is too long: 48000 tokens > 30000 maximum ({text})");
-        assert_eq!(told(status, 8_000, text), (400, Kind::InvalidRequest, long));
+        let long = "prompt is too long: 48000 tokens > 30000 maximum (the upstream's limit for a minute or a day)";
+        let logged = Some(text.to_owned());
+        let expected = (400, Kind::InvalidRequest, long.to_owned(), logged.clone());
+        assert_eq!(told(status, 8_000, text), expected);
         // Without what the answer may have, it would fit.
-        let (status, _, message) = told(status, 32_000, text);
-        assert_eq!(status, 400);
+        let (status, _, message, upstream_message) = told(status, 32_000, text);
+        assert_eq!((status, upstream_message), (400, logged));
+        // At either of these Cline does not compact.
+        assert!(!message.to_lowercase().contains("rate limit"), "{message}");
+        assert!(!message.contains("per min"), "{message}");
         assert!(
             message.starts_with(
                 "input length and `max_tokens` exceed context limit: 16000 + 32000 > 30000, "
@@ -216,7 +223,7 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
         "Rate limit reached for m on tokens per min (TPM): Limit 30000, Requested 2000.",
         "Rate limit reached for m on requests per day (RPD): Limit 1, Requested 2",
     ] {
-        assert_eq!(told(429, 8_000, text), (429, Kind::RateLimit, text.to_owned()));
+        assert_eq!(told(429, 8_000, text), (429, Kind::RateLimit, text.to_owned(), None));
     }
 }
 
