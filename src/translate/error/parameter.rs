@@ -47,10 +47,11 @@ static WORDS: [(&str, Refused); 4] = [
 /// What stands before those, in place of a quote.
 const BEFORE_WORDS: [&str; 5] = ["body.", "parameter ", "parameters ", "argument ", "field "];
 
-/// What is said of one. `t support` is that of `not support` and of `doesn't support`.
-const REFUSALS: [&str; 20] = [
-    "t support",
-    "t yet support",
+/// What is said of one.
+const REFUSALS: [&str; 21] = [
+    "not support",
+    "doesnt support",
+    "not yet support",
     "no longer support",
     "unsupported",
     "unrecognized",
@@ -125,7 +126,7 @@ fn refused_by(message: &str) -> Option<Refused> {
     if has(&["thinking", "reasoning"]) && has(&["cannot be disabled"]) {
         return Some(Refused::ThinkingSwitch);
     }
-    if has(&["t support thinking"]) {
+    if has(&["not support thinking", "doesnt support thinking"]) {
         return Some(Refused::Thinking);
     }
     let taken = TAKEN.iter().filter_map(|start| words::find(message, start)).min();
@@ -407,6 +408,7 @@ mod tests {
             "\"thinking.type.enabled\" is not supported for this model. Use \"thinking.type.adaptive\" and \"output_config.effort\"",
             "adaptive thinking is not supported on this model",
             "thinking.type: unknown variant `adaptive`, expected `enabled` or `disabled`",
+            "Internal error while reading temperature. Please contact support.",
             // A limit, and not its name
             "max_tokens 64000 is not supported by this model, the limit is 32768",
         ] {
