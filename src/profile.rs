@@ -266,7 +266,8 @@ words! {
     }
     /// See [`Profile::mid_system`].
     MidSystem {
-        /// A text part of the user turn before it.
+        /// At the end of the last tool result before it where nobody else speaks in that turn, since many templates
+        /// forget what the model thought before a `user` message; else a text part of the user turn before it.
         AsUser = "as_user",
         /// A `system` message where it stands.
         InPlace = "in_place",

@@ -9,6 +9,8 @@
 //!
 //! An upstream that refuses a user message directly after results (`merge_into_last_tool`) gets the
 //! user's words with the last result. Images cannot go there: a word of the assistant comes between.
+//! System messages that nobody speaks beside go there for every upstream: templates forget what the
+//! model thought before a user message.
 
 use super::parts::{self, Parts, begin_text, end_text, push};
 use super::tool_id::Outgoing;
@@ -176,7 +178,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let User { results, items } = user;
         let merge =
             self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool;
-        let (merged, items) = if merge && !results.is_empty() {
+        let told = items.iter().all(|item| matches!(item, Item::System(_)));
+        let (merged, items) = if (merge || told) && !results.is_empty() {
             items.into_iter().partition(|item| self.is_text(item))
         } else {
             (Vec::new(), items)
@@ -193,7 +196,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         self.user_message(items, json)
     }
 
-    /// A result and, for upstreams that want no user message after it, the user's own words.
+    /// A result and the words that stand with it, so that no user message comes after it.
     pub(super) fn tool(
         &mut self,
         result: ToolResult<'a>,

@@ -75,6 +75,115 @@ fn a_system_message_in_the_middle_goes_where_the_upstream_can_take_it() {
 }
 
 #[test]
+fn system_messages_beside_results_alone_stand_in_the_last_of_them() {
+    let note = |text: &str| json!({"role": "system", "content": text});
+    let told = |text: &str| format!("<system-message>\n{text}\n</system-message>");
+    let calls = assistant(json!([call("toolu_1"), call("toolu_2")]));
+    let mut failed = result("toolu_2", "boom");
+    failed["is_error"] = json!(true);
+    // Before, between and behind the results.
+    let history = json!([
+        user("x"),
+        calls,
+        note("A"),
+        user(json!([result("toolu_1", "r")])),
+        note("B"),
+        user(json!([failed])),
+        note("C"),
+    ]);
+    let last = tool("call_2", &["Error: boom", &told("A"), &told("B"), &told("C")].join("\n\n"));
+    let expected = json!([user("x"), calling(&["call_1", "call_2"]), tool("call_1", "r"), last]);
+    for overrides in [
+        json!({}),
+        json!({"alternating_roles": true}),
+        json!({"text_after_tool_results": "merge_into_last_tool"}),
+        json!({"mid_system": "in_place", "system_role": "user"}),
+    ] {
+        assert_eq!(messages_to(overrides, history.clone()), expected);
+    }
+    let single = messages_to(json!({"single_tool_call": true}), history);
+    let (first, second) = (calling(&["call_1"]), calling(&["call_2"]));
+    assert_eq!(single, json!([user("x"), first, tool("call_1", "r"), second, last]));
+    // The result that is missing says so, and then the rest.
+    let missing = messages(json!([user("x"), assistant(json!([call("toolu_1")])), note("A")]));
+    let missing = missing[2]["content"].as_str().unwrap();
+    assert!(missing.starts_with("Error: ") && missing.ends_with(&told("A")), "{missing}");
+    // Whoever else speaks ends the loop.
+    let words = json!([
+        user("x"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", "r"), text("y")])),
+        note("A")
+    ]);
+    let apart = user(json!([text("y"), text(&told("A"))]));
+    assert_eq!(messages(words).as_array().unwrap()[2..], [tool("call_1", "r"), apart]);
+}
+
+#[test]
+fn system_messages_stand_before_the_images_of_a_result() {
+    let history = json!([
+        user("x"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", json!([image()]))])),
+        {"role": "system", "content": "A"},
+    ]);
+    let told = "<system-message>\nA\n</system-message>";
+    let shown = messages_to(json!({"tool_content_parts": "images"}), history.clone());
+    assert_eq!(shown[2]["content"], json!([text(told), image_part()]));
+    let apart = messages(history.clone());
+    assert_eq!(apart[2], tool("call_1", &format!("[image attached below]\n\n{told}")));
+    let images = user(json!([text("Image from tool result call_1:"), image_part()]));
+    assert_eq!(apart.as_array().unwrap()[3..], [images]);
+    let bridged = messages_to(json!({"text_after_tool_results": "merge_into_last_tool"}), history);
+    assert_eq!((&bridged[2], &bridged[4]), (&apart[2], &apart[3]));
+}
+
+#[test]
+fn what_was_sent_is_sent_again_whatever_system_messages_follow() {
+    let note = |text: &str| json!({"role": "system", "content": text});
+    let back = |id: &str| user(json!([result(id, "r")]));
+    let history = [
+        user("x"),
+        assistant(json!([call("toolu_1")])),
+        back("toolu_1"),
+        note("A"),
+        assistant(json!([call("toolu_2"), call("toolu_3")])),
+        user(json!([
+            result("toolu_2", json!([image()])),
+            result("toolu_3", json!([text("r"), text("s")]))
+        ])),
+        note("B"),
+        note("C"),
+        assistant("y"),
+        user("z"),
+        note("D"),
+        assistant(json!([call("toolu_4")])),
+        user(json!([result("toolu_4", "r"), text("w")])),
+        note("E"),
+        assistant(json!([call("toolu_5")])),
+        back("toolu_5"),
+    ];
+    for overrides in [
+        json!({}),
+        json!({"single_tool_call": true, "alternating_roles": true}),
+        json!({"tool_content_parts": "images", "cache_breakpoints": true}),
+        json!({"text_after_tool_results": "merge_into_last_tool"}),
+    ] {
+        let mut before = Vec::new();
+        for end in 1..=history.len() {
+            let answers = history.get(end).is_none_or(|next| next["role"] == "assistant");
+            if history[end - 1]["role"] == "assistant" || !answers {
+                continue;
+            }
+            let sent = messages_to(overrides.clone(), json!(history[..end]));
+            let sent = sent.as_array().unwrap().clone();
+            assert_eq!(sent.get(..before.len()), Some(before.as_slice()), "{overrides}");
+            before = sent;
+        }
+    }
+}
+
+#[test]
 fn a_system_message_never_stands_between_a_call_and_its_result() {
     let history = json!([
         user("x"),
