@@ -399,7 +399,7 @@ fn tools_come_and_go_with_the_conversation() {
         .iter()
         .map(|tool| tool["function"]["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["b", "c"]);
+    assert_eq!(names, ["c", "b"]);
     assert_eq!(body["messages"][2], tool("call_1", "Tool loaded: b"));
     let mut unknown = request;
     unknown["messages"][1]["content"][1] = change("tool_removal", "x");

@@ -9,7 +9,9 @@
 //!
 //! Deferral: the real API searches deferred tools by itself, or lets a tool of the client name them
 //! in its results. Where neither can happen here, hiding them would lose them for good, so then all
-//! of them are offered.
+//! of them are offered. Those that are loaded stand behind all others, in the order in which the
+//! conversation loaded them, so that an upstream finds what stands before them in its cache. Claude
+//! Code sorts them among the others by name: in the real API they are no part of what is cached.
 
 use std::borrow::Cow;
 
@@ -43,6 +45,8 @@ struct Candidate<'a> {
 enum State {
     /// The model gets it.
     Offered,
+    /// The same, once something loaded it: its place among those that were.
+    Loaded(usize),
     /// Not before something loads it.
     Deferred,
     /// Taken away again.
@@ -101,6 +105,8 @@ pub(super) struct Offers<'a> {
     by_name: Names<'a, usize>,
     /// The candidates that are members of toolsets; few, since names are unique.
     members: Vec<usize>,
+    /// How many were loaded.
+    loaded: usize,
     names: names::Rules,
     /// `function.strict` is understood.
     strict_tools: bool,
@@ -300,7 +306,9 @@ impl<'a> Offers<'a> {
             return Err(unresolved(&path_at(self.body, at), &name));
         }
         for index in found {
-            self.set(index, state);
+            if state == State::Removed || !self.load_one(index) {
+                self.set(index, state);
+            }
         }
         Ok(())
     }
@@ -308,14 +316,21 @@ impl<'a> Offers<'a> {
     /// What becomes of the tools, once all changes are applied.
     pub(super) fn sorted(self) -> Sorted<'a> {
         let mut sorted = Sorted::default();
+        let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
         for candidate in self.candidates {
             match (candidate.what, candidate.state) {
                 (What::Function(function), State::Offered) => sorted.functions.push(function),
+                (What::Function(function), State::Loaded(place)) => {
+                    if let Some(free) = loaded.get_mut(place) {
+                        *free = Some(function);
+                    }
+                }
                 (What::Function(function), State::Deferred) => sorted.deferred.push(function),
                 (What::Server(server), State::Offered) => sorted.servers.push(server),
                 _ => {}
             }
         }
+        sorted.functions.extend(loaded.into_iter().flatten());
         sorted
     }
 
@@ -366,15 +381,21 @@ impl<'a> Offers<'a> {
             }
         }
         if all {
-            (0..self.candidates.len()).for_each(|index| self.load_one(index));
+            // In their old places: each request has all of them, whatever is found.
+            let waits =
+                |it: &&mut Candidate<'_>| matches!(it.state, State::Deferred | State::Loaded(_));
+            self.candidates.iter_mut().filter(waits).for_each(|one| one.state = State::Offered);
         }
         Ok(())
     }
 
-    fn load_one(&mut self, index: usize) {
-        if self.candidates.get(index).is_some_and(|one| one.state == State::Deferred) {
-            self.set(index, State::Offered);
-        }
+    /// Says whether it was deferred until now.
+    fn load_one(&mut self, index: usize) -> bool {
+        let found = self.candidates.get_mut(index).filter(|one| one.state == State::Deferred);
+        let Some(one) = found else { return false };
+        one.state = State::Loaded(self.loaded);
+        self.loaded = self.loaded.saturating_add(1);
+        true
     }
 
     fn searched_by_server(&self) -> bool {

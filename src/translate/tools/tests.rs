@@ -289,6 +289,41 @@ fn deferred_tools_wait_until_something_loads_them() {
 }
 
 #[test]
+fn loaded_tools_stand_behind_all_others_in_the_order_in_which_they_were_loaded() {
+    let tools = json!([
+        deferred("a"),
+        tool("b"),
+        deferred("c"),
+        tool("d"),
+        deferred("e"),
+        tool("ToolSearch")
+    ]);
+    let with = |activated: &[&'static str]| Given {
+        activated: activated.to_vec(),
+        ..Given::tools(tools.clone())
+    };
+    assert_eq!(with(&[]).names(), "b d ToolSearch");
+    assert_eq!(with(&["e"]).names(), "b d ToolSearch e");
+    assert_eq!(with(&["e", "d", "a", "e"]).names(), "b d ToolSearch e a");
+    // What an upstream refuses is named by the client's own place of it.
+    let asked = with(&["e", "a"]).got().asked;
+    let places: Vec<_> = asked.iter().map(|tool| tool.place).collect();
+    assert_eq!(places, [Some(1), Some(3), Some(5), Some(4), Some(0)]);
+    // Additions by name load as well, and what is added anew was never deferred.
+    let defined = json!({"type": "tool_definition", "definition": tool("f")});
+    let changes = vec![
+        (true, reference("c")),
+        (true, defined),
+        (true, reference("e")),
+        (false, reference("c")),
+        (true, reference("b")),
+    ];
+    assert_eq!(Given { changes, ..with(&["e", "a"]) }.names(), "b d ToolSearch f e a");
+    let forced = with(&["e"]).choice(json!({"type": "tool", "name": "a"}));
+    assert_eq!(forced.names(), "b d ToolSearch e a");
+}
+
+#[test]
 fn a_tool_that_searches_for_tools_is_known_by_its_name_or_its_description() {
     let described =
         |name: &str, text: &str| json!({"name": name, "description": text, "input_schema": {}});
