@@ -77,6 +77,12 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     rest.len()
 }
 
+/// Whether a text beside results is one that a client writes by itself.
+#[must_use]
+pub(crate) fn is_of_client(text: Str<'_>) -> bool {
+    of_text(text, true).is_some_and(|voice| voice < Voice::Person)
+}
+
 /// How many turns of the assistant have tool calls, from the turn `from` on.
 #[must_use]
 pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {

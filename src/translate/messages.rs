@@ -9,13 +9,14 @@
 //!
 //! An upstream that refuses a user message directly after results (`merge_into_last_tool`) gets the
 //! user's words with the last result. Images cannot go there: a word of the assistant comes between.
-//! System messages that nobody speaks beside go there for every upstream: templates forget what the
-//! model thought before a user message.
+//! System messages, and words that clients add by themselves, go there for every upstream if nobody speaks
+//! beside them: templates forget what the model thought before a user message.
 
 use super::parts::{self, Parts, begin_text, end_text, push};
 use super::tool_id::Outgoing;
 use super::tools::ToolSet;
 use crate::anthropic::{Block, DocumentSource, Text, ToolResult};
+use crate::conversation::person::is_of_client;
 use crate::conversation::{Item, MOVED, Turn, User};
 use crate::error::Error;
 use crate::json::{Str, Writer, escape, escape_compact};
@@ -140,8 +141,11 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     /// Whether the client wants the prompt cached up to a result, and it can be said there.
     fn caches(&self, result: &ToolResult<'_>) -> bool {
         let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
+        self.takes_parts() && result.content.iter().any(is_cached)
+    }
+
+    fn takes_parts(&self) -> bool {
         self.profile().tool_content_parts != ToolContentParts::No
-            && result.content.iter().any(is_cached)
     }
 
     /// Whether a breakpoint is written for something that the client wants cached.
@@ -178,8 +182,12 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let User { results, items } = user;
         let merge =
             self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool;
-        let told = items.iter().all(|item| matches!(item, Item::System(_)));
-        let (merged, items) = if (merge || told) && !results.is_empty() {
+        let told = |item: &Item<'a>| match item {
+            Item::System(_) => true,
+            Item::Block(Block::Text(text)) => is_of_client(text.text),
+            _ => false,
+        };
+        let (merged, items) = if !results.is_empty() && (merge || items.iter().all(told)) {
             items.into_iter().partition(|item| self.is_text(item))
         } else {
             (Vec::new(), items)
@@ -214,7 +222,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             json.key("name").text(name);
         }
         json.key("tool_call_id").text(id).key("content");
-        let due = self.caches(&result) && self.breakpoint(true);
+        let is_marked = self.caches(&result) || self.takes_parts() && words.iter().any(is_cached);
+        let due = is_marked && self.breakpoint(true);
         if in_parts || due && attached.is_empty() {
             json.begin_array();
             let before = json.out().len();

@@ -400,7 +400,7 @@ fn tools_come_and_go_with_the_conversation() {
         .map(|tool| tool["function"]["name"].as_str().unwrap())
         .collect();
     assert_eq!(names, ["c", "b"]);
-    assert_eq!(body["messages"][2], tool("call_1", "Tool loaded: b"));
+    assert_eq!(body["messages"][2], tool("call_1", "Tool loaded: b\n\nTool loaded."));
     let mut unknown = request;
     unknown["messages"][1]["content"][1] = change("tool_removal", "x");
     let error = try_with(&Config::default(), &whole(unknown)).0.unwrap_err();

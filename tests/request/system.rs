@@ -226,3 +226,27 @@ fn the_last_system_message_decides_the_effort() {
     });
     assert_eq!(sent_to("vllm", json!({}), request)["reasoning_effort"], "high");
 }
+
+#[test]
+fn so_do_words_that_clients_write_by_themselves() {
+    let beside = |words: &str| {
+        let turn = user(json!([result("toolu_1", "r"), text(words)]));
+        let sent = messages(json!([user("x"), assistant(json!([call("toolu_1")])), turn]));
+        sent.as_array().unwrap()[2..].to_vec()
+    };
+    for words in [
+        "Tool loaded.",
+        "<system-reminder>\nThe task tools were not used.\n</system-reminder>",
+        "<environment_details>\n# Time\nnoon\n</environment_details>",
+        "[Image: source: a.png]",
+    ] {
+        assert_eq!(beside(words), [tool("call_1", &format!("r\n\n{words}"))]);
+    }
+    for words in [
+        "Go on",
+        "<system-reminder>\nx\n</system-reminder>\nGo on",
+        "<system-reminder>\nThe user sent a new message while you were working:\nStop\n</system-reminder>",
+    ] {
+        assert_eq!(beside(words), [tool("call_1", "r"), user(words)]);
+    }
+}
