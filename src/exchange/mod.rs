@@ -44,8 +44,9 @@ pub struct Exchange {
     watchdog: Watchdog,
     /// What the client has seen of the head.
     head: HeadState,
-    /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
-    can_retry: bool,
+    /// The host keeps the client's body, and asks [`Exchange::wants_retry`]. A function, so that hosts that cannot need
+    /// not carry the wordings of refusals.
+    recognise: Option<retry::Recognise>,
     /// What the upstream refused, and what it was then asked without.
     refused: Vec<Refused>,
 }
@@ -143,7 +144,7 @@ impl Exchange {
             client: Client::default(),
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
-            can_retry: false,
+            recognise: None,
             refused: Vec::new(),
         }
     }

@@ -21,6 +21,9 @@ use crate::words;
 /// `parallel_tool_calls`.
 const RETRIES_MAX: usize = 4;
 
+/// What an error refuses of what was sent, unless that is left out already.
+pub(super) type Recognise = fn(&Exchange, &Error, &Asked) -> Option<Refused>;
+
 impl Exchange {
     /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
     /// drop it in time.
@@ -52,7 +55,7 @@ impl Exchange {
     /// The host keeps the client's body for [`Exchange::handle_retry`], and calls it as soon as the exchange
     /// [wants](Exchange::wants_retry) it.
     pub fn expect_retry(&mut self) {
-        self.can_retry = true;
+        self.recognise = Some(Self::refused_by);
     }
 
     /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused what can be left out, and what
@@ -108,7 +111,8 @@ impl Exchange {
 
     /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
-        if self.can_retry && self.can_ask_again() && self.refused_by(&error, asked).is_some() {
+        let recognise = self.recognise.filter(|_| self.can_ask_again());
+        if recognise.is_some_and(|recognise| recognise(self, &error, asked).is_some()) {
             let asked = Box::new(asked.clone());
             self.state = State::Failed { asked, error: Box::new(error) };
             return Ok(());

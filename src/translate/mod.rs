@@ -70,7 +70,10 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    request_without(&[], body, config, headers, warnings)
+    match native::translate(body, config, warnings)? {
+        Some(translated) => Ok(translated),
+        None => request::translate(body, config, headers, Aim::Answer(&[]), warnings),
+    }
 }
 
 /// The same for a body of which the upstream refused this.
@@ -84,10 +87,14 @@ pub fn request_without(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    match native::translate(refused, body, config, warnings)? {
-        Some(translated) => Ok(translated),
-        None => request::translate(body, config, headers, Aim::Answer(refused), warnings),
+    if !native::takes(body, config) {
+        return request::translate(body, config, headers, Aim::Answer(refused), warnings);
     }
+    let mut without = surrogates::without_halves(body).into_owned();
+    for refused in refused {
+        without = native::Without { refused, warnings }.request(&without)?.into_owned();
+    }
+    request(&without, config, headers, warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

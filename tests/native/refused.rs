@@ -11,7 +11,8 @@ fn again(
     status: u16,
     message: &str,
 ) -> Option<(Value, String)> {
-    let body = body.to_string();
+    // However it is written.
+    let body = serde_json::to_string_pretty(body).unwrap();
     let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::Sent);
     exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&[("x-api-key", "k")]));
     exchange.handle_request(body.as_bytes(), 1).unwrap();

@@ -63,7 +63,7 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
     let body = surrogates::without_halves(body);
     // The client asks for a number: what is told of the request itself goes with its answer.
     let mut warnings = Warnings::new(false);
-    let native = native::translate(&[], &body, config, &mut warnings).ok()?;
+    let native = native::translate(&body, config, &mut warnings).ok()?;
     let is_native = native.is_some();
     let translated = match native {
         Some(translated) => translated,

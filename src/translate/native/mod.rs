@@ -16,7 +16,7 @@ mod guards;
 mod history;
 mod without;
 
-use super::{Refused, Translated, check, count, effort, surrogates, tool_id};
+use super::{Translated, check, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
 use crate::asked::{Asked, Tool};
 use crate::config::{Config, Pairing, Protocol, Upstream};
@@ -26,15 +26,14 @@ use crate::names::NameSet;
 use crate::warning::Warnings;
 use guards::Edits;
 use history::SentMessages;
-use without::Without;
+pub(super) use without::Without;
 
 /// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
-/// nothing where the body cannot be read so far. `refused`: what the upstream does not take of it.
+/// nothing where the body cannot be read so far.
 ///
 /// # Errors
-/// The configuration wants such a history refused, or nothing left out.
+/// The configuration wants such a history refused.
 pub(super) fn translate(
-    refused: &[Refused],
     body: &str,
     config: &Config,
     warnings: &mut Warnings,
@@ -51,10 +50,6 @@ pub(super) fn translate(
         return Ok(None);
     };
 
-    if let Some((refused, others)) = refused.split_first() {
-        let without = Without { refused, warnings }.request(body)?;
-        return translate(others, &without, config, warnings);
-    }
     let guards = config.guards(upstream);
     let mut edits: Vec<Edit> = Vec::new();
     if outgoing != model {

@@ -15,24 +15,24 @@ use crate::words;
 type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
 
 /// Writes a body, of which it is known that it is JSON.
-pub(super) struct Without<'r> {
-    pub(super) refused: &'r Refused,
-    pub(super) warnings: &'r mut Warnings,
+pub(crate) struct Without<'r> {
+    pub(crate) refused: &'r Refused,
+    pub(crate) warnings: &'r mut Warnings,
 }
 
 impl Without<'_> {
-    /// The body without it.
+    /// The body without it, which is the same text where it is not there.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.
-    pub(super) fn request(&mut self, body: &str) -> Result<String, Error> {
+    pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         object(body, |key, value| self.member(key, value))
     }
 
     fn member<'b>(&mut self, key: &str, value: &'b str) -> Rewritten<'b> {
         match (self.refused, key) {
             (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
-                return self.messages(value).map(|messages| Some(messages.into()));
+                return self.messages(value).map(Some);
             }
             (Refused::MaxTokens(most), "max_tokens") => {
                 return Ok(Some(most.to_string().into()));
@@ -49,7 +49,7 @@ impl Without<'_> {
                     "effort" => Ok(nearest.map(|effort| json::quoted(effort.word()).into())),
                     _ => Ok(Some(value.into())),
                 })?;
-                return Ok((rewritten != "{}").then(|| rewritten.into()));
+                return Ok((rewritten != "{}").then_some(rewritten));
             }
             // It keeps what is of no use then, and is refused for that.
             (Refused::Thinking | Refused::ThinkingSwitch, "context_management") => {
@@ -65,25 +65,23 @@ impl Without<'_> {
         Ok(None)
     }
 
-    fn messages(&mut self, messages: &str) -> Result<String, Error> {
-        let mut out = Vec::with_capacity(messages.len());
-        let mut json = Writer::new(&mut out);
-        json.begin_array();
-        let mut rest = json::elements(messages).peekable();
-        while let Some(message) = rest.next() {
-            let is_last = rest.peek().is_none();
+    fn messages<'b>(&mut self, messages: &'b str) -> Result<Cow<'b, str>, Error> {
+        let count = json::elements(messages).count();
+        let mut at: usize = 0;
+        array(messages, |message| {
+            at = at.saturating_add(1);
             let content = json::member(message, "content").unwrap_or_default();
-            let blocks = self.blocks(content, is_last)?;
+            let blocks = self.blocks(content, at == count)?;
             // The API refuses an empty one.
-            if blocks != "[]" || content == "[]" {
-                json.raw(&object(message, |key, value| match key {
-                    "content" => Ok(Some(blocks.as_ref().into())),
-                    _ => Ok(Some(value.into())),
-                })?);
+            if blocks == "[]" && content != "[]" {
+                return Ok(None);
             }
-        }
-        json.end_array();
-        Ok(String::from_utf8(out).unwrap_or_default())
+            object(message, |key, value| match key {
+                "content" => Ok(Some(blocks.clone())),
+                _ => Ok(Some(value.into())),
+            })
+            .map(Some)
+        })
     }
 
     /// The content of a message or of a result.
@@ -91,16 +89,7 @@ impl Without<'_> {
         if !content.starts_with('[') {
             return Ok(content.into());
         }
-        let mut out = Vec::with_capacity(content.len());
-        let mut json = Writer::new(&mut out);
-        json.begin_array();
-        for block in json::elements(content) {
-            if let Some(block) = self.block(block, is_last)? {
-                json.raw(&block);
-            }
-        }
-        json.end_array();
-        Ok(String::from_utf8(out).unwrap_or_default().into())
+        array(content, |block| self.block(block, is_last))
     }
 
     fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
@@ -119,8 +108,8 @@ impl Without<'_> {
                 let rewritten = object(block, |key, value| match key {
                     "content" => self.blocks(value, false).map(Some),
                     _ => Ok(Some(value.into())),
-                })?;
-                Ok(Some(rewritten.into()))
+                });
+                rewritten.map(Some)
             }
             _ => Ok(Some(block.into())),
         }
@@ -145,8 +134,8 @@ fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
     let rewritten = object(thinking, |key, value| match value.parse::<u64>() {
         Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
         _ => Ok(Some(value.into())),
-    })?;
-    Ok(Some(rewritten.into()))
+    });
+    rewritten.map(Some)
 }
 
 /// `context_management` without the edits that clear thinking.
@@ -156,13 +145,12 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
         kind.is_some_and(|kind| words::begins(kind.raw(), "clear_thinking"))
     };
     let edits = json::member(management, "edits").unwrap_or("[]");
-    let kept: Vec<_> = json::elements(edits).filter(|edit| !clears(edit)).collect();
-    let kept = format!("[{}]", kept.join(","));
+    let kept = array(edits, |edit| Ok((!clears(&edit)).then(|| edit.into())))?;
     let rewritten = object(management, |key, value| match key {
-        "edits" => Ok((kept != "[]").then(|| kept.as_str().into())),
+        "edits" => Ok((kept != "[]").then(|| kept.clone())),
         _ => Ok(Some(value.into())),
     })?;
-    Ok((rewritten != "{}").then(|| rewritten.into()))
+    Ok((rewritten != "{}").then_some(rewritten))
 }
 
 /// Whether a document is no text.
@@ -171,20 +159,43 @@ fn is_file(document: &str) -> bool {
     !matches!(source, Some("\"text\"" | "\"content\""))
 }
 
-/// An object with its members rewritten.
+/// An object with its members rewritten; the same text where they stay.
 fn object<'b>(
     text: &'b str,
     mut rewrite: impl FnMut(&str, &'b str) -> Rewritten<'b>,
-) -> Result<String, Error> {
+) -> Result<Cow<'b, str>, Error> {
+    let mut same = true;
     let mut out = Vec::with_capacity(text.len());
     let mut json = Writer::new(&mut out);
     json.begin_object();
     for (key, value) in json::members(text) {
-        if let Some(value) = rewrite(&key.decode(), value)? {
+        let rewritten = rewrite(&key.decode(), value)?;
+        same &= rewritten.as_deref() == Some(value);
+        if let Some(value) = rewritten {
             json.str(key).out().push(b':');
             json.raw(&value);
         }
     }
     json.end_object();
-    Ok(String::from_utf8(out).unwrap_or_default())
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}
+
+/// The same of an array and its elements.
+fn array<'b>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&'b str) -> Rewritten<'b>,
+) -> Result<Cow<'b, str>, Error> {
+    let mut same = true;
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_array();
+    for element in json::elements(text) {
+        let rewritten = rewrite(element)?;
+        same &= rewritten.as_deref() == Some(element);
+        if let Some(element) = rewritten {
+            json.raw(&element);
+        }
+    }
+    json.end_array();
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }
