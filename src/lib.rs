@@ -74,7 +74,7 @@ pub mod words;
 pub use config::Config;
 pub use exchange::{
     End, Exchange, Failure, Head, PassedHead, Pings, Reply, RequestHead, ResponseHead, Unreachable,
-    UpstreamRequest, passed,
+    UpstreamRequest, passed, with_version,
 };
 pub use translate::headers::{self, Header};
 

@@ -47,7 +47,8 @@ async fn answer(isolate: &Isolate, request: Request) -> Response {
     let (method, url) = (request.method(), request.url());
     let path = http::path_and_query(&url);
     let mut live = Live::new(isolate, &method, path);
-    match live.exchange.handle_request_head(&method, path, &http::list(request.headers())) {
+    let (head, path) = (http::list(request.headers()), creole::with_version(path));
+    match live.exchange.handle_request_head(&method, &path, &head) {
         RequestHead::PassThrough => pass::pass(live, &request).await,
         RequestHead::Reply(reply) => {
             discard(isolate, &request).await;

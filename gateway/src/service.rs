@@ -89,7 +89,8 @@ impl Gateway {
             self.discard(&mut body).await;
             return live.fail(Failure::Forbidden(reason));
         }
-        let asked = live.exchange.handle_request_head(method, path, &headers::list(&head.headers));
+        let list = headers::list(&head.headers);
+        let asked = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         match asked {
             RequestHead::PassThrough => pass::pass(self, live, head, body).await,
             RequestHead::Translate => self.translate(live, body).await,

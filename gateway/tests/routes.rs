@@ -93,6 +93,17 @@ async fn paths_outside_v1_are_not_found() {
 }
 
 #[tokio::test]
+async fn a_client_whose_base_url_lacks_v1_is_served() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let sent = request("POST", &gateway.url("/messages"), messages(false));
+    assert_eq!(send(&client(false), sent).await.status, 200);
+    assert_eq!(upstream.last().path, "/v1/chat/completions");
+    let sent = request("GET", &gateway.url("/models"), "");
+    assert_eq!(send(&client(false), sent).await.status, 200);
+}
+
+#[tokio::test]
 async fn metrics_are_on_a_loopback_address_or_on_their_own() {
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let counted = r#"creole_requests_total{outcome="answered",status="200",upstream="default"} 1"#;

@@ -14,6 +14,7 @@ mod unreachable;
 use std::sync::Arc;
 
 pub use pass::{PassedHead, passed};
+pub use request::with_version;
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
 pub use unreachable::Unreachable;
 

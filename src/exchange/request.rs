@@ -1,5 +1,7 @@
 //! The request's way through an exchange.
 
+use std::borrow::Cow;
+
 use super::count::Count;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
@@ -292,6 +294,18 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
 /// A path without the `/v1` of a base URL that ends so, which the SDKs put before `/v1/messages`.
 fn without_doubled_base(path: &str) -> &str {
     path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path)
+}
+
+/// The path for [`Exchange::handle_request_head`] of a client whose base URL should have ended in `/v1`, as if it had:
+/// `/messages`. For a host that serves nothing else outside of `/v1`; behind a proxy, such a path is somebody's route.
+#[must_use]
+pub fn with_version(path: &str) -> Cow<'_, str> {
+    let bare = words::before(path, b"?#");
+    let is_known = matches!(bare, "/messages" | "/messages/count_tokens" | "/models");
+    match is_known || bare.starts_with("/models/") {
+        true => ["/v1", path].concat().into(),
+        false => path.into(),
+    }
 }
 
 /// A body without the mark before it.

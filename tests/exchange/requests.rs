@@ -32,6 +32,23 @@ fn a_base_url_that_ends_in_v1_is_understood() {
 }
 
 #[test]
+fn a_base_url_that_lacks_v1_is_understood_where_a_host_wants_that() {
+    for (path, expected) in [
+        ("/messages", "/v1/messages"),
+        ("/messages?beta=true", "/v1/messages?beta=true"),
+        ("/messages/count_tokens", "/v1/messages/count_tokens"),
+        ("/models", "/v1/models"),
+        ("/models/m", "/v1/models/m"),
+        ("/v1/messages", "/v1/messages"),
+        ("/messages/batches", "/messages/batches"),
+        ("/other?x=/messages", "/other?x=/messages"),
+        ("/", "/"),
+    ] {
+        assert_eq!(creole::with_version(path), expected);
+    }
+}
+
+#[test]
 fn a_body_that_head_does_not_get_is_not_counted() {
     for path in ["/", "/v1/models", "/v1/models/none", "/v1/messages"] {
         let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);

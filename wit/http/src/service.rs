@@ -35,7 +35,8 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     // Declared in this order: the host wants a body's stream to be dropped before the body.
     let Ok(body) = request.consume() else { return };
     let Ok(stream) = body.stream() else { return };
-    match live.exchange.handle_request_head(&live.request.method, &live.request.path, &head) {
+    let path = creole::with_version(&live.request.path);
+    match live.exchange.handle_request_head(&live.request.method, &path, &head) {
         RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
         RequestHead::Translate => translate(&mut live, &stream, out),
         RequestHead::Reply(reply) => {

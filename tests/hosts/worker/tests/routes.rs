@@ -321,6 +321,14 @@ async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
 }
 
 #[tokio::test]
+async fn a_client_whose_base_url_lacks_v1_is_served() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let worker = Worker::start(&upstream.url(), "{}");
+    assert_eq!(post(&worker, "/messages", messages(false)).await.status, 200);
+    assert_eq!(upstream.last().path, "/v1/chat/completions");
+}
+
+#[tokio::test]
 async fn one_of_several_upstreams_is_chosen_by_the_model() {
     let first = Upstream::answering(200, "application/json", COMPLETION).await;
     let second = Upstream::answering(200, "text/event-stream", "data: [DONE]\n\n").await;
