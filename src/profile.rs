@@ -3,11 +3,16 @@
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
 //! tolerantly has no flag (see `stream`).
 
+mod presets;
+
 use crate::json::{Error, Reader};
 use crate::setting::{Bounds, Members, Setting, keys, words};
+pub use presets::PRESETS;
 
 /// The members of a request that Creole writes, for one upstream or another.
-const OWN_MEMBERS: [&str; 23] = [
+const OWN_MEMBERS: [&str; 25] = [
+    "add_generation_prompt",
+    "continue_final_message",
     "enable_thinking",
     "max_completion_tokens",
     "max_tokens",
@@ -110,6 +115,9 @@ keys! {
         service_tier: bool = false;
         /// What becomes of `metadata.user_id`; it can hold account ids, so it is never sent as it is.
         user_id: UserId = UserId::User;
+        /// Join neighbouring texts of a user message into one, with an empty line between them. Many chat templates
+        /// write parts without a gap.
+        joined_texts: bool = false;
         /// The content of an assistant message that has only tool calls.
         empty_assistant_content: EmptyAssistantContent = EmptyAssistantContent::Null;
         /// The content of a tool result that is empty.
@@ -130,6 +138,9 @@ keys! {
         tool_choice_none: ToolChoiceNone = ToolChoiceNone::None;
         /// Which JSON Schema keywords tool parameters may use.
         tool_schema: ToolSchema = ToolSchema::Full;
+        /// Write an empty `description` for a tool that has none: the templates of gpt-oss and others raise an error
+        /// where vLLM and SGLang give them a null.
+        empty_description: bool = false;
         /// Whether `function.strict` and `json_schema.strict` are understood.
         strict_tools: bool = false;
         /// How the upstream is asked for a token count, where `count_tokens` is `upstream`.
@@ -314,6 +325,9 @@ words! {
         Send = "send",
         /// Sent as the last message with `prefix: true` (Mistral, DeepSeek's beta).
         Prefix = "prefix",
+        /// Sent as the last message with `continue_final_message: true` and `add_generation_prompt: false`, without
+        /// which vLLM ends that message and SGLang gives it to the user.
+        Continue = "continue",
         /// Refused with the real API's message.
         Reject = "reject",
     }
@@ -475,10 +489,6 @@ impl ThinkingSwitch {
     }
 }
 
-/// The names that `profile` takes in the configuration.
-pub const PRESETS: [&str; 8] =
-    ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"];
-
 impl Profile {
     /// Checks what no single flag can tell.
     pub(crate) fn check(&self) -> Result<(), Error> {
@@ -503,92 +513,5 @@ impl Profile {
     /// What `extra_body` adds to one of [`SHARED_MEMBERS`].
     pub(crate) fn added_to(&self, name: &str) -> Option<Members> {
         Members::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
-    }
-
-    /// The profile of a known kind of server, by its name in [`PRESETS`].
-    #[must_use]
-    pub fn preset(name: &str) -> Option<Self> {
-        let mut profile = Self::default();
-        match name {
-            "default" => {}
-            "openai" => {
-                profile.max_tokens_field = MaxTokensField::MaxCompletionTokens;
-                profile.reasoning_effort_values = vec![
-                    Effort::None,
-                    Effort::Minimal,
-                    Effort::Low,
-                    Effort::Medium,
-                    Effort::High,
-                    Effort::Xhigh,
-                    Effort::Max,
-                ];
-                profile.thinking_switch = ThinkingSwitch::EffortNone;
-                profile.reasoning_history = ReasoningHistory::Never;
-                profile.max_id_length = 40;
-                profile.max_stop = 4;
-                profile.max_tools = 128;
-                profile.tool_content_parts = ToolContentParts::Text;
-                profile.file_parts = true;
-                profile.mid_system = MidSystem::InPlace;
-                profile.prompt_cache_key = true;
-                profile.service_tier = true;
-                profile.strict_tools = true;
-                profile.user_id = UserId::SafetyIdentifier;
-            }
-            "deepseek" => {
-                profile.reasoning_effort_values = vec![Effort::Low, Effort::High, Effort::Max];
-                profile.thinking_switch = ThinkingSwitch::ThinkingType;
-                profile.reasoning_history = ReasoningHistory::RequiredOnToolCalls;
-                profile.max_stop = 16;
-                profile.max_tools = 128;
-                profile.image_parts = ImageParts::None;
-                profile.mid_system = MidSystem::InPlace;
-                profile.parallel_tool_calls = false;
-                profile.response_format = ResponseFormat::JsonObject;
-            }
-            "mistral" => {
-                profile.stream_usage = false;
-                profile.reasoning_history = ReasoningHistory::Never;
-                profile.id_style = IdStyle::Mistral9;
-                profile.prefill = Prefill::Prefix;
-                profile.strip_prefill_echo = true;
-                profile.text_after_tool_results = TextAfterToolResults::MergeIntoLastTool;
-                profile.tool_choice_any = ToolChoiceAny::Any;
-                profile.tool_choice_none = ToolChoiceNone::OmitTools;
-                profile.tool_schema = ToolSchema::Mistral;
-                profile.user_id = UserId::Drop;
-            }
-            "vllm" | "sglang" => {
-                profile.tokenizer =
-                    if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Prompt };
-                profile.top_k = true;
-                profile.reasoning_effort_values = vec![Effort::Low, Effort::Medium, Effort::High];
-                profile.thinking_switch = ThinkingSwitch::ChatTemplateKwargs;
-                profile.max_tool_name = 0;
-            }
-            "llama.cpp" => {
-                profile.tokenizer = Tokenizer::InputTokens;
-                profile.top_k = true;
-                profile.thinking_switch = ThinkingSwitch::ChatTemplateKwargs;
-                profile.thinking_budget = true;
-                profile.max_tool_name = 0;
-                profile.tool_content_parts = ToolContentParts::Images;
-                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
-                profile.tool_schema = ToolSchema::LlamaCpp;
-            }
-            "ollama" => {
-                profile.top_k = true;
-                profile.thinking_switch = ThinkingSwitch::EffortNone;
-                profile.max_tool_name = 0;
-                profile.image_parts = ImageParts::Data;
-                profile.mid_system = MidSystem::InPlace;
-                profile.parallel_tool_calls = false;
-                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
-                profile.tool_choice_none = ToolChoiceNone::OmitTools;
-                profile.tool_schema = ToolSchema::Ollama;
-            }
-            _ => return None,
-        }
-        Some(profile)
     }
 }

@@ -289,30 +289,42 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         };
         let joined = items.len() == 1
             || self.profile().alternating_roles
+            || self.profile().joined_texts
             || matches!(first, Item::SystemPrompt);
         let is_plain = |item: &Item<'_>| {
             self.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
         };
         begin_user(json);
         if joined && attached.is_empty() && items.iter().all(is_plain) {
-            json.string(|out| {
-                items.iter().enumerate().try_for_each(|(at, item)| {
-                    if at > 0 {
-                        escape(out, "\n\n");
-                    }
-                    self.push_item(out, item)
-                })
-            })?;
+            json.string(|out| self.push_items(out, &items))?;
         } else {
             json.begin_array();
             self.write_attached(&attached, json)?;
-            for item in &items {
-                self.write_item(item, json)?;
+            let joins = |item: &Item<'_>| self.profile().joined_texts && is_plain(item);
+            let runs: Vec<_> = items.chunk_by(|one, next| joins(one) && joins(next)).collect();
+            for run in runs {
+                if let [item] = run {
+                    self.write_item(item, json)?;
+                } else {
+                    begin_text(json);
+                    self.push_items(json.out(), run)?;
+                    end_text(json, false);
+                }
             }
             json.end_array();
         }
         json.end_object();
         Ok(())
+    }
+
+    /// Texts, with an empty line between them.
+    fn push_items(&self, out: &mut Vec<u8>, items: &[Item<'a>]) -> Result<(), Error> {
+        items.iter().enumerate().try_for_each(|(at, item)| {
+            if at > 0 {
+                escape(out, "\n\n");
+            }
+            self.push_item(out, item)
+        })
     }
 
     fn write_attached(

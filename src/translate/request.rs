@@ -144,6 +144,7 @@ impl Target<'_> {
             }
         }
 
+        let continues = profile.prefill == Prefill::Continue && continues(&turns);
         let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
         let mut json = Writer::new(&mut out);
         json.begin_object().key("model").text(self.model);
@@ -151,6 +152,9 @@ impl Target<'_> {
         let parts = Parts { profile, body };
         MessageWriter::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
         tools.write(&mut json);
+        if continues {
+            json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
+        }
         fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
         json.end_object();
 
@@ -306,6 +310,13 @@ fn says_nothing(message: &Message<'_>) -> bool {
 /// Whether the last words are the assistant's.
 fn is_prefilled(turns: &[Turn<'_>]) -> bool {
     matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
+}
+
+/// Whether these are any words: an empty message is not sent.
+fn continues(turns: &[Turn<'_>]) -> bool {
+    let says = |block: &Block<'_>| matches!(block, Block::Text(text) if !text.text.is_empty());
+    is_prefilled(turns)
+        && matches!(turns.last(), Some(Turn::Assistant(blocks)) if blocks.iter().any(says))
 }
 
 /// The final words of the assistant, which the answer continues.

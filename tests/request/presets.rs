@@ -357,3 +357,58 @@ fn claude_code_says_that_thinking_is_off_by_an_effort_without_it() {
         }
     }
 }
+
+#[test]
+fn a_server_that_renders_a_template_is_told_to_continue_the_last_message() {
+    let to = |preset: &str, overrides: Value, messages: Value| {
+        let body = sent_to(preset, overrides, json!({"messages": messages}));
+        [&body["continue_final_message"], &body["add_generation_prompt"]].map(Value::clone)
+    };
+    let open = [json!(true), json!(false)];
+    let none = [Value::Null, Value::Null];
+    let prefilled = json!([user("Give JSON"), assistant("{")]);
+    for (preset, overrides, messages, expected) in [
+        ("vllm", json!({}), prefilled.clone(), &open),
+        ("sglang", json!({}), prefilled.clone(), &open),
+        ("llama.cpp", json!({}), prefilled.clone(), &none),
+        ("vllm", json!({"prefill": "send"}), prefilled, &none),
+        ("vllm", json!({}), json!([user("q")]), &none),
+        ("vllm", json!({}), json!([user("q"), assistant("")]), &none),
+        ("vllm", json!({}), json!([user("q"), assistant(json!([call("toolu_1")]))]), &none),
+    ] {
+        assert_eq!(&to(preset, overrides, messages.clone()), expected, "{preset} {messages}");
+    }
+}
+
+#[test]
+fn a_template_gets_texts_with_a_gap_between_them() {
+    let content = json!([text("a"), text("b"), image(), text("c"), text("d")]);
+    let history = json!([user("x"), user("y"), assistant("z"), user(content)]);
+    let to =
+        |preset: &str| sent_to(preset, json!({}), json!({"messages": history}))["messages"].take();
+    let url = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}});
+    let parts = |sent: &Value| -> Vec<Value> {
+        let parts = sent[2]["content"].as_array().unwrap().iter();
+        parts.map(|part| part.get("text").cloned().unwrap_or_else(|| url.clone())).collect()
+    };
+    for preset in ["vllm", "sglang", "llama.cpp"] {
+        let sent = to(preset);
+        assert_eq!(sent[0], user("x\n\ny"));
+        assert_eq!(parts(&sent), [json!("a\n\nb"), url.clone(), json!("c\n\nd")]);
+    }
+    let sent = to("default");
+    assert_eq!(sent[0], user(json!([text("x"), text("y")])));
+    assert_eq!(parts(&sent), [json!("a"), json!("b"), url.clone(), json!("c"), json!("d")]);
+}
+
+#[test]
+fn a_tool_without_a_description_has_an_empty_one_where_templates_raise_an_error() {
+    let request = json!({"tools": [{"name": "t", "input_schema": {"type": "object"}}]});
+    for (preset, expected) in
+        [("vllm", Some("")), ("sglang", Some("")), ("llama.cpp", None), ("openai", None)]
+    {
+        let body = sent_to(preset, json!({}), request.clone());
+        let description = &body["tools"][0]["function"].get("description");
+        assert_eq!(description.map(|it| it.as_str().unwrap()), expected, "{preset}");
+    }
+}

@@ -51,7 +51,8 @@ fn effort_and_switch_follow_the_profile() {
     }
     assert_eq!(
         with("llama.cpp", none.clone(), budget(5000)),
-        json!({"chat_template_kwargs": {"enable_thinking": true}, "thinking_budget_tokens": 5000})
+        json!({"reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": true},
+            "thinking_budget_tokens": 5000})
     );
     assert_eq!(with("vllm", none.clone(), json!({})), none);
 }

@@ -50,12 +50,28 @@ const FIELDS: [&str; 21] = [
     "thinking",
 ];
 
-const VENDOR_FIELDS: [&str; 3] =
-    ["chat_template_kwargs", "enable_thinking", "thinking_budget_tokens"];
+const VENDOR_FIELDS: [&str; 5] = [
+    "add_generation_prompt",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "enable_thinking",
+    "thinking_budget_tokens",
+];
 
 /// Checks the body of a request.
 pub fn check(body: &Value, rules: Rules) -> Result<(), String> {
     let Some(object) = body.as_object() else { return Err("not an object".into()) };
+    if body["continue_final_message"] == true {
+        let last = body["messages"].as_array().and_then(|messages| messages.last());
+        let is_open = last.is_some_and(|last| {
+            last["role"] == "assistant"
+                && last["content"].is_string()
+                && last["tool_calls"].is_null()
+        });
+        if !is_open || body["add_generation_prompt"] != false {
+            return Err("continue_final_message: nothing is there to continue".into());
+        }
+    }
     for (key, value) in object {
         if !FIELDS.contains(&key.as_str()) && !VENDOR_FIELDS.contains(&key.as_str()) {
             return Err(format!("{key}: unknown field"));

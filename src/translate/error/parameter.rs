@@ -76,7 +76,7 @@ const REFUSALS: [&str; 21] = [
 ];
 
 /// What is said of an effort beside these: it has a few values, so one that is not among them is refused.
-const EFFORT_REFUSALS: [&str; 2] = ["must be one of", "input should be"];
+const EFFORT_REFUSALS: [&str; 2] = ["must be one of", "should be "];
 
 /// What stands before the names, or values, that would be taken, and what ends these.
 const TAKEN: [&str; 9] = [
@@ -85,7 +85,8 @@ const TAKEN: [&str; 9] = [
     "known properties",
     "expected one of",
     "must be one of",
-    "input should be",
+    // pydantic, and Hy3's template
+    "should be ",
     "did you mean",
     "(must be",
     ". use ",
@@ -332,6 +333,7 @@ mod tests {
                 "reasoning_effort: Input should be 'low', 'medium' or 'high'",
                 vec![Low, Medium, High],
             ),
+            ("reasoning_effort error : medium, should be no_think/low/high", vec![Low, High]),
             // What was sent is quoted beside it.
             (
                 "[{'type': 'literal_error', 'loc': ('body', 'reasoning_effort'), 'msg': \"Input should be 'low', 'medium' or 'high'\", 'input': 'xhigh', 'ctx': {'expected': \"'low', 'medium' or 'high'\"}}]",

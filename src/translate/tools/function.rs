@@ -145,7 +145,12 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the element of `tools`.
-    pub(super) fn write(&self, json: &mut Writer<'_>, dialect: ToolSchema) {
+    pub(super) fn write(
+        &self,
+        json: &mut Writer<'_>,
+        dialect: ToolSchema,
+        empty_description: bool,
+    ) {
         json.begin_object().key("type").text("function");
         if let Some(function) = self.ready {
             json.key("function");
@@ -159,7 +164,7 @@ impl<'a> Function<'a> {
             true => self.remarks.trim_start(),
             false => self.remarks.as_str(),
         };
-        if !self.description.is_empty() || !remarks.is_empty() {
+        if empty_description || !self.description.is_empty() || !remarks.is_empty() {
             json.key("description").string(|out| {
                 out.extend_from_slice(self.description.raw().as_bytes());
                 json::escape(out, remarks);

@@ -6,8 +6,8 @@ use crate::json::{self, Kind, Reader};
 
 /// What llama.cpp is told where any value will do. It takes `{}` for any object (`schema.empty()` in its
 /// `json-schema-to-grammar.cpp`), and refused a schema with a description alone until 2026 (llama.cpp#19716).
-pub(super) const ANY: &str =
-    "{\"type\":[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]}";
+/// No list of types: the templates of Hermes, Command R+ and GigaChat raise an error at one.
+pub(super) const ANY: &str = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},{\"type\":\"object\"},{\"type\":\"array\"},{\"type\":\"null\"}]}";
 
 /// How often llama.cpp lets a rule repeat, by its own bound.
 const REPETITIONS_MAX: u32 = 2000;

@@ -61,6 +61,7 @@ pub(super) struct ToolSet<'a> {
     /// Functions that are not sent, because nothing has loaded them.
     deferred: Vec<Function<'a>>,
     dialect: ToolSchema,
+    empty_description: bool,
     names: names::Rules,
 }
 
@@ -142,6 +143,7 @@ impl<'a> ToolSet<'a> {
             one_tool_call,
             web_search,
             dialect: profile.tool_schema,
+            empty_description: profile.empty_description,
             names: names::Rules::of(profile),
         })
     }
@@ -250,7 +252,7 @@ impl<'a> ToolSet<'a> {
         if !self.is_empty() {
             json.key("tools").begin_array();
             for function in self.sent() {
-                function.write(json, self.dialect);
+                function.write(json, self.dialect, self.empty_description);
             }
             json.end_array();
             self.choice.write(json);

@@ -370,8 +370,8 @@ impl Walk<'_> {
         if root && !facts.typed {
             json.key("type").text("object");
         } else if self.dialect == ToolSchema::LlamaCpp && !facts.has_kind() {
-            let types = json::member(ANY, "type").unwrap_or_default();
-            json.key("type").raw(types);
+            let types = json::member(ANY, "anyOf").unwrap_or_default();
+            json.key("anyOf").raw(types);
         }
         while let Some(key) = next_keyword(reader, &facts)? {
             let keyword = key.decode();

@@ -85,8 +85,10 @@ const FIELDS: [&str; 37] = [
 ];
 
 /// Fields of compatible servers.
-const EXTENSIONS: [&str; 12] = [
+const EXTENSIONS: [&str; 14] = [
+    "add_generation_prompt",
     "chat_template_kwargs",
+    "continue_final_message",
     "enable_thinking",
     "extra_body",
     "include_reasoning",

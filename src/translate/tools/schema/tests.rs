@@ -367,7 +367,7 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         ),
     ] {
         let whole = |one: &str| format!(r#"{{"type":"object","properties":{{"p":{one}}}}}"#);
-        let types = r#""type":["string","number","boolean","object","array","null"]"#;
+        let types = r#""anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"object"},{"type":"array"},{"type":"null"}]"#;
         let expected = if expected.is_empty() { property } else { expected };
         let expected = expected.replace("ANY", "{TYPES}").replace("TYPES", types);
         assert_eq!(written(&whole(property), ToolSchema::LlamaCpp), whole(&expected));
