@@ -23,8 +23,8 @@
 use std::cell::Cell;
 
 use super::claude_code::{
-    BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, REMINDER, SKILL, SPOKE, TOOL_LOADED,
-    is_refused, reminders,
+    BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, OF_CLIENTS, REMINDER, SKILL, SPOKE,
+    TOOL_LOADED, is_refused, reminders,
 };
 use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, ToolResult};
@@ -77,10 +77,26 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     rest.len()
 }
 
-/// Whether a text beside results is one that a client writes by itself.
+/// Whether what stands beside results is surely a client's own: system messages, and the texts of Claude Code and
+/// Cline. In elements of other names, agents wrap what a person wrote.
 #[must_use]
-pub(crate) fn is_of_client(text: Str<'_>) -> bool {
-    of_text(text, true).is_some_and(|voice| voice < Voice::Person)
+pub(crate) fn is_of_client(item: &Item<'_>) -> bool {
+    match item {
+        Item::System(texts) => of_system(texts) < Voice::Person,
+        Item::Block(Block::Text(text)) => {
+            let raw = text.text.raw().trim_start();
+            if !raw.starts_with(['<', '\\', '[', 'B', 'T']) {
+                return false;
+            }
+            let text = text.text.decode();
+            let text = text.trim();
+            let of_elements = || of_elements(text, Some(&OF_CLIENTS), str::trim_start);
+            text == TOOL_LOADED
+                || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
+                || of_elements().is_some_and(|voice| voice < Voice::Person)
+        }
+        _ => false,
+    }
 }
 
 /// How many turns of the assistant have tool calls, from the turn `from` on.
@@ -152,7 +168,7 @@ fn of_result(result: &ToolResult<'_>) -> Voice {
     let of_block = |block: &Block<'_>| match block {
         Block::Text(text) => match reminders(text.text) {
             "" => None,
-            reminders => of_elements(reminders, false, json::trim_start_raw),
+            reminders => of_elements(reminders, Some(&BY_CLIENT), json::trim_start_raw),
         },
         _ => None,
     };
@@ -177,7 +193,8 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
         return text.is_blank().then_some(Voice::Client);
     }
     // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
-    if let Some(voice) = of_elements(raw, beside_results, json::trim_start_raw) {
+    let names = (!beside_results).then_some(BY_CLIENT.as_slice());
+    if let Some(voice) = of_elements(raw, names, json::trim_start_raw) {
         return Some(voice);
     }
     let text = text.decode();
@@ -186,7 +203,7 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     if begins(&NUDGES) || beside_results && (text == TOOL_LOADED || begins(&BESIDE_RESULTS)) {
         return Some(of_inside(text));
     }
-    of_elements(text, beside_results, str::trim_start)
+    of_elements(text, names, str::trim_start)
 }
 
 /// Who speaks in a text that Claude Code writes for a model to read, by how it begins.
@@ -199,13 +216,12 @@ fn of_inside(text: &str) -> Voice {
     }
 }
 
-/// Who speaks in a text of nothing but elements: those of [`BY_CLIENT`], or any if `any`. Between them there
-/// may be white space.
-fn of_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> Option<Voice> {
+/// Who speaks in a text of nothing but elements of these names, or of any. Between them there may be white space.
+fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str) -> Option<Voice> {
     let mut voice = Voice::Client;
     let mut rest = after_space(text);
     while !rest.is_empty() {
-        let (name, inside, after) = element(rest, any)?;
+        let (name, inside, after) = element(rest, names)?;
         let of_element = match name {
             REMINDER => of_inside(after_space(inside)),
             NOTIFICATION => Voice::News,
@@ -218,12 +234,12 @@ fn of_elements(text: &str, any: bool, after_space: fn(&str) -> &str) -> Option<V
 }
 
 /// The name of the element at the start of `text`, what follows its start, and what follows its end. It is one
-/// of [`BY_CLIENT`], or any if `any`.
-fn element(text: &str, any: bool) -> Option<(&str, &str, &str)> {
+/// of these names, or any.
+fn element<'t>(text: &'t str, names: Option<&[&str]>) -> Option<(&'t str, &'t str, &'t str)> {
     let tag = text.strip_prefix('<')?;
     let end = tag.bytes().position(|byte| !is_name_byte(byte));
     let (name, mut rest) = tag.split_at_checked(end?)?;
-    if name.is_empty() || !(any || BY_CLIENT.contains(&name)) {
+    if name.is_empty() || names.is_some_and(|names| !names.contains(&name)) {
         return None;
     }
     let inside = rest.strip_prefix('>').unwrap_or(rest);

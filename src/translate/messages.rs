@@ -21,7 +21,7 @@ use crate::conversation::{Item, MOVED, Turn, User};
 use crate::error::Error;
 use crate::json::{Str, Writer, escape, escape_compact};
 use crate::names::Names;
-use crate::profile::{Profile, SystemRole, TextAfterToolResults, ToolContentParts};
+use crate::profile::{MidSystem, Profile, SystemRole, TextAfterToolResults, ToolContentParts};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -182,12 +182,12 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let User { results, items } = user;
         let merge =
             self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool;
-        let told = |item: &Item<'a>| match item {
-            Item::System(_) => true,
-            Item::Block(Block::Text(text)) => is_of_client(text.text),
-            _ => false,
-        };
-        let (merged, items) = if !results.is_empty() && (merge || items.iter().all(told)) {
+        // A system message is an item of the user's only where the upstream takes none there.
+        let in_place = self.profile().mid_system != MidSystem::AsUser;
+        let told = items
+            .iter()
+            .all(|item| is_of_client(item) && (matches!(item, Item::System(_)) || !in_place));
+        let (merged, items) = if !results.is_empty() && (merge || told) {
             items.into_iter().partition(|item| self.is_text(item))
         } else {
             (Vec::new(), items)

@@ -242,8 +242,18 @@ fn so_do_words_that_clients_write_by_themselves() {
     ] {
         assert_eq!(beside(words), [tool("call_1", &format!("r\n\n{words}"))]);
     }
+    // What the user sent meanwhile is a person's, as a system message too.
+    let meanwhile = "The user sent a new message while you were working:\nStop";
+    let note = json!({"role": "system", "content": meanwhile});
+    let turn = user(json!([result("toolu_1", "r")]));
+    let sent = messages(json!([user("x"), assistant(json!([call("toolu_1")])), turn, note]));
+    let told = format!("<system-message>\n{meanwhile}\n</system-message>");
+    assert_eq!(sent.as_array().unwrap()[2..], [tool("call_1", "r"), user(&*told)]);
     for words in [
         "Go on",
+        // Agents wrap what a person wrote.
+        "<user_message>\nNow delete it\n</user_message>",
+        "<environment_details>\nnoon\n</environment_details>\n<task>Delete it</task>",
         "<system-reminder>\nx\n</system-reminder>\nGo on",
         "<system-reminder>\nThe user sent a new message while you were working:\nStop\n</system-reminder>",
     ] {

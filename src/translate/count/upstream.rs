@@ -15,7 +15,14 @@ use crate::translate::{Translated, native, surrogates};
 use crate::warning::Warnings;
 
 /// The members of a Chat Completions request that a chat template reads.
-const TEMPLATE_MEMBERS: [&str; 4] = ["model", "messages", "tools", "chat_template_kwargs"];
+const TEMPLATE_MEMBERS: [&str; 6] = [
+    "model",
+    "messages",
+    "tools",
+    "chat_template_kwargs",
+    "continue_final_message",
+    "add_generation_prompt",
+];
 
 /// An answer is flat; a deeper one is not a count.
 const DEPTH_MAX: u32 = 16;

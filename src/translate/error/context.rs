@@ -154,7 +154,8 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
-    if !words::has_any(text, &ANSWER_LIMITS) {
+    // A sum is not of the answer alone.
+    if !words::has_any(text, &ANSWER_LIMITS) || words::has(text, "sum of ") {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);

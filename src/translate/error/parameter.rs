@@ -48,7 +48,7 @@ static WORDS: [(&str, Refused); 4] = [
 const BEFORE_WORDS: [&str; 5] = ["body.", "parameter ", "parameters ", "argument ", "field "];
 
 /// What is said of one.
-const REFUSALS: [&str; 21] = [
+const REFUSALS: [&str; 20] = [
     "not support",
     "doesnt support",
     "not yet support",
@@ -72,11 +72,10 @@ const REFUSALS: [&str; 21] = [
     // Qwen's models that always think
     "restricted to",
     "invalid reasoning value",
-    "validation error for",
 ];
 
 /// What is said of an effort beside these: it has a few values, so one that is not among them is refused.
-const EFFORT_REFUSALS: [&str; 2] = ["must be one of", "should be "];
+const EFFORT_REFUSALS: [&str; 3] = ["must be one of", "should be ", "validation error for"];
 
 /// What stands before the names, or values, that would be taken, and what ends these.
 const TAKEN: [&str; 9] = [
@@ -91,11 +90,11 @@ const TAKEN: [&str; 9] = [
     "(must be",
     ". use ",
 ];
-const TAKEN_UNTIL: [&str; 5] = ["'input'", "[type=", "received", "got:", "got "];
+const TAKEN_UNTIL: [&str; 4] = ["'input'", "received", "got:", "got "];
 
 /// What such an error does not speak of.
 const OTHERS: [&str; 6] =
-    ["tool_choice", "schema", "tool call", "in context=", "messages[", "tools["];
+    ["tool_choice", "schema for", "tool call", "in context=", "messages[", "tools["];
 
 /// The same, where a name follows.
 const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
@@ -110,6 +109,8 @@ pub(crate) fn refused_parameter(message: &str, parameter: Option<&str>) -> Optio
 }
 
 fn refused_by(message: &str) -> Option<Refused> {
+    // What pydantic quotes of the request
+    let message = words::split_once(message, "[type=").map_or(message, |(said, _)| said);
     let text = without_quotes(message);
     let has = |any: &[&str]| words::has_any(&text, any);
     let is_path = |path: &&str| {
@@ -127,9 +128,6 @@ fn refused_by(message: &str) -> Option<Refused> {
     if has(&["thinking", "reasoning"]) && has(&["cannot be disabled"]) {
         return Some(Refused::ThinkingSwitch);
     }
-    if has(&["not support thinking", "doesnt support thinking"]) {
-        return Some(Refused::Thinking);
-    }
     let taken = TAKEN.iter().filter_map(|start| words::find(message, start)).min();
     let (said, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
     let names = NAMES.iter().filter_map(|(name, refused)| Some((place(said, name)?, refused)));
@@ -138,7 +136,10 @@ fn refused_by(message: &str) -> Option<Refused> {
         .filter_map(|(name, refused)| Some((place_of_word(said, name)?, refused)))
         // `user` is a role, too.
         .filter(|_| !has(&["role"]));
-    let (at, refused) = names.chain(as_words).min_by_key(|(at, _)| *at)?;
+    let Some((at, refused)) = names.chain(as_words).min_by_key(|(at, _)| *at) else {
+        let never = has(&["not support thinking", "doesnt support thinking"]);
+        return (never && !has(&["thinking budget"])).then_some(Refused::Thinking);
+    };
     match refused {
         Refused::Effort(_) if has(&REFUSALS) || has(&EFFORT_REFUSALS) => {
             Some(Refused::Effort(efforts(taken)))
@@ -286,6 +287,8 @@ mod tests {
                 "thinking_token_budget is not yet supported by the V2 model runner.",
                 Refused::ThinkingBudget,
             ),
+            ("This model does not support thinking_token_budget", Refused::ThinkingBudget),
+            ("Unsupported parameter: 'top_k'. See the schema at x", Refused::TopK),
             ("chat_template is not supported for Mistral tokenizers.", Refused::ThinkingSwitch),
             ("Unrecognized request argument supplied: thinking", Refused::ThinkingSwitch),
             (
@@ -401,6 +404,8 @@ mod tests {
             "tool call validation failed: parameters for tool x did not match: errors: [additionalProperties 'user' not allowed]",
             "[{'type': 'extra_forbidden', 'loc': ('body', 'messages', 1, 'refusal'), 'msg': 'Extra inputs are not permitted', 'input': 'I must stop here'}]",
             "[{'type': 'extra_forbidden', 'loc': ('body', 'min_p'), 'msg': 'Extra inputs are not permitted', 'input': {'role': 'user'}}]",
+            "1 validation error for ChatCompletionRequest\nmax_tokens\n  Value error, max_tokens exceeds what is left",
+            "body.refusal\n  Extra inputs are not permitted [type=extra_forbidden, input_value='lower the temperature']",
             // English
             "Unknown error, please stop the stream and retry",
             "Model claude-3.7-sonnet:thinking is not supported",

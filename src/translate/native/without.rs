@@ -53,7 +53,11 @@ impl Without<'_> {
             }
             // It keeps what is of no use then, and is refused for that.
             (Refused::Thinking | Refused::ThinkingSwitch, "context_management") => {
-                return without_clearing(value);
+                let without = without_clearing(value)?;
+                if without.as_deref() != Some(value) {
+                    self.warnings.dropped(key)?;
+                }
+                return Ok(without);
             }
             (Refused::Thinking | Refused::ThinkingSwitch, "thinking")
             | (Refused::Sampling, "temperature" | "top_p")
