@@ -98,6 +98,12 @@ impl<'o> Writer<'o> {
         self
     }
 
+    /// A key with the escapes that it came with.
+    pub fn key_str(&mut self, key: Str<'_>) -> &mut Self {
+        self.str(key).out.push(b':');
+        self
+    }
+
     /// A string whose contents `write` appends, already escaped.
     pub fn string<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         self.value().quote();

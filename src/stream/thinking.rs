@@ -186,7 +186,7 @@ impl Item {
             if key.raw() == *name || key.raw() == "signature" {
                 continue;
             }
-            json.str(key).out().push(b':');
+            json.key_str(key);
             json::compact(json.out(), value);
         }
         json.key(name).string(|out| out.extend_from_slice(text.as_bytes()));

@@ -44,8 +44,7 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
             Change::LeftOut => continue,
             Change::Value(other) => other,
         };
-        json.str(key).out().push(b':');
-        json.raw(value);
+        json.key_str(key).raw(value);
     }
     json.end_object();
     found.then(|| String::from_utf8(out).ok()).flatten()

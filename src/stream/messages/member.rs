@@ -46,7 +46,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
             }
             None => value,
         };
-        json.str(key).out().push(b':');
+        json.key_str(key);
         json::compact(json.out(), value);
     }
     for ((name, value), done) in changes.iter().zip(done) {
@@ -62,7 +62,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
 pub(super) fn copy(object: &str, json: &mut Writer<'_>, keep: &dyn Fn(&str) -> bool) {
     for (key, value) in members(object) {
         if keep(&key.decode()) {
-            json.str(key).out().push(b':');
+            json.key_str(key);
             json::compact(json.out(), value);
         }
     }

@@ -176,8 +176,7 @@ fn object<'b>(
         let rewritten = rewrite(&key.decode(), value)?;
         same &= rewritten.as_deref() == Some(value);
         if let Some(value) = rewritten {
-            json.str(key).out().push(b':');
-            json.raw(&value);
+            json.key_str(key).raw(&value);
         }
     }
     json.end_object();

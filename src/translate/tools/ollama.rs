@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 
 use super::facts::Facts;
 use super::kimi::definition;
-use super::schema::{Walk, write_key};
+use super::schema::Walk;
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::words;
 
@@ -106,8 +106,7 @@ impl Walk<'_> {
         let mut other = Writer::new(&mut text);
         other.begin_object().key("description").str(description);
         for (key, value) in json::members(schema).filter(|(key, _)| key != "description") {
-            write_key(&mut other, key);
-            other.raw(value);
+            other.key_str(key).raw(value);
         }
         other.end_object();
         let text = String::from_utf8(text).unwrap_or_default();

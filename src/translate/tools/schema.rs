@@ -463,11 +463,11 @@ impl Walk<'_> {
                 self.schema(reader, json, false)
             }
             (Holds::Schema, _) => {
-                write_key(json, key);
+                json.key_str(key);
                 self.schema(reader, json, false)
             }
             (Holds::Named, Kind::Object) => {
-                write_key(json, key);
+                json.key_str(key);
                 reader.begin_object()?;
                 json.begin_object();
                 while let Some(name) = reader.next_key()? {
@@ -475,7 +475,7 @@ impl Walk<'_> {
                         reader.skip()?;
                         continue;
                     }
-                    write_key(json, name);
+                    json.key_str(name);
                     self.schema(reader, json, false)?;
                 }
                 json.end_object();
@@ -550,15 +550,8 @@ pub(super) fn copy_member(
     json: &mut Writer<'_>,
     key: Str<'_>,
 ) -> Result<(), json::Error> {
-    write_key(json, key);
-    json.raw(reader.skip()?);
+    json.key_str(key).raw(reader.skip()?);
     Ok(())
-}
-
-/// A key with the escapes that it came with.
-pub(super) fn write_key(json: &mut Writer<'_>, key: Str<'_>) {
-    json.str(key);
-    json.out().push(b':');
 }
 
 #[cfg(test)]

@@ -264,8 +264,7 @@ fn write_message(
             while let Some(key) = reader.next_key()? {
                 let value = reader.skip()?;
                 if !(key == "role" || key == "content") {
-                    json.str(key).out().push(b':');
-                    json.raw(value);
+                    json.key_str(key).raw(value);
                 }
             }
             Ok::<(), json::Error>(())
