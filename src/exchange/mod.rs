@@ -75,8 +75,9 @@ enum State {
     Waiting { asked: Box<Asked>, count: Option<Count> },
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
-    /// The upstream's answer is an error that a second request may mend, and nothing of it was sent.
-    Failed { asked: Box<Asked>, error: Box<Error> },
+    /// The upstream's answer is an error that a second request without what it refuses may mend, and nothing of it was
+    /// sent.
+    Failed { asked: Box<Asked>, error: Box<Error>, refused: Refused },
     /// The upstream's tokenizer answers; its body is collected.
     Counting { count: Count, status: u16, body: Vec<u8> },
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.

@@ -249,7 +249,7 @@ impl Exchange {
                     }
                 }
             }
-            State::Failed { asked, error } => {
+            State::Failed { asked, error, .. } => {
                 let refused = self.report.upstream_status.is_some_and(|status| status >= 400);
                 cause = refused.then_some(Cause::UpstreamRefused);
                 Err(self.told(&asked, *error))

@@ -71,12 +71,12 @@ impl Exchange {
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        let State::Failed { asked, error } = &self.state else { return None };
+        let State::Failed { refused: new, .. } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let (config, headers) = (&self.config, &self.client.headers);
         let mut refused = self.refused.clone();
-        refused.push(self.refused_by(error, asked)?);
+        refused.push(new.clone());
         let translate = |refused: &[Refused], warnings: &mut Warnings| {
             let translated = translate::request_without(refused, body, config, headers, warnings);
             match translated {
@@ -112,12 +112,12 @@ impl Exchange {
     /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
         let recognise = self.recognise.filter(|_| self.can_ask_again());
-        if recognise.is_some_and(|recognise| recognise(self, &error, asked).is_some()) {
-            let asked = Box::new(asked.clone());
-            self.state = State::Failed { asked, error: Box::new(error) };
-            return Ok(());
-        }
-        Err(self.told(asked, error))
+        let Some(refused) = recognise.and_then(|recognise| recognise(self, &error, asked)) else {
+            return Err(self.told(asked, error));
+        };
+        let (asked, error) = (Box::new(asked.clone()), Box::new(error));
+        self.state = State::Failed { asked, error, refused };
+        Ok(())
     }
 
     /// What an error refuses of what was sent, unless that is left out already.
