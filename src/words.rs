@@ -126,6 +126,15 @@ pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
+/// The places where `name` stands in `text`, and not as a part of a longer name.
+pub fn names(text: &str, name: &str) -> impl Iterator<Item = usize> {
+    let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
+    places(text, name).filter(move |at| {
+        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+        !(goes_on(before) || goes_on(text.as_bytes().get(at.saturating_add(name.len()))))
+    })
+}
+
 /// Whether a name of a tool or an id can have this letter.
 #[must_use]
 pub fn is_name_byte(byte: u8) -> bool {

@@ -91,9 +91,7 @@ pub(crate) fn is_of_client(item: &Item<'_>) -> bool {
             let text = text.text.decode();
             let text = text.trim();
             let of_elements = || of_elements(text, Some(&OF_CLIENTS), str::trim_start);
-            text == TOOL_LOADED
-                || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
-                || of_elements().is_some_and(|voice| voice < Voice::Person)
+            is_beside_results(text) || of_elements().is_some_and(|voice| voice < Voice::Person)
         }
         _ => false,
     }
@@ -199,11 +197,16 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     }
     let text = text.decode();
     let text = text.trim();
-    let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
-    if begins(&NUDGES) || beside_results && (text == TOOL_LOADED || begins(&BESIDE_RESULTS)) {
+    let is_nudge = NUDGES.iter().any(|start| text.starts_with(start));
+    if is_nudge || beside_results && is_beside_results(text) {
         return Some(of_inside(text));
     }
     of_elements(text, names, str::trim_start)
+}
+
+/// Whether Claude Code writes such a text beside results.
+fn is_beside_results(text: &str) -> bool {
+    text == TOOL_LOADED || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
 }
 
 /// Who speaks in a text that Claude Code writes for a model to read, by how it begins.

@@ -245,22 +245,14 @@ pub(super) fn without_refused<'a>(
             let name = call.name.decode();
             let name = tools.outgoing_name(&name, toolset.as_deref());
             let outgoing = ids.id(call.id.decode(), &name);
-            if outgoing.len() >= ID_BYTES_MIN && names(refusal, outgoing) {
+            let is_named = || words::names(refusal, outgoing).next().is_some();
+            if outgoing.len() >= ID_BYTES_MIN && is_named() {
                 named.push(call.id.decode().into_owned());
             }
         }
     }
     rebuild::without_calls(turns, |call| {
         named.is_empty() || named.iter().any(|id| call.id == id.as_str())
-    })
-}
-
-/// Whether a text has an id in it, and not as a part of a longer one.
-fn names(text: &str, id: &str) -> bool {
-    let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| words::is_name_byte(*byte));
-    words::places(text, id).any(|at| {
-        let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
-        !(goes_on(before) || goes_on(text.as_bytes().get(at.saturating_add(id.len()))))
     })
 }
 

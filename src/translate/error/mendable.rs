@@ -105,7 +105,7 @@ fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
     named.or_else(|| asked.tools.iter().nth(number()?))?.place
 }
 
-pub(super) fn is_quoted(message: &str, name: &str) -> bool {
+fn is_quoted(message: &str, name: &str) -> bool {
     let is_quote = |byte: Option<&u8>| matches!(byte, Some(b'\'' | b'"' | b'`'));
     !name.is_empty()
         && words::places(message, name).any(|at| {

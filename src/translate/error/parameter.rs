@@ -162,11 +162,10 @@ fn place(text: &str, name: &str) -> Option<usize> {
 }
 
 fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
-    words::places(text, name).filter(move |at| {
-        let (before, behind) = text.split_at_checked(*at).unwrap_or_default();
+    words::names(text, name).filter(|at| {
+        let before = text.get(..*at).unwrap_or_default();
         let before = before.strip_suffix("body.").unwrap_or(before).as_bytes().last();
         !before.is_some_and(|byte| is_name_byte(byte) || *byte == b'.')
-            && !behind.as_bytes().get(name.len()).is_some_and(is_name_byte)
     })
 }
 
