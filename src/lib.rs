@@ -73,8 +73,8 @@ pub mod words;
 
 pub use config::Config;
 pub use exchange::{
-    End, Exchange, Failure, Head, PassedHead, Pings, Reply, RequestHead, ResponseHead, Unreachable,
-    UpstreamRequest, passed, with_version,
+    End, Exchange, Failure, Head, PassedHead, Pings, Refusals, Reply, RequestHead, ResponseHead,
+    Unreachable, UpstreamRequest, passed, with_version,
 };
 pub use translate::headers::{self, Header};
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use creole::metrics::Counters;
-use creole::{Config, Millis};
+use creole::{Config, Millis, Refusals};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Date, JSON, Reflect};
 
@@ -20,6 +20,7 @@ pub(crate) struct Isolate {
     pub(crate) budget: Budget,
     pub(crate) dataset: Option<Dataset>,
     pub(crate) counters: Rc<RefCell<Counters>>,
+    pub(crate) refusals: Arc<Refusals>,
 }
 
 thread_local! {
@@ -42,6 +43,7 @@ impl Isolate {
                         budget: Budget::default(),
                         dataset: Dataset::of(env),
                         counters: Rc::default(),
+                        refusals: Arc::default(),
                     })
                 })
                 .clone()

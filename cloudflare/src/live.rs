@@ -23,7 +23,8 @@ impl Live {
     pub(crate) fn new(isolate: &Isolate, method: &str, path: &str) -> Self {
         #[cfg(feature = "test-hooks")]
         crate::hooks::count(true);
-        let exchange = Exchange::new(isolate.config.clone(), seed(), Pings::Sent);
+        let mut exchange = Exchange::new(isolate.config.clone(), seed(), Pings::Sent);
+        exchange.remember(isolate.refusals.clone());
         let (method, path) = (method.to_owned(), path.to_owned());
         let request = Request { method, path, began: now(), ..Request::default() };
         Self { exchange, request, isolate: isolate.clone() }

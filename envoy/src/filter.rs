@@ -10,7 +10,7 @@ use creole::config::Config;
 use creole::headers::is_value;
 use creole::log::Level;
 use creole::metrics::Counters;
-use creole::{Failure, Header, Millis, json};
+use creole::{Failure, Header, Millis, Refusals, json};
 
 use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
@@ -44,6 +44,7 @@ struct Plugin {
     config: Option<Arc<Config>>,
     /// What routes want (their metadata), and what became of it.
     routes: Vec<(String, Option<Arc<Config>>)>,
+    refusals: Arc<Refusals>,
     tick_ms: u32,
     /// Ticks come at once: a stream has something to write.
     hurries: bool,
@@ -178,7 +179,8 @@ impl Filter {
             Some(config) => (config, None),
             None => (config, Some(Failure::Misconfigured)),
         };
-        let stream = entry.stream.insert(Stream::new(config, seed));
+        let refusals = Arc::clone(&plugin.refusals);
+        let stream = entry.stream.insert(Stream::new(config, refusals, seed));
         let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
         actions.append(&mut decision.actions);
         decision.actions = actions;

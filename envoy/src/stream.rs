@@ -21,8 +21,8 @@ use creole::log::Request;
 use creole::metrics::Counters;
 use creole::report::Outcome;
 use creole::{
-    End, Exchange, Failure, Head, Header, Millis, Pings, Reply, RequestHead, ResponseHead,
-    Unreachable,
+    End, Exchange, Failure, Head, Header, Millis, Pings, Refusals, Reply, RequestHead,
+    ResponseHead, Unreachable,
 };
 
 use crate::action::{Action, Decision, LocalResponse, Side};
@@ -98,9 +98,11 @@ impl When {
 impl Stream {
     /// A stream that nothing is known of yet. `seed` must differ for each stream of all replicas.
     #[must_use]
-    pub fn new(config: Arc<Config>, seed: u128) -> Self {
+    pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
+        let mut exchange = Exchange::new(Arc::clone(&config), seed, pings(&config));
+        exchange.remember(refusals);
         Self {
-            exchange: Exchange::new(Arc::clone(&config), seed, pings(&config)),
+            exchange,
             config,
             state: State::HandsOff,
             collected_bytes: 0,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::Duration;
 
-use creole::Config;
+use creole::{Config, Refusals};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -67,6 +67,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let clock = Clock::start();
     let seeds = Arc::new(seeds(options.seed)?);
     let metrics = Arc::new(Metrics::new());
+    let refusals = Arc::<Refusals>::default();
     let callers = Arc::new(Callers::new(address, &options.allow_host));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
@@ -75,6 +76,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         clock,
         seeds: Arc::clone(&seeds),
         metrics: Arc::clone(&metrics),
+        refusals: Arc::clone(&refusals),
         callers: Arc::clone(&callers),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && address.ip().is_loopback(),

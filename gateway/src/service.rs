@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Config, Failure, Reply, RequestHead, UpstreamRequest};
+use creole::{Config, Failure, Refusals, Reply, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
@@ -47,6 +47,7 @@ pub(crate) struct Gateway {
     pub(crate) clock: Clock,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
@@ -105,6 +106,7 @@ impl Gateway {
     }
 
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
+        live.exchange.remember(Arc::clone(&self.refusals));
         let mut held = self.budget.hold();
         let collected = match self.collect(&mut body, &mut held).await {
             Ok(collected) => collected,

@@ -189,6 +189,7 @@ mod tests {
             clock: Clock::start(),
             seeds: Arc::new(Seeds::Fixed(1)),
             metrics: Arc::new(Metrics::new()),
+            refusals: Arc::default(),
             callers: Arc::new(Callers::new(address, &[])),
             shows_metrics: false,
             load,

@@ -123,4 +123,8 @@ async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
     assert!(upstream.last().body.contains(r#""max_completion_tokens":100"#));
     let warnings = got.header("x-creole-warnings");
     assert!(warnings.contains("parameter_refused:max_tokens_field"), "{warnings}");
+    // And what was left out once is left out from then on.
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await;
+    assert_eq!((got.status, got.header("x-creole-warnings")), (200.try_into().unwrap(), warnings));
+    assert_eq!(upstream.asked.lock().unwrap().len(), 5);
 }

@@ -1,6 +1,7 @@
 //! Token counts: estimated here, or asked of the upstream's tokenizer. An upstream that cannot count
 //! costs the client nothing but the exactness of the number.
 
+use super::retry::Sent;
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::report::Outcome;
@@ -37,7 +38,7 @@ impl Exchange {
             self.report.asked.new_results = 0;
             self.report.upstream.clone_from(&upstream);
             let count = Some(Count { estimate, beside });
-            return self.send(upstream, body, asked, count, now);
+            return self.send(Sent { upstream, body, asked }, count, now);
         }
         self.report.warnings.add("count_estimated");
         self.end(Outcome::Answered, 200);

@@ -4,6 +4,7 @@
 //! from the seed. The same arguments give the same bytes on every host.
 
 mod count;
+mod memory;
 mod pass;
 mod request;
 mod response;
@@ -13,6 +14,7 @@ mod unreachable;
 
 use std::sync::Arc;
 
+pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
 pub use request::with_version;
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
@@ -45,11 +47,16 @@ pub struct Exchange {
     watchdog: Watchdog,
     /// What the client has seen of the head.
     head: HeadState,
-    /// The host keeps the client's body, and asks [`Exchange::wants_retry`]. A function, so that hosts that cannot need
-    /// not carry the wordings of refusals.
+    /// A function, so that hosts that neither ask again nor remember need not carry the wordings of refusals.
     recognise: Option<retry::Recognise>,
+    /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
+    keeps_body: bool,
+    /// What upstreams refused of late.
+    refusals: Option<Arc<Refusals>>,
     /// What the upstream refused, and what it was then asked without.
     refused: Vec<Refused>,
+    /// How often it was asked again.
+    retries: usize,
 }
 
 /// What is kept of the request's head.
@@ -147,7 +154,10 @@ impl Exchange {
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
             recognise: None,
+            keeps_body: false,
+            refusals: None,
             refused: Vec::new(),
+            retries: 0,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::count::Count;
+use super::retry::Sent;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
 use crate::Millis;
@@ -149,9 +150,11 @@ impl Exchange {
         self.report.warnings = warnings;
         match translated {
             Ok(Translated::Send { upstream, body, asked }) => {
-                self.note(&asked);
-                self.report.upstream.clone_from(&upstream);
-                self.send(upstream, body, asked, None, now)
+                let sent = Sent { upstream, body, asked };
+                let sent = self.without_remembered(text, sent, now);
+                self.note(&sent.asked);
+                self.report.upstream.clone_from(&sent.upstream);
+                self.send(sent, None, now)
             }
             Ok(Translated::Answer { asked, text, stop_reason }) => {
                 self.note(&asked);
@@ -175,12 +178,11 @@ impl Exchange {
 
     pub(super) fn send(
         &mut self,
-        upstream: String,
-        body: Vec<u8>,
-        asked: Box<Asked>,
+        sent: Sent,
         count: Option<Count>,
         now: Millis,
     ) -> Result<UpstreamRequest, Reply> {
+        let Sent { upstream, body, asked } = sent;
         let Some(target) = self.config.upstreams.get(&upstream) else {
             let error = Error::new(Fault::Operator, Kind::Api, "No such upstream is configured.");
             return Err(self.refuse(&error));
@@ -191,8 +193,8 @@ impl Exchange {
             Ok(headers) => headers,
             Err(error) => return Err(self.refuse(&error)),
         };
-        let sent = &mut self.report.upstream_request_bytes;
-        *sent = sent.saturating_add(body.len());
+        let bytes = &mut self.report.upstream_request_bytes;
+        *bytes = bytes.saturating_add(body.len());
         // A count is made at once, and can be estimated.
         let at_once = asked.stream || count.is_some();
         let pings = self.pings != Pings::No;

@@ -21,6 +21,24 @@ use crate::words;
 /// `parallel_tool_calls`.
 const RETRIES_MAX: usize = 4;
 
+/// A request for an upstream.
+#[derive(Debug)]
+pub(super) struct Sent {
+    /// Its name in the configuration.
+    pub(super) upstream: String,
+    pub(super) body: Vec<u8>,
+    pub(super) asked: Box<Asked>,
+}
+
+impl Sent {
+    pub(super) fn of(translated: Result<Translated, Error>) -> Option<Self> {
+        match translated.ok()? {
+            Translated::Send { upstream, body, asked } => Some(Self { upstream, body, asked }),
+            Translated::Answer { .. } => None,
+        }
+    }
+}
+
 /// What an error refuses of what was sent, unless that is left out already.
 pub(super) type Recognise = fn(&Exchange, &Error, &Asked) -> Option<Refused>;
 
@@ -47,7 +65,7 @@ impl Exchange {
 
     /// Whether not too much was refused, and the client has nothing yet.
     fn can_ask_again(&self) -> bool {
-        self.refused.len() < RETRIES_MAX
+        self.retries < RETRIES_MAX
             && self.client.path == Path::Messages
             && matches!(self.head, HeadState::Held(_))
     }
@@ -56,6 +74,7 @@ impl Exchange {
     /// [wants](Exchange::wants_retry) it.
     pub fn expect_retry(&mut self) {
         self.recognise = Some(Self::refused_by);
+        self.keeps_body = true;
     }
 
     /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused what can be left out, and what
@@ -74,30 +93,17 @@ impl Exchange {
         let State::Failed { refused: new, .. } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
-        let (config, headers) = (&self.config, &self.client.headers);
         let mut refused = self.refused.clone();
         refused.push(new.clone());
-        let translate = |refused: &[Refused], warnings: &mut Warnings| {
-            let translated = translate::request_without(refused, body, config, headers, warnings);
-            match translated {
-                Ok(Translated::Send { upstream, body, asked }) => Some((upstream, body, asked)),
-                _ => None,
-            }
-        };
-        let (upstream, body, asked) = translate(&refused, &mut warnings)?;
+        let sent = self.without(&refused, body, &mut warnings)?;
         // What was not sent cannot be left out.
-        let before = translate(&self.refused, &mut Warnings::new(false));
-        if before.is_some_and(|(_, before, _)| before == body) {
+        let before = self.without(&self.refused, body, &mut Warnings::new(false));
+        if before.is_some_and(|before| before.body == sent.body) {
             return None;
         }
-        for refused in &refused {
-            let (code, name) = refused.code();
-            warnings.add_named(code, name);
-            if let Refused::Calls(_) = refused {
-                warnings.acted("pairing");
-            }
-        }
         self.refused = refused;
+        self.retries = self.retries.saturating_add(1);
+        self.note_refused_in(&mut warnings);
         // Status, id and time of the first answer say nothing about the second.
         self.report.head_at = None;
         self.report.content_at = None;
@@ -106,18 +112,43 @@ impl Exchange {
         self.report.answer = AnswerReport::default();
         self.report.warnings = warnings;
         self.head = HeadState::Held(Vec::new());
-        self.send(upstream, body, asked, None, now).ok()
+        self.send(sent, None, now).ok()
+    }
+
+    /// The request without what was refused.
+    fn without(&self, refused: &[Refused], body: &str, warnings: &mut Warnings) -> Option<Sent> {
+        let (config, headers) = (&self.config, &self.client.headers);
+        Sent::of(translate::request_without(refused, body, config, headers, warnings))
+    }
+
+    /// Names what was refused.
+    pub(super) fn note_refused_in(&self, warnings: &mut Warnings) {
+        for refused in &self.refused {
+            let (code, name) = refused.code();
+            warnings.add_named(code, name);
+            if let Refused::Calls(_) = refused {
+                warnings.acted("pairing");
+            }
+        }
     }
 
     /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
-        let recognise = self.recognise.filter(|_| self.can_ask_again());
-        let Some(refused) = recognise.and_then(|recognise| recognise(self, &error, asked)) else {
+        let refused = self.recognise.and_then(|recognise| recognise(self, &error, asked));
+        let Some(refused) = refused else { return Err(self.told(asked, error)) };
+        let is_remembered = self.memorize(asked, &error, &refused);
+        if self.keeps_body && self.can_ask_again() {
+            let (asked, error) = (Box::new(asked.clone()), Box::new(error));
+            self.state = State::Failed { asked, error, refused };
+            return Ok(());
+        }
+        if !is_remembered {
             return Err(self.told(asked, error));
-        };
-        let (asked, error) = (Box::new(asked.clone()), Box::new(error));
-        self.state = State::Failed { asked, error, refused };
-        Ok(())
+        }
+        let (code, name) = refused.code();
+        self.report.warnings.add_named(code, name);
+        let message = format!("Upstream refuses what is left out from now on: {}", error.message);
+        Err(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
     }
 
     /// What an error refuses of what was sent, unless that is left out already.
@@ -128,10 +159,18 @@ impl Exchange {
             Refused::Images
         } else if asked.has_documents && is_of_lack(error) && error::is_documents(&error.message) {
             Refused::Documents
-        } else if asked.has_reasoning && is_reasoning(error) {
-            Refused::Reasoning
         } else if asked.has_schema && is_response_format(error) {
             Refused::ResponseFormat
+        } else {
+            return self.refused_of_all(error, asked);
+        };
+        self.unless_known(refused, asked)
+    }
+
+    /// The same of what would be refused of every request.
+    pub(super) fn refused_of_all(&self, error: &Error, asked: &Asked) -> Option<Refused> {
+        let refused = if asked.has_reasoning && is_reasoning(error) {
+            Refused::Reasoning
         } else if let Some(most) = most_output(asked, error) {
             Refused::MaxTokens(most)
         } else if wants_usage(asked) && is_stream_options(error) {
@@ -140,8 +179,17 @@ impl Exchange {
             let parameter = error.parameter.as_deref();
             error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
         };
-        let is_sent = self.speaks_chat() || refused.is_of_messages();
-        (is_sent && self.is_new(&refused)).then_some(refused)
+        self.unless_known(refused, asked)
+    }
+
+    fn unless_known(&self, refused: Refused, asked: &Asked) -> Option<Refused> {
+        let can_be_sent = match refused {
+            Refused::Stop => !asked.stop_sequences.is_empty(),
+            Refused::ParallelToolCalls => !asked.tools.is_empty(),
+            _ => true,
+        };
+        let is_ours = self.speaks_chat() || refused.is_of_messages();
+        (can_be_sent && is_ours && self.is_new(&refused)).then_some(refused)
     }
 
     fn is_new(&self, refused: &Refused) -> bool {

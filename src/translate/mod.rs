@@ -88,13 +88,27 @@ pub fn request_without(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     if !native::takes(body, config) {
-        return request::translate(body, config, headers, Aim::Answer(refused), warnings);
+        return chat_request_without(refused, body, config, headers, warnings);
     }
     let mut without = surrogates::without_halves(body).into_owned();
     for refused in refused {
         without = native::Without { refused, warnings }.request(&without)?.into_owned();
     }
     request(&without, config, headers, warnings)
+}
+
+/// The same where it is known that the upstream speaks Chat Completions.
+///
+/// # Errors
+/// The request cannot be served.
+pub(crate) fn chat_request_without(
+    refused: &[Refused],
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    request::translate(body, config, headers, Aim::Answer(refused), warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

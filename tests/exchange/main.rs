@@ -9,6 +9,7 @@
 
 mod endings;
 mod errors;
+mod memory;
 mod report;
 mod requests;
 mod silence;

@@ -13,7 +13,10 @@ use exports::creole::translate::exchanges as wit;
 
 struct Component;
 
-struct Config(Arc<creole::Config>);
+struct Config {
+    config: Arc<creole::Config>,
+    refusals: Arc<creole::Refusals>,
+}
 
 struct Exchange(RefCell<creole::Exchange>);
 
@@ -28,22 +31,26 @@ impl wit::GuestConfig for Config {
             secrets.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
         match creole::Config::from_json(&json, secret) {
-            Ok(config) => Ok(wit::Config::new(Self(Arc::new(config)))),
+            Ok(config) => {
+                Ok(wit::Config::new(Self { config: Arc::new(config), refusals: Arc::default() }))
+            }
             Err(error) => Err(error.to_string()),
         }
     }
 
     fn request_bytes_max(&self) -> u64 {
-        self.0.settings.request_bytes_max as u64
+        self.config.settings.request_bytes_max as u64
     }
 }
 
 impl wit::GuestExchange for Exchange {
     fn new(config: wit::ConfigBorrow<'_>, seed: (u64, u64), pings: bool) -> Self {
-        let config = Arc::clone(&config.get::<Config>().0);
+        let Config { config, refusals } = config.get::<Config>();
         let seed = (u128::from(seed.0) << 64) | u128::from(seed.1);
         let pings = if pings { creole::Pings::Sent } else { creole::Pings::No };
-        Self(RefCell::new(creole::Exchange::new(config, seed, pings)))
+        let mut exchange = creole::Exchange::new(Arc::clone(config), seed, pings);
+        exchange.remember(Arc::clone(refusals));
+        Self(RefCell::new(exchange))
     }
 
     fn handle_request_head(

@@ -1,0 +1,140 @@
+//! What upstreams refused of late. Clients send their settings with each request, so what a model refused once it
+//! would refuse each time: for a while, it is left out from the start.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::retry::Sent;
+use super::{Exchange, HeadState};
+use crate::Millis;
+use crate::asked::Asked;
+use crate::error::Error;
+use crate::translate::{self, Refused};
+use crate::warning::Warnings;
+use crate::words;
+
+/// How long it is remembered: by then the server may be another one.
+const REMEMBERED_MS: Millis = 10 * 60_000;
+
+/// Most of what is remembered; then the oldest is forgotten.
+const REFUSALS_MAX: usize = 256;
+
+/// Longest name of a model of which something is remembered.
+const MODEL_BYTES_MAX: usize = 256;
+
+/// What an error says where it depends on more than the model and the parameter: `cannot both be specified`, `may only
+/// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`.
+const PASSING: [&str; 4] = ["both", "when ", "afford", "signature"];
+
+/// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
+/// [`Exchange::remember`]. Of requests it holds nothing but names of models.
+#[derive(Debug, Default)]
+pub struct Refusals(Mutex<Vec<Remembered>>);
+
+#[derive(Debug)]
+struct Remembered {
+    of: Sort,
+    refused: Refused,
+    until: Millis,
+}
+
+/// Requests of which the same is refused.
+#[derive(Debug, PartialEq, Eq)]
+struct Sort {
+    upstream: String,
+    /// As the client names it.
+    model: String,
+    /// Some models take an effort only without tools.
+    has_tools: bool,
+}
+
+impl Sort {
+    fn of(upstream: &str, asked: &Asked) -> Self {
+        let (upstream, model) = (upstream.to_owned(), asked.model.clone());
+        Self { upstream, model, has_tools: asked.shape.tools > 0 }
+    }
+}
+
+impl Refusals {
+    fn lock(&self) -> MutexGuard<'_, Vec<Remembered>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is refused of such requests, in the order in which it was.
+    fn of(&self, sent: &Sent, now: Millis) -> Vec<Refused> {
+        let mut remembered = self.lock();
+        remembered.retain(|one| now < one.until);
+        if remembered.is_empty() {
+            return Vec::new();
+        }
+        let sort = Sort::of(&sent.upstream, &sent.asked);
+        remembered.iter().filter(|one| one.of == sort).map(|one| one.refused.clone()).collect()
+    }
+
+    fn add(&self, of: Sort, refused: Refused, now: Millis) {
+        let mut remembered = self.lock();
+        remembered.retain(|one| one.of != of || one.refused.code() != refused.code());
+        if remembered.len() >= REFUSALS_MAX {
+            remembered.remove(0);
+        }
+        remembered.push(Remembered { of, refused, until: now.saturating_add(REMEMBERED_MS) });
+    }
+}
+
+impl Exchange {
+    /// What upstreams refuse is remembered here, and what is remembered is left out, with the warning that a second
+    /// request would have. Without [`Exchange::expect_retry`], clients are told to ask again. Not in strict mode, which leaves
+    /// nothing out.
+    pub fn remember(&mut self, refusals: Arc<Refusals>) {
+        if !self.config.settings.strict {
+            self.recognise = Some(Self::refused_of_all);
+            self.refusals = Some(refusals);
+        }
+    }
+
+    /// The request without what is remembered of its model, as far as that is part of it.
+    pub(super) fn without_remembered(&mut self, body: &str, sent: Sent, now: Millis) -> Sent {
+        let remembered = self.refusals.as_ref().map(|refusals| refusals.of(&sent, now));
+        let mut sent = sent;
+        for refused in remembered.unwrap_or_default() {
+            let mut warnings = Warnings::new(false);
+            self.refused.push(refused);
+            let (refused, headers) = (&self.refused, &self.client.headers);
+            let without = translate::chat_request_without(
+                refused,
+                body,
+                &self.config,
+                headers,
+                &mut warnings,
+            );
+            match Sent::of(without) {
+                Some(without) if without.body != sent.body => {
+                    self.note_refused_in(&mut warnings);
+                    self.report.warnings = warnings;
+                    sent = without;
+                }
+                _ => drop(self.refused.pop()),
+            }
+        }
+        sent
+    }
+
+    /// Remembers what an error refuses. Whether the client's next request will be without it, although none has it yet.
+    pub(super) fn memorize(&self, asked: &Asked, error: &Error, refused: &Refused) -> bool {
+        let Some(refusals) = self.refusals.as_ref().filter(|_| self.speaks_chat()) else {
+            return false;
+        };
+        let is_lasting = match refused {
+            // What is wrong with these may be a matter of one conversation, image or schema.
+            Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat => {
+                false
+            }
+            _ => !words::has_any(&error.message, &PASSING),
+        };
+        if !is_lasting || asked.model.len() > MODEL_BYTES_MAX {
+            return false;
+        }
+        let sort = Sort::of(&self.report.upstream, asked);
+        refusals.add(sort, refused.clone(), self.report.requested_at);
+        matches!(self.head, HeadState::Held(_))
+    }
+}

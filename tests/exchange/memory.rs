@@ -1,0 +1,203 @@
+//! What an upstream refused once is left out of later requests.
+
+use creole::Refusals;
+
+use super::*;
+
+const TEN_MINUTES: u64 = 600_000;
+
+/// What a client got, and what its upstream was asked, request by request.
+struct Got {
+    head: Head,
+    body: Vec<u8>,
+    asked: Vec<Value>,
+}
+
+/// A host, and an upstream that refuses requests with words of its own.
+struct Host<'h> {
+    config: Arc<Config>,
+    refusals: Arc<Refusals>,
+    /// Whether it keeps the client's body, for a second request.
+    asks_again: bool,
+    refuses: &'h dyn Fn(&Value) -> Option<&'static str>,
+}
+
+impl<'h> Host<'h> {
+    fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<&'static str>) -> Self {
+        let config = drive::config("{}");
+        Self { config, refusals: Arc::default(), asks_again, refuses }
+    }
+
+    fn ask(&self, body: &Value, now: u64) -> Got {
+        let body = body.to_string().into_bytes();
+        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, Pings::No);
+        exchange.remember(Arc::clone(&self.refusals));
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let mut request = exchange.handle_request(&body, now).unwrap();
+        let (mut asked, mut out) = (Vec::new(), Vec::new());
+        loop {
+            let sent = serde_json::from_slice(&request.body).unwrap();
+            let refusal = (self.refuses)(&sent);
+            asked.push(sent);
+            let (status, answer) = match refusal {
+                Some(message) => (400, json!({"error": {"message": message}})),
+                None => (
+                    200,
+                    json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
+                        "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+                ),
+            };
+            exchange.handle_response_head(status, &[], now);
+            if self.asks_again {
+                exchange.expect_retry();
+            }
+            exchange.handle_response_body(answer.to_string().as_bytes(), now, &mut out);
+            let mut head = exchange.handle_response_end(End::Complete, now, &mut out);
+            if exchange.wants_retry() {
+                if let Some(again) = exchange.handle_retry(&body, now) {
+                    request = again;
+                    continue;
+                }
+                head = exchange.handle_response_end(End::Complete, now, &mut out);
+            }
+            return Got { head: head.unwrap(), body: out, asked };
+        }
+    }
+}
+
+impl Got {
+    fn warnings(&self) -> &str {
+        header(&self.head, "x-creole-warnings").unwrap_or_default()
+    }
+
+    fn status(&self) -> (u16, Option<&str>) {
+        (self.head.status, header(&self.head, "x-should-retry"))
+    }
+}
+
+fn request(model: &str, more: Value) -> Value {
+    let mut body = json!({"model": model, "max_tokens": 9, "temperature": 0.5,
+        "messages": [{"role": "user", "content": "q"}]});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+fn no_temperature(sent: &Value) -> Option<&'static str> {
+    let message = "Unsupported parameter: 'temperature' is not supported with this model.";
+    sent.get("temperature").map(|_| message)
+}
+
+#[test]
+fn what_was_refused_once_is_left_out_from_the_start() {
+    let host = Host::new(true, &no_temperature);
+    let first = host.ask(&request("m", json!({})), NOW);
+    assert_eq!((first.status(), first.asked.len()), ((200, None), 2));
+    let second = host.ask(&request("m", json!({})), NOW + 1);
+    assert_eq!((second.status(), second.asked.len()), ((200, None), 1));
+    assert!(first.warnings().contains("parameter_refused:sampling"), "{}", first.warnings());
+    assert_eq!(second.warnings(), first.warnings());
+    // There is nothing to leave out, and nothing to warn of.
+    let mut without = request("m", json!({}));
+    without.as_object_mut().unwrap().remove("temperature");
+    assert_eq!(host.ask(&without, NOW + 1).warnings(), "");
+}
+
+#[test]
+fn a_host_that_cannot_ask_again_has_its_client_do_so() {
+    let host = Host::new(false, &|sent| {
+        let unknown = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
+        sent.get("max_tokens").map(|_| unknown).or_else(|| no_temperature(sent))
+    });
+    for refused in ["max_tokens_field", "sampling"] {
+        let got = host.ask(&request("m", json!({})), NOW);
+        assert_eq!((got.status(), got.asked.len()), ((529, Some("true")), 1));
+        assert!(got.warnings().contains(&format!("parameter_refused:{refused}")));
+        let error = error_of(&got.body);
+        assert_eq!(error["type"], "overloaded_error");
+        assert!(error["message"].as_str().unwrap().contains("Unsupported parameter: '"));
+    }
+    let got = host.ask(&request("m", json!({})), NOW);
+    assert_eq!(got.status(), (200, None));
+    assert_eq!(got.asked[0]["max_completion_tokens"], 9);
+    assert!(got.warnings().contains("parameter_refused:max_tokens_field"), "{}", got.warnings());
+    assert!(got.warnings().contains("parameter_refused:sampling"), "{}", got.warnings());
+}
+
+#[test]
+fn what_is_still_refused_without_it_is_told() {
+    let host =
+        Host::new(false, &|_| Some("Unsupported parameter: 'temperature' is not supported."));
+    assert_eq!(host.ask(&request("m", json!({})), NOW).status(), (529, Some("true")));
+    for _ in 0..2 {
+        assert_eq!(host.ask(&request("m", json!({})), NOW).status(), (400, None));
+    }
+}
+
+#[test]
+fn it_is_forgotten_after_ten_minutes() {
+    let host = Host::new(true, &no_temperature);
+    let asked = |at| host.ask(&request("m", json!({})), at).asked.len();
+    assert_eq!(asked(NOW), 2);
+    assert_eq!(asked(NOW + TEN_MINUTES - 1), 1);
+    assert_eq!(asked(NOW + TEN_MINUTES), 2);
+    assert_eq!(asked(NOW + TEN_MINUTES + 1), 1);
+}
+
+#[test]
+fn only_such_requests_to_that_model_are_changed() {
+    let host = Host::new(true, &no_temperature);
+    let tools = json!({"tools": [{"name": "t", "input_schema": {"type": "object"}}]});
+    assert_eq!(host.ask(&request("m", json!({})), NOW).asked.len(), 2);
+    assert_eq!(host.ask(&request("other", json!({})), NOW).asked.len(), 2);
+    assert_eq!(host.ask(&request("m", tools.clone()), NOW).asked.len(), 2);
+    assert_eq!(host.ask(&request("m", tools), NOW).asked.len(), 1);
+    let strict = Host { config: drive::config(r#"{"strict": true}"#), ..host };
+    assert_eq!(strict.ask(&request("m", json!({})), NOW).asked.len(), 2);
+}
+
+#[test]
+fn what_depends_on_more_than_the_parameter_is_not_remembered() {
+    for message in [
+        "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
+        "`temperature` may only be set to 1 when thinking is enabled",
+    ] {
+        let refuses = |sent: &Value| sent.get("temperature").map(|_| message);
+        let host = Host::new(true, &refuses);
+        for _ in 0..2 {
+            let got = host.ask(&request("m", json!({"top_p": 0.9})), NOW);
+            assert_eq!((got.status(), got.asked.len()), ((200, None), 2), "{message}");
+        }
+        let host = Host::new(false, &refuses);
+        assert_eq!(host.ask(&request("m", json!({})), NOW).status(), (400, None), "{message}");
+    }
+}
+
+#[test]
+fn images_are_not_left_out_because_another_conversation_had_some() {
+    let refuses = |sent: &Value| {
+        let message = "this model does not support image input";
+        sent.to_string().contains("image_url").then_some(message)
+    };
+    let host = Host::new(true, &refuses);
+    let source = json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="});
+    let body = request(
+        "m",
+        json!({"messages": [{"role": "user", "content": [{"type": "image", "source": source}]}]}),
+    );
+    for _ in 0..2 {
+        assert_eq!(host.ask(&body, NOW).asked.len(), 2);
+    }
+}
+
+#[test]
+fn a_limit_of_the_answer_is_remembered() {
+    let host = Host::new(true, &|sent| {
+        let message = "max_tokens is too large: 64000. This model supports at most 16384 completion tokens, whereas you provided 64000.";
+        (sent["max_tokens"] == 64_000).then_some(message)
+    });
+    let body = request("m", json!({"max_tokens": 64_000}));
+    assert_eq!(host.ask(&body, NOW).asked.len(), 2);
+    let got = host.ask(&body, NOW);
+    assert_eq!(got.asked.len(), 1);
+    assert_eq!(got.asked[0]["max_tokens"], 16_384);
+}
