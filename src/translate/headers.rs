@@ -233,10 +233,13 @@ pub fn request_id(upstream: &[Header]) -> Option<&str> {
 #[must_use]
 pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     let mut headers = Vec::new();
+    let wait = upstream.value("retry-after").map(str::trim);
+    let wait = wait.and_then(|value| time::retry_after(value, now));
+    let wait_ms = upstream.value("retry-after-ms").map(str::trim);
     for (value, to) in [
         (request_id(upstream), "x-upstream-request-id"),
-        (upstream.value("retry-after"), "retry-after"),
-        (upstream.value("retry-after-ms"), "retry-after-ms"),
+        (wait.as_deref(), "retry-after"),
+        (wait_ms.filter(|value| time::is_number(value)), "retry-after-ms"),
         (upstream.value("x-should-retry"), "x-should-retry"),
     ] {
         if let Some(value) = value.and_then(usable) {

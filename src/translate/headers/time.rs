@@ -21,6 +21,45 @@ pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
     (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
 }
 
+/// A waiting time as clients read it: in seconds. Java's SDK fails at a date that has passed, and others read none at
+/// all.
+pub(super) fn retry_after(text: &str, now: Millis) -> Option<String> {
+    if is_number(text) {
+        return Some(text.to_owned());
+    }
+    let wait = match http_date(text) {
+        Some(seconds) => seconds.saturating_mul(1_000).saturating_sub(now),
+        None => duration(text)?,
+    };
+    Some(wait.div_ceil(1_000).to_string())
+}
+
+/// Digits, perhaps with a fraction.
+pub(super) fn is_number(text: &str) -> bool {
+    duration(text).is_some() && text.ends_with(|last: char| last.is_ascii_digit() || last == '.')
+}
+
+/// The seconds since the Unix epoch of `Wed, 21 Oct 2026 07:28:00 GMT`.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: &str = "MarAprMayJunJulAugSepOctNovDecJanFeb";
+    // From the first of March of the year 0 on, after which each leap day ends a year.
+    const EPOCH_DAYS: u64 = 719_469;
+    let date = text.strip_suffix(" GMT")?.get(5..)?;
+    let month = words::find(MONTHS, date.get(3..6)?)?;
+    let month = month.is_multiple_of(3).then_some(month as u64 / 3)?;
+    let number = |from, until| date.get(from..until)?.parse::<u64>().ok();
+    let (day, year) = (number(0, 2)?, number(7, 11)?);
+    let (hour, minute, second) = (number(12, 14)?, number(15, 17)?, number(18, 20)?);
+    let year = year.checked_sub(u64::from(month >= 10))?;
+    let leap_days = (year / 4).checked_sub(year / 100)?.saturating_add(year / 400);
+    let before =
+        year.saturating_mul(365).saturating_add(month.saturating_mul(153).saturating_add(2) / 5);
+    let days = before.saturating_add(leap_days).saturating_add(day).checked_sub(EPOCH_DAYS)?;
+    let minutes =
+        days.saturating_mul(24).saturating_add(hour).saturating_mul(60).saturating_add(minute);
+    Some(minutes.saturating_mul(60).saturating_add(second))
+}
+
 /// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
 pub(in crate::translate) fn duration(text: &str) -> Option<u64> {
     let mut rest = text;
@@ -153,6 +192,29 @@ mod tests {
         }
         assert_eq!(reset_time("2023-11-14T22:20:00Z\r\nx: y", now), None);
         assert_eq!(reset_time("99999999999999999s", now), None);
+    }
+
+    #[test]
+    fn a_wait_is_a_number_of_seconds() {
+        let now = 1_792_567_679_500;
+        for (text, seconds) in [
+            ("7", Some("7")),
+            ("0.25", Some("0.25")),
+            ("Wed, 21 Oct 2026 07:28:00 GMT", Some("1")),
+            ("Wed, 21 Oct 2026 08:28:01 GMT", Some("3602")),
+            ("Sun, 29 Feb 2032 00:00:00 GMT", Some("169057921")),
+            ("Fri, 01 Jan 2027 00:00:00 GMT", Some("6193921")),
+            ("Tue, 20 Oct 2026 07:28:00 GMT", Some("0")),
+            ("1m30s", Some("90")),
+            ("-5", None),
+            ("soon", None),
+            ("", None),
+            ("Wed, 21 Oct 2026", None),
+            ("Wed, 21 arA 2026 07:28:00 GMT", None),
+            ("Wed, 21 Oct 0000 07:28:00 GMT", None),
+        ] {
+            assert_eq!(retry_after(text, now).as_deref(), seconds, "{text}");
+        }
     }
 
     #[test]
