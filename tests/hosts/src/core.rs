@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Head, Millis, Pings, Reply, RequestHead, ResponseHead};
+use creole::{
+    Config, End, Exchange, Head, Millis, Pings, Refusals, Reply, RequestHead, ResponseHead,
+};
 use serde_json::Value;
 
 use crate::seam::{self, Seam, Sent};
@@ -12,13 +14,14 @@ use crate::{Got, Header, Host, Trial};
 #[derive(Debug)]
 pub struct Core {
     config: Arc<Config>,
+    refusals: Arc<Refusals>,
 }
 
 impl Core {
     /// With this configuration.
     pub fn new(config: &Value) -> Self {
         match Config::from_json(&config.to_string(), |_| None) {
-            Ok(config) => Self { config: Arc::new(config) },
+            Ok(config) => Self { config: Arc::new(config), refusals: Arc::default() },
             Err(error) => panic!("{error}"),
         }
     }
@@ -30,7 +33,9 @@ impl Host for Core {
     }
 
     fn send(&self, trial: &Trial) -> Got {
-        seam::send(&mut Exchange::new(Arc::clone(&self.config), 0x5eed, Pings::No), trial)
+        let mut exchange = Exchange::new(Arc::clone(&self.config), 0x5eed, Pings::No);
+        exchange.remember(Arc::clone(&self.refusals));
+        seam::send(&mut exchange, trial)
     }
 }
 

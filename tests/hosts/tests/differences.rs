@@ -76,6 +76,7 @@ fn main() -> ExitCode {
         &[
             ("hosts_differ_as_the_table_says", table),
             ("every_host_asks_the_upstreams_tokenizer", counts),
+            ("every_host_leaves_out_what_was_refused_once", refusals),
         ],
     )
 }
@@ -101,6 +102,43 @@ fn counts(started: &Vec<hosts::Started>) {
             let keys: Vec<&String> = asked.as_object().unwrap().keys().collect();
             assert_eq!(keys, ["messages", "model"], "{name}");
         }
+    }
+}
+
+/// A host that cannot ask again has its client do so.
+fn refusals(started: &Vec<hosts::Started>) {
+    let mut request = messages("v1", false, "hi");
+    let body = r#"{"model":"m","max_tokens":9,"temperature":0.5,"messages":[{"role":"user","content":"q"}]}"#;
+    request.body = body.into();
+    let refusal =
+        r#"{"error":{"message":"Unsupported parameter: 'temperature' is not supported"}}"#;
+    let answer = r#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
+    for (name, host) in started {
+        let host = host.as_ref().unwrap_or_else(|reason| panic!("{name}: {reason}"));
+        let send = |status, body| {
+            let answer = Answer::whole(status, "application/json", body);
+            let got = host.send(&trial(request.clone(), answer));
+            let sent = got.upstream.iter().map(|seen| {
+                let sent: serde_json::Value = serde_json::from_slice(&seen.body).unwrap();
+                sent.get("temperature").is_some()
+            });
+            let sent: Vec<bool> = sent.collect();
+            (got, sent)
+        };
+        let asks_again = ["gateway", "worker"].contains(name);
+        let (got, sent) = send(400, refusal);
+        if asks_again {
+            // And is refused again.
+            assert_eq!((got.status, &sent[..]), (400, &[true, false][..]), "{name}");
+        } else {
+            got.assert_error(529, "overloaded_error", "Unsupported parameter: 'temperature'");
+            assert_eq!(got.header("x-should-retry"), Some("true"), "{name}");
+            assert_eq!(sent, [true], "{name}");
+        }
+        let (got, sent) = send(200, answer);
+        assert_eq!((got.status, &sent[..]), (200, &[false][..]), "{name}: {}", got.text());
+        let warnings = got.header("x-creole-warnings").unwrap_or_default();
+        assert!(warnings.contains("parameter_refused:sampling"), "{name}: {warnings}");
     }
 }
 

@@ -69,7 +69,6 @@ fn main() -> ExitCode {
             ("a_stalled_upstream_is_a_504_or_a_broken_stream", stall),
             ("a_route_has_its_own_configuration_in_its_metadata", route_metadata),
             ("without_paused_heads_everything_still_translates", not_paused),
-            ("what_an_upstream_refused_is_left_out_when_the_client_asks_again", refused_parameter),
             ("a_bad_configuration_stops_envoy_and_names_its_path", bad_config),
         ],
     )
@@ -365,28 +364,6 @@ fn refused(envoys: &Envoys) {
     let got = envoys.plain().send(&trial("x", messages("refusing", true, "hi"), events()));
     got.assert_error(502, "api_error", "could not be reached");
     assert!(!got.text().contains("127.0.0.1"), "names an address: {}", got.text());
-}
-
-fn refused_parameter(envoys: &Envoys) {
-    let body = json!({"model": "claude-0001", "max_tokens": 9, "temperature": 0.5,
-        "messages": [{"role": "user", "content": "hi"}]});
-    let send = |answer| {
-        let got = envoys.plain().send(&trial("0001", Request::messages(body.to_string()), answer));
-        assert_eq!(got.upstream.len(), 1, "{:?}", got.upstream);
-        let sent: Value = serde_json::from_slice(&got.upstream[0].body).unwrap();
-        (got, sent.get("temperature").is_some())
-    };
-    let refusal =
-        json!({"error": {"message": "Unsupported parameter: 'temperature' is not supported"}});
-    let (got, sent) = send(Answer::whole(400, "application/json", refusal.to_string()));
-    got.assert_error(529, "overloaded_error", "Unsupported parameter: 'temperature'");
-    assert_eq!((got.header("x-should-retry"), sent), (Some("true"), true));
-    let (got, sent) = send(events());
-    assert_eq!((got.status, sent), (200, false), "{}", got.text());
-    assert_eq!(
-        got.header("x-creole-warnings"),
-        Some("dropped:temperature,parameter_refused:sampling")
-    );
 }
 
 fn timeout(envoys: &Envoys) {
