@@ -138,6 +138,7 @@ impl Thinking {
         Signature {
             field: self.field,
             hash: self.hash.finish(),
+            joined: Vec::new(),
             full_text,
             opaque: self.opaque(),
             call_signatures,

@@ -17,6 +17,10 @@
 //!
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
 //! whether the client has changed the text, no more.
+//!
+//! Some clients make one thinking block of all in an answer. LangChain4j joins their texts with a line break, and their
+//! signatures as well; Prism writes the signatures one behind another. Since each begins with its mark, where a record
+//! could, they are read as one that has the records of all.
 
 use crate::openai::Place;
 use crate::words;
@@ -122,13 +126,15 @@ pub fn place_of(record: &str) -> (Place, &str) {
     (place.map_or(Place::Google, |(_, place)| *place), signature)
 }
 
-/// What a signature of ours says.
+/// What a signature of ours says, or several that a client joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Where the reasoning goes back.
     pub field: Field,
     /// [`fnv1a64`] of the text that the client was shown.
     pub hash: u64,
+    /// Those of the texts behind it, where a client joined several.
+    pub joined: Vec<u64>,
     /// The full reasoning, where the shown text is empty or shortened.
     pub full_text: Option<String>,
     /// JSON of opaque items of the upstream.
@@ -176,18 +182,18 @@ impl Signature {
         (base64(&data), fits)
     }
 
-    /// Reads a signature. Nothing, if it is not one of ours.
+    /// Reads a signature, or several with white space or nothing between them. Nothing, if one is not ours.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         if !text.starts_with(MARK_TEXT) {
             return None;
         }
         let data = unbase64(text)?;
-        let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
-        let (hash, mut rest) = rest.split_first_chunk()?;
+        let (field, hash, mut rest) = begin(&data)?;
         let mut signature = Self {
-            field: Field::ALL.into_iter().find(|field| field.code() == *code)?,
-            hash: u64::from_be_bytes(*hash),
+            field,
+            hash,
+            joined: Vec::new(),
             full_text: None,
             opaque: None,
             call_signatures: Vec::new(),
@@ -195,13 +201,28 @@ impl Signature {
             call_inputs: Vec::new(),
         };
         while let Some((tag, after)) = rest.split_first() {
+            if let Some((_, hash, after)) = begin(rest) {
+                signature.joined.push(hash);
+                rest = after;
+                continue;
+            }
             let (length, after) = after.split_first_chunk()?;
             let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
             let (record, after) = after.split_at_checked(length)?;
             let record = std::str::from_utf8(record).ok()?;
             match *tag {
-                TAG_FULL_TEXT => signature.full_text = Some(record.to_owned()),
-                TAG_OPAQUE => signature.opaque = Some(record.to_owned()),
+                TAG_FULL_TEXT => {
+                    signature.full_text.get_or_insert_default().push_str(record);
+                }
+                TAG_OPAQUE => match &mut signature.opaque {
+                    // Both are arrays.
+                    Some(items) => {
+                        items.pop();
+                        items.push(',');
+                        items.push_str(record.get(1..).unwrap_or_default());
+                    }
+                    None => signature.opaque = Some(record.to_owned()),
+                },
                 TAG_CALL | TAG_INPUT => {
                     let (id, value) = record.split_once('\0')?;
                     let calls = match *tag {
@@ -210,6 +231,8 @@ impl Signature {
                     };
                     calls.push((id.to_owned(), value.to_owned()));
                 }
+                // A model's mark has that of its upstream in it.
+                TAG_UPSTREAM if signature.upstream.starts_with(MODEL) => {}
                 TAG_UPSTREAM => signature.upstream = record.to_owned(),
                 // Of a later version that kept the mark.
                 _ => {}
@@ -236,8 +259,52 @@ impl Signature {
     /// Whether the block's text is the one that was signed, or the reasoning is in here.
     #[must_use]
     pub fn matches(&self, shown: &str) -> bool {
-        fnv1a64(shown.as_bytes()) == self.hash || (shown.is_empty() && self.full_text.is_some())
+        let is_signed = match self.joined.is_empty() {
+            true => fnv1a64(shown.as_bytes()) == self.hash,
+            false => self.is_joined(shown.as_bytes()),
+        };
+        is_signed || (shown.is_empty() && self.full_text.is_some())
     }
+
+    /// Whether a text is all that were signed, one after another: with a line break behind each, behind each but the
+    /// empty ones, or behind none.
+    fn is_joined(&self, mut text: &[u8]) -> bool {
+        let mut breaks_max = 0usize;
+        for hash in std::iter::once(&self.hash).chain(&self.joined) {
+            if *hash != Fnv::new().finish() {
+                let Some(rest) = behind(text, *hash, breaks_max) else { return false };
+                text = rest;
+                breaks_max = 0;
+            }
+            breaks_max = breaks_max.saturating_add(1);
+        }
+        text.len() <= breaks_max && text.iter().all(|byte| *byte == b'\n')
+    }
+}
+
+/// The field and the hash that a signature begins with, and what follows them.
+fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
+    let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
+    let (hash, rest) = rest.split_first_chunk()?;
+    let field = Field::ALL.into_iter().find(|field| field.code() == *code)?;
+    Some((field, u64::from_be_bytes(*hash), rest))
+}
+
+/// What follows the text with this hash, which `text` begins with, or with line breaks and it. Takes time in proportion
+/// to what it passes.
+fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
+    let breaks = text.iter().take(breaks_max).take_while(|byte| **byte == b'\n').count();
+    // A text can begin with line breaks of its own.
+    let mut found = [0, breaks.min(1), breaks].map(|start| (start, Fnv::new()));
+    for (at, byte) in text.iter().enumerate() {
+        for (_, known) in found.iter_mut().filter(|(start, _)| *start <= at) {
+            known.update(&[*byte]);
+        }
+        if found.iter().any(|(_, known)| known.finish() == hash) {
+            return text.get(at.saturating_add(1)..);
+        }
+    }
+    None
 }
 
 /// Adds a record whose data comes in parts, if there is room for it. Says whether there was.
@@ -315,11 +382,13 @@ fn base64(data: &[u8]) -> String {
     text
 }
 
-/// Reads standard base64, with or without padding.
+/// Reads standard base64, with or without padding, or several of them.
 fn unbase64(text: &str) -> Option<Vec<u8>> {
-    let digits = text.trim_end_matches('=').as_bytes();
-    let mut data = Vec::with_capacity(digits.len());
-    for group in digits.chunks(4) {
+    let mut data = Vec::with_capacity(text.len());
+    let parts = text.split_ascii_whitespace().map(|part| part.trim_end_matches('='));
+    for group in parts.flat_map(|part| part.as_bytes().chunks(4)) {
+        let last = group.iter().rposition(|digit| *digit != b'=')?;
+        let group = group.get(..=last)?;
         let mut bits = 0u32;
         for at in 0..4 {
             let value = match group.get(at) {
@@ -349,6 +418,7 @@ mod tests {
         Signature {
             field: Field::ReasoningContent,
             hash: fnv1a64(shown.as_bytes()),
+            joined: Vec::new(),
             full_text: None,
             opaque: None,
             call_signatures: Vec::new(),
@@ -362,6 +432,7 @@ mod tests {
         let text = Signature {
             field: Field::Parts,
             hash: 0x0102_0304_0506_0708,
+            joined: Vec::new(),
             full_text: Some("é".to_owned()),
             opaque: Some("[]".to_owned()),
             call_signatures: vec![("call_a".to_owned(), "S".to_owned())],
@@ -479,6 +550,7 @@ mod tests {
             let written = Signature {
                 field: Field::ALL[code],
                 hash: fnv1a64(shown.as_bytes()),
+                joined: Vec::new(),
                 full_text,
                 opaque,
                 call_signatures: calls,

@@ -117,7 +117,8 @@ impl<'a> Reasoning<'a> {
         }
         match signature.full_text {
             Some(text) => self.texts.push(Shown::Decoded(text)),
-            None if thinking.is_empty() => {}
+            // Line breaks are what a client joined empty texts with.
+            None if thinking.is_blank() => {}
             None => self.texts.push(Shown::Raw(thinking)),
         }
         self.items.extend(signature.opaque);

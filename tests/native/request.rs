@@ -210,6 +210,7 @@ fn thinking_that_creole_signed_and_empty_texts_stay_here() {
     let own = Signature {
         field: Field::Reasoning,
         hash: 7,
+        joined: Vec::new(),
         full_text: None,
         opaque: None,
         call_signatures: Vec::new(),

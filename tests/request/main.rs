@@ -11,6 +11,7 @@
 
 mod control;
 mod files;
+mod joined;
 mod messages;
 mod pairing;
 mod presets;

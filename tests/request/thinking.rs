@@ -215,10 +215,11 @@ fn returned(signature: &Signature, shown: &str, profile: &str, overrides: Value)
     sent_to(profile, overrides, json!({"messages": history}))["messages"][1].take()
 }
 
-fn signature(field: Field, shown: &str) -> Signature {
+pub(super) fn signature(field: Field, shown: &str) -> Signature {
     Signature {
         field,
         hash: fnv1a64(shown.as_bytes()),
+        joined: Vec::new(),
         full_text: None,
         opaque: None,
         call_signatures: Vec::new(),
