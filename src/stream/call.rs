@@ -296,12 +296,18 @@ impl Machine {
 
     /// Gemini refuses the result of a call whose signature does not come back. Ids must stay short,
     /// so a thinking block carries it: the one before the call if it has not been sent, else a new
-    /// one after it.
+    /// one after it. Of a whole answer none has been sent, and the first carries all: clients that make one block of
+    /// several keep only one signature (RubyLLM the first, any-llm the last).
     fn carry_signature(&mut self, index: usize, signature: String) {
         if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
             return;
         }
         self.reasoning.note_carried(signature.len());
+        if self.whole
+            && let Some(thinking) = self.queue.first_thinking()
+        {
+            return thinking.calls.push((index, signature));
+        }
         let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);

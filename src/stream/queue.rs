@@ -95,6 +95,14 @@ impl Queue {
         self.blocks.back()
     }
 
+    /// The first block of thinking.
+    pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
+        self.blocks.iter_mut().find_map(|block| match block {
+            Block::Thinking(thinking) => Some(&mut **thinking),
+            Block::Text { .. } | Block::Tool(_) => None,
+        })
+    }
+
     /// The block of thinking at the back.
     pub(super) fn back_thinking(&self) -> Option<&Thinking> {
         match self.blocks.back() {

@@ -79,7 +79,7 @@ fn reasoning_comes_from_one_field_only() {
     c.gives(&sse, "thinking \"\\nab\"; end_turn");
 }
 
-fn signature(outcome: &Outcome) -> Signature {
+pub(super) fn signature(outcome: &Outcome) -> Signature {
     let message = message(outcome);
     let blocks = message["content"].as_array().unwrap();
     let block = blocks.iter().find(|block| block["type"] == "thinking").unwrap();

@@ -35,6 +35,39 @@ fn a_whole_body_becomes_what_the_client_asked_for() {
 }
 
 #[test]
+fn signatures_of_calls_in_a_whole_body_are_in_its_first_thinking() {
+    let call = |id: &str| {
+        json!({"id": id, "function": {"name": "w", "arguments": "{}"},
+            "extra_content": {"google": {"thought_signature": id}}})
+    };
+    let calls = "tool_use a w {}, tool_use b w {}; tool_use";
+    for (thinking, reasoning, expected) in [
+        (Display::Shown, "Hm", format!("thinking \"Hm\", text \"Ok\", {calls}")),
+        (Display::Omitted, "Hm", format!("thinking \"\", text \"Ok\", {calls}")),
+        (Display::Hidden, "Hm", format!("text \"Ok\", thinking \"\", {calls}")),
+        (Display::Shown, "", format!("text \"Ok\", thinking \"\", {calls}")),
+        (Display::Hidden, "", format!("text \"Ok\", thinking \"\", {calls}")),
+    ] {
+        let body = json!({"choices": [{"message": {"content": "Ok", "reasoning_content": reasoning,
+            "tool_calls": [call("call_a"), call("call_b")]}, "finish_reason": "tool_calls"}]});
+        for stream in [true, false] {
+            let case = case().with(|asked, _| asked.thinking = thinking);
+            let outcome = case.whole(stream, &body.to_string());
+            assert_eq!(show(&outcome), expected);
+            let own = blocks::signature(&outcome).call_signatures;
+            let of = |id: &str| (format!("toolu_{id}"), format!("call_{id}"));
+            assert_eq!(own, ["a", "b"].map(of), "{expected}");
+        }
+    }
+    // Of a stream, the next chunk may send the first block.
+    let chunk = json!({"reasoning_content": "Hm", "content": "Ok", "tool_calls": [call("call_a")]});
+    case().gives(
+        &done(&[chunk]),
+        "thinking \"Hm\", text \"Ok\", thinking \"\", tool_use a w {}; tool_use",
+    );
+}
+
+#[test]
 fn an_answer_may_be_wrapped_in_an_envelope() {
     let answer = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]});
     for name in ["data", "result"] {
