@@ -1,8 +1,8 @@
 //! The history as turns: what both protocols mean by it, before either one's form.
 //!
-//! A turn is everything that one side says until the other one speaks. Tool results stand apart
-//! from the rest of a user's turn, because Chat Completions wants them first and as messages of
-//! their own. Nothing in here knows of profiles or upstreams.
+//! A turn is everything that the user says until the assistant speaks, or one message of the assistant's.
+//! Tool results stand apart from the rest of a user's turn, because Chat Completions wants them first and as
+//! messages of their own. Nothing in here knows of profiles or upstreams.
 
 pub(crate) mod breaker;
 mod claude_code;
@@ -16,12 +16,13 @@ mod waiting;
 use crate::anthropic::{Block, ToolResult, ToolUse};
 use crate::json::Str;
 
-/// Everything that one side says until the other one speaks.
+/// What one side says.
 #[derive(Debug)]
 pub(crate) enum Turn<'a> {
-    /// The user's, with the results of the calls in the turn before.
+    /// The user's until the assistant speaks, with the results of the calls in the turn before.
     User(User<'a>),
-    /// The assistant's.
+    /// A message of the assistant's. Another one can follow if it has no calls. Where it is several of the
+    /// client's, a [`Block::Note`] stands between them.
     Assistant(Vec<Block<'a>>),
     /// The texts of a system message in the middle that stays where it is.
     System(Vec<Str<'a>>),
@@ -60,10 +61,12 @@ pub(crate) enum Item<'a> {
 pub(crate) const MOVED: &str =
     "[The result of an earlier tool call has come. It stands with its call.]";
 
-/// The turns of a conversation; neighbours of the same side become one.
+/// The turns of a conversation.
 #[derive(Debug, Default)]
 pub(crate) struct Turns<'a> {
     turns: Vec<Turn<'a>>,
+    /// The next block is the first one of its message.
+    begins: bool,
 }
 
 impl<'a> Turns<'a> {
@@ -90,10 +93,16 @@ impl<'a> Turns<'a> {
         }
     }
 
+    /// Begins a message of the assistant, in which nothing may come.
+    pub(crate) fn assistant(&mut self) {
+        self.begins = true;
+    }
+
     /// Adds a block to the assistant's turn.
     pub(crate) fn block(&mut self, block: Block<'a>) {
+        let begins = std::mem::take(&mut self.begins);
         match self.turns.last_mut() {
-            Some(Turn::Assistant(blocks)) => blocks.push(block),
+            Some(Turn::Assistant(blocks)) if !begins => blocks.push(block),
             _ => {
                 // Room for a few: most calls follow a text.
                 let mut blocks = Vec::with_capacity(4);
@@ -112,18 +121,24 @@ impl<'a> Turns<'a> {
     }
 
     /// All turns, without the texts that say nothing. What follows calls stays a turn all the same if the
-    /// assistant goes on after it: that is where the results of these calls are missing.
+    /// assistant goes on after it: that is where the results of these calls are missing. Where the roles are
+    /// `alternating`, neighbours are one turn.
     #[must_use]
-    pub(crate) fn finish(self) -> Vec<Turn<'a>> {
+    pub(crate) fn finish(self, alternating: bool) -> Vec<Turn<'a>> {
         let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
         // Whether calls wait for the user's answer, now that the assistant has spoken.
         let mut called = false;
+        // Whether the last turn says something, if it is the assistant's.
+        let mut said = false;
         for mut turn in self.turns {
-            let says_something = drop_blank_texts(&mut turn);
+            let is_left = drop_blank_texts(&mut turn);
             let is_answer = matches!(turn, Turn::User(_)) && called;
-            if !(says_something || is_answer) {
+            if !(is_left || is_answer) {
                 continue;
             }
+            // The results of calls stand directly after them, and what has no words is an empty message.
+            let says = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
+            let joins = alternating || called || !(said && says);
             match &turn {
                 Turn::User(_) => called = false,
                 Turn::Assistant(blocks) => {
@@ -138,9 +153,15 @@ impl<'a> Turns<'a> {
                     known.results.extend(user.results);
                     known.items.extend(user.items);
                 }
-                (Some(Turn::Assistant(known)), Turn::Assistant(blocks)) => known.extend(blocks),
+                (Some(Turn::Assistant(known)), Turn::Assistant(blocks)) if joins => {
+                    join(known, said, blocks, says);
+                    said |= says;
+                }
                 (Some(Turn::System(known)), Turn::System(texts)) => known.extend(texts),
-                (_, turn) => turns.push(turn),
+                (_, turn) => {
+                    said = says;
+                    turns.push(turn);
+                }
             }
         }
         let says_nothing = |turn: &mut Turn<'_>| match turn {
@@ -150,6 +171,20 @@ impl<'a> Turns<'a> {
         let _ = turns.pop_if(says_nothing);
         turns
     }
+}
+
+fn says_something(blocks: &[Block<'_>]) -> bool {
+    !blocks.iter().all(|block| is_blank(block) || matches!(block, Block::Thinking { .. }))
+}
+
+/// Makes two messages one, of which the first has words if `said`, and the second if `says`.
+fn join<'a>(known: &mut Vec<Block<'a>>, said: bool, mut blocks: Vec<Block<'a>>, says: bool) {
+    match (said, says) {
+        (true, true) => known.push(Block::Note),
+        (false, true) => known.retain(|block| !is_blank(block)),
+        (_, false) => blocks.retain(|block| !is_blank(block)),
+    }
+    known.append(&mut blocks);
 }
 
 /// The user's turn after the assistant's turn `at`, and its place. System messages may stand between them.

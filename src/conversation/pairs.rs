@@ -233,7 +233,7 @@ fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<
                 }
                 items.append(&mut user.items);
                 // All that stood here was moved. Servers want the user to begin, the model would go on with
-                // its own words at the end, and in the middle two of its answers would become one.
+                // its own words at the end, and in the middle two of its answers would be neighbours.
                 if results.is_empty() && items.is_empty() && !answered {
                     items.push(Item::Moved);
                 }

@@ -29,8 +29,9 @@ pub(crate) fn without_calls<'a>(
                 }
                 taken.reverse();
                 // Reasoning that led to a call means nothing without it.
-                let thinking = |block: &Block<'_>| matches!(block, Block::Thinking { .. });
-                if taken.is_empty() || !kept.iter().all(thinking) {
+                let is_part = |it: &Block<'_>| matches!(it, Block::Thinking { .. } | Block::Note);
+                if taken.is_empty() || !kept.iter().all(is_part) {
+                    rebuilt.assistant();
                     kept.into_iter().for_each(|block| rebuilt.block(block));
                 }
             }
@@ -46,5 +47,6 @@ pub(crate) fn without_calls<'a>(
             }
         }
     }
-    rebuilt.finish()
+    // Where they alternate, they do so already.
+    rebuilt.finish(false)
 }

@@ -124,18 +124,25 @@ impl<'a> MessageWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Texts are joined without a gap, which is how the stream was cut into blocks.
+    /// Texts are joined without a gap, which is how the stream was cut into blocks; those of two messages with an
+    /// empty line.
     fn push_assistant_text(&self, out: &mut Vec<u8>, blocks: &[Block<'a>]) -> Result<(), Error> {
         let start = out.len();
-        let mut own_line = false;
+        let (mut own_line, mut own_message) = (false, false);
         for block in blocks {
             let is_prose = matches!(block, Block::Text(_));
-            if matches!(block, Block::ToolUse(_) | Block::Thinking { .. }) {
+            own_message |= matches!(block, Block::Note);
+            if matches!(block, Block::ToolUse(_) | Block::Thinking { .. } | Block::Note) {
                 continue;
             }
             let before = out.len();
-            if before > start && (own_line || !is_prose) {
-                escape(out, "\n");
+            if before > start {
+                let gap = match (own_message, own_line || !is_prose) {
+                    (true, _) => "\n\n",
+                    (_, true) => "\n",
+                    _ => "",
+                };
+                escape(out, gap);
             }
             let from = out.len();
             match block {
@@ -161,7 +168,7 @@ impl<'a> MessageWriter<'_, 'a> {
             if out.len() == from {
                 out.truncate(before);
             } else {
-                own_line = !is_prose;
+                (own_line, own_message) = (!is_prose, false);
             }
         }
         Ok(())

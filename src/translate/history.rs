@@ -79,6 +79,8 @@ impl<'a> History<'a> {
                     let of_user = role == Role::User;
                     if of_user {
                         reading.turns.user();
+                    } else {
+                        reading.turns.assistant();
                     }
                     for (number, block) in message.content.into_iter().enumerate() {
                         let taken =
@@ -90,7 +92,7 @@ impl<'a> History<'a> {
             }
         }
         let Reading { mut history, turns, .. } = reading;
-        history.turns = turns.finish();
+        history.turns = turns.finish(profile.alternating_roles);
         Ok(history)
     }
 }

@@ -342,6 +342,7 @@ fn prefill(
     }
     let texts = blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text.decode()),
+        Block::Note => Some("\n\n".into()),
         _ => None,
     });
     Ok(texts.collect())

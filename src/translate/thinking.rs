@@ -98,9 +98,14 @@ impl<'a> Reasoning<'a> {
     /// Collects that of blocks which [`returned`] gave.
     pub(super) fn of(blocks: &[Block<'a>]) -> Self {
         let mut reasoning = Self::default();
+        let mut own_message = false;
         for block in blocks {
-            if let Block::Thinking { thinking, signature } = block {
-                reasoning.add(*thinking, &signature.decode());
+            own_message |= matches!(block, Block::Note);
+            let Block::Thinking { thinking, signature } = block else { continue };
+            let known = reasoning.texts.len();
+            reasoning.add(*thinking, &signature.decode());
+            if known > 0 && known < reasoning.texts.len() && std::mem::take(&mut own_message) {
+                reasoning.texts.insert(known, Shown::Decoded("\n\n".to_owned()));
             }
         }
         reasoning

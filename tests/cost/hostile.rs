@@ -91,6 +91,25 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         let asks = |at| [assistant(vec![call(at, "w", json!({}))]), user(vec![text("b")])];
         talk(turns(n, asks, &[late]))
     }),
+    ("messages of the assistant without words", |n| {
+        let thoughts =
+            [("SUP1 think", "VFhTAQLvkBocUoojEg=="), ("RES2 think", "VFhTAQL60osAqO7vhQ==")];
+        let silent = |at: usize| {
+            let (thinking, signature) = thoughts[at % 2];
+            assistant(vec![
+                json!({"type": "thinking", "thinking": thinking, "signature": signature}),
+            ])
+        };
+        let mut all = vec![assistant(each(n, |_| text("b")))];
+        all.extend(each(n, silent));
+        all.extend(each(n, |_| assistant(vec![text("c")])));
+        talk(all)
+    }),
+    ("messages of the assistant behind a call", |n| {
+        let mut all = vec![assistant(vec![call(0, "w", json!({}))])];
+        all.extend(each(n, |_| assistant(vec![text("c")])));
+        talk(all)
+    }),
     ("a toolset, added again and again", |n| {
         let toolset = json!({"type": "browser_toolset_20260801"});
         let added = json!({"type": "tool_addition", "tool": {"type": "tool_definition", "definition": toolset}});

@@ -53,6 +53,24 @@ fn a_host_that_can_asks_once_more_without_the_calls() {
 }
 
 #[test]
+fn what_two_agents_said_stays_apart_without_the_calls() {
+    let said = |text: &str| json!({"role": "assistant", "content": text});
+    let mut history = history();
+    history.insert(1, said("a"));
+    history.insert(2, said("b"));
+    // These are one message, of which nothing is left.
+    history.insert(3, call("toolu_gamma3", "look", json!({"q": "z"})));
+    history[5]["content"].as_array_mut().unwrap().push(result("toolu_gamma3", "c.txt"));
+    let refusal = (400, serde_json::from_str(MISTRAL).unwrap());
+    let body = request(&history, &[tool("look", &[])]);
+    let turn = ask(&config(json!({})), &body, &picky(refusal, ""), true);
+    let sent = turn.sent["messages"].as_array().unwrap();
+    let roles: Vec<_> = sent.iter().map(|it| it["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["user", "assistant", "assistant", "user"]);
+    assert_eq!(sent[1..3], [said("a"), said("b")]);
+}
+
+#[test]
 fn only_the_calls_that_the_error_names_are_told_in_words() {
     let message = "Invalid parameter: 'tool_call_id' of 'call_beta22' not found in 'tool_calls' of previous message.";
     let refusal = (400, json!({"error": {"message": message}}));

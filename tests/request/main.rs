@@ -13,6 +13,7 @@ mod control;
 mod files;
 mod joined;
 mod messages;
+mod neighbours;
 mod pairing;
 mod presets;
 mod properties;

@@ -3,23 +3,6 @@
 use super::*;
 
 #[test]
-fn neighbours_of_one_role_are_one_message() {
-    let history = json!([
-        user("a"),
-        user(json!([text("b"), text("")])),
-        assistant("c"),
-        assistant("d"),
-        user("e")
-    ]);
-    assert_eq!(
-        messages(history.clone()),
-        json!([user(json!([text("a"), text("b")])), assistant("cd"), user("e")])
-    );
-    let alternating = messages_to(json!({"alternating_roles": true}), history);
-    assert_eq!(alternating, json!([user("a\n\nb"), assistant("cd"), user("e")]));
-}
-
-#[test]
 fn a_blank_text_between_two_of_the_assistant_is_their_line_end() {
     let said = |blocks: Value| {
         messages(json!([user("q"), assistant(blocks), user("r")]))[1]["content"].clone()

@@ -251,7 +251,7 @@ impl<'a> SentMessages<'a> {
                 turns.system(vec![Str::plain(said.raw)]);
             }
         }
-        turns.finish()
+        turns.finish(false)
     }
 
     /// A block as `conversation` knows it. Only ids are looked at there, so what stands for the rest

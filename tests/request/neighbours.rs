@@ -1,0 +1,150 @@
+//! Neighbouring messages of one side.
+
+use creole::translate::signature::{Field, Signature, fnv1a64};
+
+use super::*;
+
+fn thinking(shown: &str) -> Value {
+    let signature = Signature {
+        field: Field::Reasoning,
+        hash: fnv1a64(shown.as_bytes()),
+        full_text: None,
+        opaque: None,
+        call_signatures: Vec::new(),
+        upstream: String::new(),
+        call_inputs: Vec::new(),
+    };
+    json!({"type": "thinking", "thinking": shown, "signature": signature.encode().0})
+}
+
+#[test]
+fn neighbours_of_the_user_are_one_message_and_the_assistants_only_where_roles_alternate() {
+    let history = json!([
+        user("a"),
+        user(json!([text("b"), text("")])),
+        assistant("c"),
+        assistant("d"),
+        user("e")
+    ]);
+    assert_eq!(
+        messages(history.clone()),
+        json!([user(json!([text("a"), text("b")])), assistant("c"), assistant("d"), user("e")])
+    );
+    let alternating = messages_to(json!({"alternating_roles": true}), history);
+    assert_eq!(alternating, json!([user("a\n\nb"), assistant("c\n\nd"), user("e")]));
+}
+
+#[test]
+fn words_of_one_agent_do_not_go_into_the_message_with_another_ones_calls() {
+    // LangGraph's supervisor, when an agent hands back.
+    let history = json!([
+        user("q"),
+        assistant("It is 55."),
+        assistant(json!([text("Back."), call("toolu_1")])),
+        user(json!([result("toolu_1", "r")])),
+    ]);
+    let calling =
+        |said| json!({"role": "assistant", "content": said, "tool_calls": tool_calls(&["call_1"])});
+    let result = tool("call_1", "r");
+    assert_eq!(
+        messages(history.clone()),
+        json!([user("q"), assistant("It is 55."), calling("Back."), result])
+    );
+    let alternating = messages_to(json!({"alternating_roles": true}), history);
+    assert_eq!(alternating, json!([user("q"), calling("It is 55.\n\nBack."), result]));
+}
+
+#[test]
+fn what_follows_calls_without_their_results_is_one_message_with_them() {
+    let both = json!([result("toolu_2", "two"), result("toolu_1", "one")]);
+    let sent = messages(json!([
+        user("q"),
+        assistant("First."),
+        assistant(json!([text("I look."), call("toolu_1")])),
+        assistant(json!([text("And"), text(" there."), call("toolu_2")])),
+        assistant("Wait."),
+        user(both),
+    ]));
+    let calls = tool_calls(&["call_1", "call_2"]);
+    let said = "I look.\n\nAnd there.\n\nWait.";
+    assert_eq!(
+        sent,
+        json!([
+            user("q"),
+            assistant("First."),
+            {"role": "assistant", "content": said, "tool_calls": calls},
+            tool("call_1", "one"),
+            tool("call_2", "two"),
+        ])
+    );
+    let silent = messages(json!([
+        assistant(json!([call("toolu_1")])),
+        assistant(json!([call("toolu_2")])),
+        user(json!([result("toolu_1", "one"), result("toolu_2", "two")])),
+    ]));
+    assert_eq!(silent[0], calling(&["call_1", "call_2"]));
+}
+
+#[test]
+fn a_message_of_the_assistant_without_words_is_none_of_its_own() {
+    let thinking = json!({"type": "thinking", "thinking": "t", "signature": "s"});
+    for silent in
+        [json!(""), json!("\n"), json!([]), json!([thinking]), json!([text(" "), thinking])]
+    {
+        let alone = |said: Value| {
+            let sent = messages(said);
+            assert_eq!(
+                sent,
+                json!([user("q"), assistant("a"), assistant("b"), user("r")]),
+                "{silent}"
+            );
+        };
+        let [q, a, b, r] = [user("q"), assistant("a"), assistant("b"), user("r")];
+        alone(json!([q, assistant(silent.clone()), a, b, r]));
+        alone(json!([q, a, assistant(silent.clone()), b, r]));
+        alone(json!([q, a, b, assistant(silent.clone()), r]));
+        alone(json!([q, a, user(""), b, r]));
+    }
+}
+
+#[test]
+fn the_reasoning_of_each_message_stays_with_it() {
+    let history = json!([
+        user("q"),
+        assistant(json!([thinking("I"), thinking(" do."), text("a")])),
+        assistant(json!([thinking("We \"do\"."), text("b")])),
+        user("r"),
+    ]);
+    let said =
+        |text, reasoning| json!({"role": "assistant", "content": text, "reasoning": reasoning});
+    assert_eq!(
+        messages(history.clone()),
+        json!([user("q"), said("a", "I do."), said("b", "We \"do\"."), user("r")])
+    );
+    let alternating = messages_to(json!({"alternating_roles": true}), history);
+    assert_eq!(alternating[1], said("a\n\nb", "I do.\n\nWe \"do\"."));
+    // Reasoning alone belongs to the words behind it.
+    let alone = json!([
+        user("q"),
+        assistant(json!([thinking("I")])),
+        assistant(json!([thinking(" do."), text("a")])),
+        user("r"),
+    ]);
+    assert_eq!(messages(alone)[1], said("a", "I do."));
+}
+
+#[test]
+fn the_last_message_alone_is_continued() {
+    let request = json!({"messages": [user("q"), assistant("a"), assistant("b")]});
+    let sent = |overrides: Value| {
+        let (body, asked) =
+            try_with(&config("vllm", overrides, json!({})), &whole(request.clone())).0.unwrap();
+        (body["messages"].clone(), asked.prefill)
+    };
+    let (messages, prefill) = sent(json!({"strip_prefill_echo": true}));
+    assert_eq!(messages, json!([user("q"), assistant("a"), assistant("b")]));
+    assert_eq!(prefill, "b");
+    let (messages, prefill) = sent(json!({"strip_prefill_echo": true, "alternating_roles": true}));
+    assert_eq!(messages, json!([user("q"), assistant("a\n\nb")]));
+    assert_eq!(prefill, "a\n\nb");
+}
