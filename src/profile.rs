@@ -100,7 +100,7 @@ keys! {
         /// Where the user's own text goes when it came with tool results. Mistral refuses a `user`
         /// message directly after `tool` messages.
         text_after_tool_results: TextAfterToolResults = TextAfterToolResults::UserMessage;
-        /// Merge neighbouring messages of one role (templates that insist on alternation).
+        /// Merge neighbouring messages of one role, and let the user begin (templates that insist on alternation).
         alternating_roles: bool = false;
         /// Split a turn with several calls into one assistant message for each call, followed by its
         /// result (Databricks; the Llama 3.3 template).

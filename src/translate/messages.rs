@@ -31,6 +31,10 @@ const BREAKPOINTS_MAX: usize = 4;
 /// What the assistant says between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
 
+/// What the user says before a conversation that begins with the assistant: n8n's memory cuts in the middle of a
+/// turn.
+const BEGINNING: &str = "[The beginning of this conversation is missing.]";
+
 /// The system prompt.
 #[derive(Debug, Default)]
 pub(super) struct SystemPrompt<'a> {
@@ -87,12 +91,17 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         };
         if !self.system.texts.is_empty() || self.system.schema.is_some() {
             if role == "user" {
-                put_before_first_user(&mut turns);
+                put_before_first_user(&mut turns, Item::SystemPrompt);
             } else {
                 json.begin_object().key("role").text(role);
                 self.system_content(json.key("content"));
                 json.end_object();
             }
+        }
+        if self.profile().alternating_roles && matches!(turns.first(), Some(Turn::Assistant(_))) {
+            self.warnings.add("beginning_missing");
+            let text = Text { text: Str::plain(BEGINNING), cached: false, cited: false };
+            put_before_first_user(&mut turns, Item::Block(Block::Text(text)));
         }
         let mut turns = turns.into_iter();
         while let Some(turn) = turns.next() {
@@ -427,12 +436,12 @@ fn begin_user<'j, 'o>(json: &'j mut Writer<'o>) -> &'j mut Writer<'o> {
     json.begin_object().key("role").text("user").key("content")
 }
 
-/// Puts the system prompt before the first words of the user.
-fn put_before_first_user(turns: &mut Vec<Turn<'_>>) {
+/// Puts something before the first words of the user.
+fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: Item<'a>) {
     match turns.first_mut() {
-        Some(Turn::User(user)) => user.items.insert(0, Item::SystemPrompt),
+        Some(Turn::User(user)) => user.items.insert(0, item),
         _ => {
-            let user = User { results: Vec::new(), items: vec![Item::SystemPrompt] };
+            let user = User { results: Vec::new(), items: vec![item] };
             turns.insert(0, Turn::User(user));
         }
     }

@@ -148,3 +148,30 @@ fn the_last_message_alone_is_continued() {
     assert_eq!(messages, json!([user("q"), assistant("a\n\nb")]));
     assert_eq!(prefill, "a\n\nb");
 }
+
+#[test]
+fn the_user_begins_where_roles_alternate() {
+    // n8n's memory keeps so many messages, whichever they are.
+    let history = json!([
+        assistant(json!([text("a"), call("toolu_1")])),
+        user(json!([result("toolu_1", "r")])),
+        assistant("b"),
+        user("c"),
+    ]);
+    let of = |overrides: Value| {
+        let request = json!({"messages": history.clone(), "system": "S"});
+        let (result, warnings) =
+            try_with(&config("default", overrides, json!({})), &whole(request));
+        (result.unwrap().0["messages"].clone(), warnings)
+    };
+    let beginning = user("[The beginning of this conversation is missing.]");
+    let (sent, warnings) = of(json!({"alternating_roles": true}));
+    assert_eq!(sent[0], json!({"role": "system", "content": "S"}));
+    assert_eq!((&sent[1], &sent[2]["content"]), (&beginning, &json!("a")));
+    assert_eq!(warnings, "beginning_missing");
+    let (sent, warnings) = of(json!({}));
+    assert_eq!((&sent[1]["content"], &*warnings), (&json!("a"), ""));
+    // The system prompt is a user's message already.
+    let (sent, warnings) = of(json!({"alternating_roles": true, "system_role": "user"}));
+    assert_eq!((&sent[0], &sent[1]["content"], &*warnings), (&user("S"), &json!("a"), ""));
+}
