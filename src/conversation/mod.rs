@@ -67,13 +67,15 @@ pub(crate) struct Turns<'a> {
     turns: Vec<Turn<'a>>,
     /// The next block is the first one of its message.
     begins: bool,
+    /// Results that stand behind what the assistant goes on to say.
+    held: User<'a>,
 }
 
 impl<'a> Turns<'a> {
     /// Begins the user's turn, in which nothing may come.
     pub(crate) fn user(&mut self) {
         if !matches!(self.turns.last(), Some(Turn::User(_))) {
-            self.turns.push(Turn::User(User::default()));
+            self.turns.push(Turn::User(std::mem::take(&mut self.held)));
         }
     }
 
@@ -96,6 +98,16 @@ impl<'a> Turns<'a> {
     /// Begins a message of the assistant, in which nothing may come.
     pub(crate) fn assistant(&mut self) {
         self.begins = true;
+    }
+
+    /// Goes on with the message of the assistant before the results that came last, if nothing else came.
+    pub(crate) fn go_on(&mut self) {
+        if let [.., Turn::Assistant(_), Turn::User(user)] = self.turns.as_mut_slice()
+            && user.items.is_empty()
+        {
+            self.held = std::mem::take(user);
+            self.turns.pop();
+        }
     }
 
     /// Adds a block to the assistant's turn.
@@ -124,7 +136,10 @@ impl<'a> Turns<'a> {
     /// assistant goes on after it: that is where the results of these calls are missing. Where the roles are
     /// `alternating`, neighbours are one turn.
     #[must_use]
-    pub(crate) fn finish(self, alternating: bool) -> Vec<Turn<'a>> {
+    pub(crate) fn finish(mut self, alternating: bool) -> Vec<Turn<'a>> {
+        if !self.held.results.is_empty() {
+            self.user();
+        }
         let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
         // Whether calls wait for the user's answer, now that the assistant has spoken.
         let mut called = false;

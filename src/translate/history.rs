@@ -3,6 +3,7 @@
 
 use super::parts::{is_of_known_type, is_remote};
 use super::server_history;
+use super::signature::Signature;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
 use crate::anthropic::{
@@ -40,6 +41,10 @@ pub(super) struct Reading<'p, 'w, 'a> {
     history: History<'a>,
     turns: Turns<'a>,
     begun: bool,
+    /// The signatures in the message of the assistant that is read, and in the one before it, if only results came
+    /// after that.
+    signed: Vec<Str<'a>>,
+    signed_before: Vec<Str<'a>>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
 }
@@ -66,6 +71,8 @@ impl<'a> History<'a> {
             history: Self::default(),
             turns: Turns::default(),
             begun: false,
+            signed: Vec::new(),
+            signed_before: Vec::new(),
             is_answered: false,
         };
         for (at, message) in messages.into_iter().enumerate() {
@@ -77,12 +84,17 @@ impl<'a> History<'a> {
                 }
                 role => {
                     let of_user = role == Role::User;
+                    let goes_on = !of_user && reading.goes_on(&message.content);
                     if of_user {
                         reading.turns.user();
+                    } else if goes_on {
+                        reading.turns.go_on();
                     } else {
                         reading.turns.assistant();
+                        reading.signed_before = std::mem::take(&mut reading.signed);
                     }
-                    for (number, block) in message.content.into_iter().enumerate() {
+                    let blocks = message.content.into_iter().enumerate();
+                    for (number, block) in blocks.skip(usize::from(goes_on)) {
                         let taken =
                             if of_user { reading.user(block) } else { reading.assistant(block) };
                         taken.map_err(|refused| refused.at(at, number, of_user))?;
@@ -214,7 +226,22 @@ fn is_unreadable(block: &Block<'_>) -> bool {
 }
 
 impl<'a> Reading<'_, '_, 'a> {
+    /// Whether a message is the next call of the answer that the message before it began, as n8n writes each: all
+    /// have the same thinking block. One that names calls is of one answer only.
+    fn goes_on(&self, blocks: &[Block<'a>]) -> bool {
+        let [Block::Thinking { signature, .. }, calls @ ..] = blocks else { return false };
+        let names_calls =
+            |own: Signature| !(own.call_inputs.is_empty() && own.call_signatures.is_empty());
+        self.signed.first() == Some(signature)
+            && !calls.is_empty()
+            && calls.iter().all(|block| matches!(block, Block::ToolUse(_)))
+            && Signature::decode(&signature.decode()).is_some_and(names_calls)
+    }
+
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
+        if !matches!(block, Block::ToolResult(_)) {
+            self.signed.clear();
+        }
         if self.is_answered {
             self.omit(&mut block, false);
         }
@@ -306,8 +333,18 @@ impl<'a> Reading<'_, '_, 'a> {
     fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), NotTaken> {
         let (profile, marks) = (self.profile, self.marks);
         let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
+        // The same text again is the same thought, in another message with a call of its answer. Signatures of calls
+        // would be lost with it.
+        let place = self.signed.len();
+        let is_repeated =
+            !signature.is_empty() && self.signed_before.get(place) == Some(&signature);
+        self.signed.push(signature);
         if let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? {
             self.history.has_reasoning = true;
+            let own = is_repeated.then(|| Signature::decode(&signature.decode()));
+            if own.is_some_and(|own| own.is_none_or(|own| own.call_signatures.is_empty())) {
+                return Ok(());
+            }
             self.turns.block(block);
         }
         Ok(())
@@ -361,6 +398,7 @@ impl<'a> Reading<'_, '_, 'a> {
     }
 
     fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {
+        self.signed.clear();
         self.history.effort = message.effort.or(self.history.effort);
         let mut texts = Vec::new();
         for (number, block) in message.content.into_iter().enumerate() {

@@ -1,5 +1,7 @@
 //! The limit of turns with tool calls.
 
+use creole::translate::signature::{Field, Signature, fnv1a64};
+
 use super::*;
 
 fn looks(count: usize) -> Vec<Value> {
@@ -28,6 +30,28 @@ fn a_header_counts_the_turns_since_a_person_wrote() {
     assert_eq!(sent(&config, &messages).header("x-creole-tool-turn"), "1/3");
     // Off by default: no header.
     assert_eq!(sent(&super::config(json!({})), &looks(5)).header("x-creole-tool-turn"), "");
+}
+
+#[test]
+fn the_calls_that_n8n_took_apart_are_one_turn() {
+    let call_inputs = vec![("toolu_0".to_owned(), "{}".to_owned())];
+    let own = Signature {
+        field: Field::Reasoning,
+        hash: fnv1a64(b""),
+        full_text: Some("hm".to_owned()),
+        opaque: None,
+        call_signatures: Vec::new(),
+        upstream: String::new(),
+        call_inputs,
+    };
+    let thinking = json!({"type": "thinking", "thinking": "", "signature": own.encode().0});
+    let mut messages = looks(4);
+    for message in messages.iter_mut().filter(|it| it["role"] == "assistant") {
+        message["content"].as_array_mut().unwrap().insert(0, thinking.clone());
+    }
+    let turn = sent(&limited("wind_down"), &messages);
+    assert_eq!((turn.header("x-creole-tool-turn"), turn.tools().len()), ("1/3", 1));
+    assert_eq!(turn.tool_texts(), ["r0", "r1", "r2", "r3"]);
 }
 
 #[test]

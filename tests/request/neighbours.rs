@@ -4,8 +4,8 @@ use creole::translate::signature::{Field, Signature, fnv1a64};
 
 use super::*;
 
-fn thinking(shown: &str) -> Value {
-    let signature = Signature {
+fn signature(shown: &str) -> Signature {
+    Signature {
         field: Field::Reasoning,
         hash: fnv1a64(shown.as_bytes()),
         full_text: None,
@@ -13,8 +13,25 @@ fn thinking(shown: &str) -> Value {
         call_signatures: Vec::new(),
         upstream: String::new(),
         call_inputs: Vec::new(),
-    };
+    }
+}
+
+fn signed(shown: &str, signature: &Signature) -> Value {
     json!({"type": "thinking", "thinking": shown, "signature": signature.encode().0})
+}
+
+fn thinking(shown: &str) -> Value {
+    signed(shown, &signature(shown))
+}
+
+/// As n8n writes an answer with these calls: each in a message of its own, all with the same thinking.
+fn one_by_one(thinking: &Value, ids: &[&str]) -> Vec<Value> {
+    let mut history = vec![user("q")];
+    for id in ids {
+        history.push(assistant(json!([thinking, call(id)])));
+        history.push(user(json!([result(id, "r")])));
+    }
+    history
 }
 
 #[test]
@@ -174,4 +191,97 @@ fn the_user_begins_where_roles_alternate() {
     // The system prompt is a user's message already.
     let (sent, warnings) = of(json!({"alternating_roles": true, "system_role": "user"}));
     assert_eq!((&sent[0], &sent[1]["content"], &*warnings), (&user("S"), &json!("a"), ""));
+}
+
+#[test]
+fn the_calls_of_one_answer_are_one_message_again() {
+    let ids = ["toolu_1", "toolu_2", "toolu_3"];
+    let full_text = Some("T".to_owned());
+    let inputs = ids.map(|id| (id.to_owned(), format!("{{\"q\":\"{id}\"}}")));
+    let own = Signature { full_text, call_inputs: inputs.to_vec(), ..signature("") };
+    let mut history = one_by_one(&signed("", &own), &ids);
+    history.push(assistant(json!([thinking("I"), call("toolu_4")])));
+    history.push(user(json!([result("toolu_4", "s")])));
+    for message in &mut history {
+        // Of these n8n loses the inputs.
+        if let Some(call) = message["content"].get_mut(1).filter(|it| it["id"] != "toolu_4") {
+            call["input"] = json!({});
+        }
+    }
+    let messages = messages(json!(history));
+    let shape = |message: &Value| {
+        let count = |key: &str| message[key].as_array().map_or(0, Vec::len);
+        (message["role"].as_str().unwrap().to_owned(), count("tool_calls"))
+    };
+    let shapes: Vec<_> = messages.as_array().unwrap().iter().map(shape).collect();
+    let of = |role: &str, calls| (role.to_owned(), calls);
+    assert_eq!(
+        shapes,
+        [
+            of("user", 0),
+            of("assistant", 3),
+            of("tool", 0),
+            of("tool", 0),
+            of("tool", 0),
+            of("assistant", 1),
+            of("tool", 0),
+        ]
+    );
+    assert_eq!(messages[1]["reasoning"], "T");
+    let input = |at: usize| messages[1]["tool_calls"][at]["function"]["arguments"].clone();
+    assert_eq!((input(0), input(2)), (json!(inputs[0].1), json!(inputs[2].1)));
+    assert_eq!(messages[4], tool("call_3", "r"));
+    assert_eq!(messages[5]["reasoning"], "I");
+}
+
+#[test]
+fn what_stands_between_the_calls_of_one_answer_keeps_its_place() {
+    let inputs = vec![("toolu_1".to_owned(), "{}".to_owned())];
+    let block = signed("T", &Signature { call_inputs: inputs, ..signature("T") });
+    let ids = ["toolu_1", "toolu_2"];
+    let of = |change: &dyn Fn(&mut Vec<Value>)| {
+        let mut history = one_by_one(&block, &ids);
+        change(&mut history);
+        let sent = messages(json!(history));
+        let called = |it: &&Value| it.get("tool_calls").is_some();
+        sent.as_array().unwrap().iter().filter(called).count()
+    };
+    assert_eq!(of(&|_| ()), 1);
+    // The results come after both.
+    assert_eq!(of(&|history| history.swap(2, 3)), 1);
+    // Its last result is missing.
+    assert_eq!(of(&|history| drop(history.pop())), 1);
+    assert_eq!(of(&|history| history[2] = user(json!([result("toolu_1", "r"), text("b")]))), 2);
+    assert_eq!(
+        of(&|history| history[3] = assistant(json!([block, text("b"), call("toolu_2")]))),
+        2
+    );
+    assert_eq!(of(&|history| history.insert(3, json!({"role": "system", "content": "b"}))), 2);
+    let other = thinking("T");
+    assert_eq!(of(&|history| history[3] = assistant(json!([other, call("toolu_2")]))), 2);
+}
+
+#[test]
+fn a_thought_that_comes_again_with_another_call_is_told_once() {
+    // It names no call: a model in a loop could have thought it twice.
+    let block = thinking("T");
+    let history = one_by_one(&block, &["toolu_1", "toolu_2", "toolu_3"]);
+    let reasoning = |overrides: Value, history: &[Value]| {
+        let sent = messages_to(overrides, json!(history));
+        let said = sent.as_array().unwrap().iter().filter(|it| it["role"] == "assistant");
+        said.map(|it| it.get("reasoning").or_else(|| it.get("reasoning_content")).cloned())
+            .collect::<Vec<_>>()
+    };
+    let told = || Some(json!("T"));
+    assert_eq!(reasoning(json!({}), &history), [told(), None, None]);
+    let required = json!({"reasoning_history": "required"});
+    let space = || Some(json!(" "));
+    assert_eq!(reasoning(required, &history), [told(), space(), space()]);
+    // After words of a person it is told again.
+    let mut later = history.clone();
+    later.insert(3, user("And?"));
+    assert_eq!(reasoning(json!({}), &later), [told(), told(), None]);
+    // Twice in one message, as it was streamed.
+    let twice = [user("q"), assistant(json!([block, text("a"), block, call("toolu_1")]))];
+    assert_eq!(reasoning(json!({}), &twice)[0], Some(json!("TT")));
 }
