@@ -102,7 +102,10 @@ impl<'a> MessageWriter<'_, 'a> {
         }
         json.value().out().push(b'"');
         let start = json.out().len();
-        if reasoning.is_in_text(self.profile()) {
+        // vLLM looks in the prompt for the whole text that is to be continued; templates take reasoning out of it.
+        let is_continued =
+            self.is_last && !has_calls && self.profile().prefill == Prefill::Continue;
+        if reasoning.is_in_text(self.profile()) && !is_continued {
             reasoning.push_in_text(json.out());
         }
         self.push_assistant_text(json.out(), blocks)?;

@@ -167,6 +167,25 @@ fn the_last_message_alone_is_continued() {
 }
 
 #[test]
+fn a_text_that_is_continued_has_no_reasoning_in_it() {
+    let inline = signed("T", &Signature { field: Field::Inline, ..signature("T") });
+    let said = assistant(json!([inline, text("a")]));
+    let last = [user("q"), said.clone(), user("r"), said];
+    let earlier = &last[..3];
+    let content = |prefill: &str, history: &[Value]| {
+        let request = json!({"messages": history});
+        let sent = sent_to("vllm", json!({"prefill": prefill}), request);
+        let messages = sent["messages"].as_array().unwrap().iter();
+        let of_assistant = messages.filter(|it| it["role"] == "assistant");
+        of_assistant.map(|it| it["content"].clone()).collect::<Vec<_>>()
+    };
+    let thought = "<think>T</think>\n\na";
+    assert_eq!(content("continue", earlier), [thought]);
+    assert_eq!(content("continue", &last), [thought, "a"]);
+    assert_eq!(content("send", &last), [thought, thought]);
+}
+
+#[test]
 fn the_user_begins_where_roles_alternate() {
     // n8n's memory keeps so many messages, whichever they are.
     let history = json!([
