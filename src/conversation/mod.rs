@@ -1,7 +1,7 @@
 //! The history as turns: what both protocols mean by it, before either one's form.
 //!
-//! A turn is everything that the user says until the assistant speaks, or one message of the assistant's.
-//! Tool results stand apart from the rest of a user's turn, because Chat Completions wants them first and as
+//! A turn is everything that one side says until the other one speaks, but a message of the assistant's with
+//! calls is a turn of its own. Tool results stand apart from the rest of a user's turn, because Chat Completions wants them first and as
 //! messages of their own. Nothing in here knows of profiles or upstreams.
 
 pub(crate) mod breaker;
@@ -21,8 +21,8 @@ use crate::json::Str;
 pub(crate) enum Turn<'a> {
     /// The user's until the assistant speaks, with the results of the calls in the turn before.
     User(User<'a>),
-    /// A message of the assistant's. Another one can follow if it has no calls. Where it is several of the
-    /// client's, a [`Block::Note`] stands between them.
+    /// The assistant's. One with calls can follow if it has none. Where it is several messages of the client's, a
+    /// [`Block::Note`] stands between them.
     Assistant(Vec<Block<'a>>),
     /// The texts of a system message in the middle that stays where it is.
     System(Vec<Str<'a>>),
@@ -134,7 +134,7 @@ impl<'a> Turns<'a> {
 
     /// All turns, without the texts that say nothing. What follows calls stays a turn all the same if the
     /// assistant goes on after it: that is where the results of these calls are missing. Where the roles are
-    /// `alternating`, neighbours are one turn.
+    /// `alternating`, all neighbours are one turn.
     #[must_use]
     pub(crate) fn finish(mut self, alternating: bool) -> Vec<Turn<'a>> {
         if !self.held.results.is_empty() {
@@ -151,15 +151,16 @@ impl<'a> Turns<'a> {
             if !(is_left || is_answer) {
                 continue;
             }
-            // The results of calls stand directly after them, and what has no words is an empty message.
             let says = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
-            let joins = alternating || called || !(said && says);
+            let calls = matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
+            // Many templates leave out the text beside calls, but the results of calls stand directly after them.
+            let joins = alternating || called || !(said && calls);
             match &turn {
                 Turn::User(_) => called = false,
-                Turn::Assistant(blocks) => {
+                Turn::Assistant(_) => {
                     // Else it goes on with what it said.
                     called &= matches!(turns.last(), Some(Turn::Assistant(_)));
-                    called |= calls(blocks).next().is_some();
+                    called |= calls;
                 }
                 Turn::System(_) => {}
             }

@@ -38,6 +38,7 @@ fn the_calls_that_n8n_took_apart_are_one_turn() {
     let own = Signature {
         field: Field::Reasoning,
         hash: fnv1a64(b""),
+        joined: Vec::new(),
         full_text: Some("hm".to_owned()),
         opaque: None,
         call_signatures: Vec::new(),

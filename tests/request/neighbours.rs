@@ -8,6 +8,7 @@ fn signature(shown: &str) -> Signature {
     Signature {
         field: Field::Reasoning,
         hash: fnv1a64(shown.as_bytes()),
+        joined: Vec::new(),
         full_text: None,
         opaque: None,
         call_signatures: Vec::new(),
@@ -35,7 +36,7 @@ fn one_by_one(thinking: &Value, ids: &[&str]) -> Vec<Value> {
 }
 
 #[test]
-fn neighbours_of_the_user_are_one_message_and_the_assistants_only_where_roles_alternate() {
+fn neighbours_of_one_side_are_one_message() {
     let history = json!([
         user("a"),
         user(json!([text("b"), text("")])),
@@ -45,7 +46,7 @@ fn neighbours_of_the_user_are_one_message_and_the_assistants_only_where_roles_al
     ]);
     assert_eq!(
         messages(history.clone()),
-        json!([user(json!([text("a"), text("b")])), assistant("c"), assistant("d"), user("e")])
+        json!([user(json!([text("a"), text("b")])), assistant("c\n\nd"), user("e")])
     );
     let alternating = messages_to(json!({"alternating_roles": true}), history);
     assert_eq!(alternating, json!([user("a\n\nb"), assistant("c\n\nd"), user("e")]));
@@ -77,6 +78,7 @@ fn what_follows_calls_without_their_results_is_one_message_with_them() {
     let sent = messages(json!([
         user("q"),
         assistant("First."),
+        assistant("Then."),
         assistant(json!([text("I look."), call("toolu_1")])),
         assistant(json!([text("And"), text(" there."), call("toolu_2")])),
         assistant("Wait."),
@@ -88,7 +90,7 @@ fn what_follows_calls_without_their_results_is_one_message_with_them() {
         sent,
         json!([
             user("q"),
-            assistant("First."),
+            assistant("First.\n\nThen."),
             {"role": "assistant", "content": said, "tool_calls": calls},
             tool("call_1", "one"),
             tool("call_2", "two"),
@@ -110,11 +112,7 @@ fn a_message_of_the_assistant_without_words_is_none_of_its_own() {
     {
         let alone = |said: Value| {
             let sent = messages(said);
-            assert_eq!(
-                sent,
-                json!([user("q"), assistant("a"), assistant("b"), user("r")]),
-                "{silent}"
-            );
+            assert_eq!(sent, json!([user("q"), assistant("a\n\nb"), user("r")]), "{silent}");
         };
         let [q, a, b, r] = [user("q"), assistant("a"), assistant("b"), user("r")];
         alone(json!([q, assistant(silent.clone()), a, b, r]));
@@ -125,7 +123,7 @@ fn a_message_of_the_assistant_without_words_is_none_of_its_own() {
 }
 
 #[test]
-fn the_reasoning_of_each_message_stays_with_it() {
+fn the_reasoning_of_two_messages_has_an_empty_line_between() {
     let history = json!([
         user("q"),
         assistant(json!([thinking("I"), thinking(" do."), text("a")])),
@@ -135,11 +133,9 @@ fn the_reasoning_of_each_message_stays_with_it() {
     let said =
         |text, reasoning| json!({"role": "assistant", "content": text, "reasoning": reasoning});
     assert_eq!(
-        messages(history.clone()),
-        json!([user("q"), said("a", "I do."), said("b", "We \"do\"."), user("r")])
+        messages(history),
+        json!([user("q"), said("a\n\nb", "I do.\n\nWe \"do\"."), user("r")])
     );
-    let alternating = messages_to(json!({"alternating_roles": true}), history);
-    assert_eq!(alternating[1], said("a\n\nb", "I do.\n\nWe \"do\"."));
     // Reasoning alone belongs to the words behind it.
     let alone = json!([
         user("q"),
@@ -151,19 +147,12 @@ fn the_reasoning_of_each_message_stays_with_it() {
 }
 
 #[test]
-fn the_last_message_alone_is_continued() {
+fn neighbours_at_the_end_are_continued_together() {
     let request = json!({"messages": [user("q"), assistant("a"), assistant("b")]});
-    let sent = |overrides: Value| {
-        let (body, asked) =
-            try_with(&config("vllm", overrides, json!({})), &whole(request.clone())).0.unwrap();
-        (body["messages"].clone(), asked.prefill)
-    };
-    let (messages, prefill) = sent(json!({"strip_prefill_echo": true}));
-    assert_eq!(messages, json!([user("q"), assistant("a"), assistant("b")]));
-    assert_eq!(prefill, "b");
-    let (messages, prefill) = sent(json!({"strip_prefill_echo": true, "alternating_roles": true}));
-    assert_eq!(messages, json!([user("q"), assistant("a\n\nb")]));
-    assert_eq!(prefill, "a\n\nb");
+    let overrides = json!({"strip_prefill_echo": true});
+    let (body, asked) = try_with(&config("vllm", overrides, json!({})), &whole(request)).0.unwrap();
+    assert_eq!(body["messages"], json!([user("q"), assistant("a\n\nb")]));
+    assert_eq!(asked.prefill, "a\n\nb");
 }
 
 #[test]
