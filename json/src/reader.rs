@@ -52,6 +52,7 @@ impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`. Values nested deeper than `depth_max` (at most 128) are
     /// an error.
     #[must_use]
+    #[inline(never)]
     pub fn new(text: &'a str, depth_max: u32) -> Self {
         Self {
             text,
