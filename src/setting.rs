@@ -267,6 +267,32 @@ pub(crate) fn word(reader: &mut Reader<'_>, words: &[&str]) -> Result<usize, Err
     })
 }
 
+/// The place of a value, whatever its type.
+pub(crate) trait Slot {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Result<(), Error>;
+}
+
+impl<T: Setting> Slot for T {
+    fn fill(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+        *self = Self::read(reader)?;
+        Ok(())
+    }
+}
+
+/// Reads the value of `key` into the slot that stands where `key` does among `keys`, if it is one of them.
+pub(crate) fn fill(
+    slots: &mut [&mut dyn Slot],
+    keys: &[&str],
+    key: &str,
+    reader: &mut Reader<'_>,
+) -> Result<bool, Error> {
+    let at = keys.iter().position(|known| *known == key);
+    match at.and_then(|at| slots.get_mut(at)) {
+        Some(slot) => slot.fill(reader).map(|()| true),
+        None => Ok(false),
+    }
+}
+
 /// Defines objects of the configuration: each key with its type, default and documentation.
 macro_rules! keys {
     ($(
@@ -312,13 +338,7 @@ macro_rules! keys {
                 key: &str,
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<bool, $crate::json::Error> {
-                match key {
-                    $(stringify!($key) => {
-                        self.$key = $crate::setting::Setting::read(reader)?;
-                    })+
-                    _ => return Ok(false),
-                }
-                Ok(true)
+                $crate::setting::fill(&mut [$(&mut self.$key),+], Self::KEYS, key, reader)
             }
 
             /// Reads an object over the values that are here.
