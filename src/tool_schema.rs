@@ -21,6 +21,7 @@ pub(crate) use repair::{unquoted, without_id};
 
 use crate::json::{self, Kind, Number, Reader, Str};
 use crate::names::Names;
+use crate::words;
 
 /// What it costs to apply a schema at all, in bytes.
 const STEP_BYTES: usize = 256;
@@ -231,7 +232,7 @@ impl<'s> Check<'s, '_> {
         if reference == "#" {
             return Some(self.root);
         }
-        let (section, name) = reference.strip_prefix("#/")?.split_once('/')?;
+        let (section, name) = words::split_once(reference.strip_prefix("#/")?, "/")?;
         if !matches!(section, "$defs" | "definitions") || name.contains(['/', '~', '%']) {
             return None;
         }

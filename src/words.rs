@@ -13,7 +13,11 @@ pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// A text without such marks before it, and without the white space around it.
 #[must_use]
 pub fn bare(text: &str) -> &str {
-    text.trim_start_matches('\u{feff}').trim()
+    let mut bare = text;
+    while let Some(rest) = bare.strip_prefix('\u{feff}') {
+        bare = rest;
+    }
+    bare.trim()
 }
 
 /// How many bytes at the end of `text` are the start of `word`.
@@ -116,6 +120,20 @@ pub fn before<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
+/// `text` without these letters of ASCII at its start.
+#[must_use]
+pub fn trim_start<'t>(text: &'t str, letters: &[u8]) -> &'t str {
+    let start = text.bytes().position(|byte| !letters.contains(&byte)).unwrap_or(text.len());
+    text.get(start..).unwrap_or(text)
+}
+
+/// The same at its end.
+#[must_use]
+pub fn trim_end<'t>(text: &'t str, letters: &[u8]) -> &'t str {
+    let last = text.bytes().rposition(|byte| !letters.contains(&byte));
+    text.get(..last.map_or(0, |at| at.saturating_add(1))).unwrap_or(text)
+}
+
 /// The places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
@@ -167,6 +185,8 @@ mod tests {
             prop_assert_eq!(places(&text, &word).collect::<Vec<_>>(), expected);
             prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
             prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
+            prop_assert_eq!(trim_start(&text, b"ab"), text.trim_start_matches(['a', 'b']));
+            prop_assert_eq!(trim_end(&text, b"ab"), text.trim_end_matches(['a', 'b']));
             prop_assert_eq!(Some(before(&text, b"ab")), text.split(['a', 'b']).next());
         }
 

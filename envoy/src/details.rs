@@ -19,7 +19,7 @@ pub enum Origin {
 #[must_use]
 pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
     // `upstream_reset_before_response_started{connection_termination|delayed_connect_error:_…}`
-    let (name, reason) = details.split_once('{').unwrap_or((details, ""));
+    let (name, reason) = words::split_once(details, "{").unwrap_or((details, ""));
     let failure = match name {
         "" | "via_upstream" => return Origin::Upstream,
         "route_not_found" | "cluster_not_found" => Failure::NoRoute,
@@ -59,7 +59,7 @@ fn is_timeout(name: &str) -> bool {
 }
 
 fn reset(reason: &str) -> Failure {
-    let (reason, transport) = reason.split_once('|').unwrap_or((reason, ""));
+    let (reason, transport) = words::split_once(reason, "|").unwrap_or((reason, ""));
     let reason = match words::before(reason, b"}:") {
         "overflow" => return Failure::NoHealthyUpstream,
         "connection_timeout" => Unreachable::TimedOut,

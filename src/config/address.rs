@@ -41,13 +41,13 @@ impl<'a> Address<'a> {
             return Err("expected a URL without a path (set base_path instead)");
         }
         let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => match rest.split_once(']') {
+            Some(rest) => match words::split_once(rest, "]") {
                 Some((host, "")) => (host, None),
                 // What is no port is found out below.
                 Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or(port))),
                 None => return Err("expected a host in the URL"),
             },
-            None => match authority.split_once(':') {
+            None => match words::split_once(authority, ":") {
                 Some((host, port)) => (host, Some(port)),
                 None => (authority, None),
             },

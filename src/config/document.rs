@@ -11,6 +11,7 @@ use crate::json::{Error, Kind, Reader, quoted};
 use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{self, Bounds, Setting};
+use crate::words;
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -251,14 +252,14 @@ impl UpstreamDocument<'_> {
                 Err(reason) => return refuse(path("key.secret"), reason),
             },
         };
-        let base_path = base_path.trim_end_matches('/');
+        let base_path = words::trim_end(base_path, b"/");
         if let Err(reason) = check_base_path(base_path) {
             return refuse(path("base_path"), reason);
         }
         if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        let url = self.url.trim_end_matches('/');
+        let url = words::trim_end(&self.url, b"/");
         // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream is.
         if !url.is_empty()
             && let Err(reason) = Address::parse(url)

@@ -74,7 +74,7 @@ impl Config {
     /// # Errors
     /// There are several upstreams, or it is not such a URL.
     pub fn set_url(&mut self, url: &str, told: &str) -> Result<(), String> {
-        let url = url.trim_end_matches('/');
+        let url = words::trim_end(url, b"/");
         let host = words::find(url, "://").map_or(0, |at| at.saturating_add(3));
         let slash = url.get(host..).and_then(|rest| rest.find('/'));
         let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));

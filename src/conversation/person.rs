@@ -29,7 +29,7 @@ use super::claude_code::{
 use super::{Item, Turn, User, calls};
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{self, Str};
-use crate::words::is_name_byte;
+use crate::words::{self, is_name_byte};
 
 /// With so many items of the turn before a text is compared.
 const COMPARED_MAX: usize = 16;
@@ -246,7 +246,7 @@ fn element<'t>(text: &'t str, names: Option<&[&str]>) -> Option<(&'t str, &'t st
         return None;
     }
     let inside = rest.strip_prefix('>').unwrap_or(rest);
-    while let Some((_, after)) = rest.split_once('<') {
+    while let Some((_, after)) = words::split_once(rest, "<") {
         let end = after.strip_prefix('/').and_then(|after| after.strip_prefix(name));
         if let Some(after) = end.and_then(|end| end.strip_prefix('>')) {
             return Some((name, inside, after));

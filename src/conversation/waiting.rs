@@ -43,7 +43,7 @@ pub(super) fn sleeps(call: &ToolUse<'_>) -> bool {
 /// Whether a time follows: `sleep 5`, `["sleep", "5"]`, `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is
 /// as often a name that is searched or tested.
 fn says_how_long(behind: &str) -> bool {
-    let time = behind.trim_start_matches([' ', '"', '\'', ',', '(']);
+    let time = words::trim_start(behind, b" \"',(");
     let is_apart = time.len() < behind.len();
     let is_own = !behind.starts_with(['"', '\'']) || behind.contains(',');
     // PowerShell's.

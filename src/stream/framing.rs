@@ -15,6 +15,9 @@ use super::sse::DONE;
 use crate::json::{self, Reader};
 use crate::words;
 
+/// What may stand around a word that is a sign of life.
+const AROUND: &[u8] = b"[]\": \n";
+
 /// One thing in the data of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item<'a> {
@@ -44,7 +47,7 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
         return Some(Item::Done);
     }
     if rest.len() <= SIGN_OF_LIFE_BYTES_MAX {
-        let word = rest.trim_matches(['[', ']', '"', ':', ' ', '\n']);
+        let word = words::trim_end(words::trim_start(rest, AROUND), AROUND);
         if SIGNS_OF_LIFE.iter().any(|known| word.eq_ignore_ascii_case(known)) {
             return Some(Item::SignOfLife);
         }
@@ -113,7 +116,7 @@ pub(super) fn unquoted(data: &str) -> Option<String> {
 /// What follows the end mark, if `text` begins with it.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {
-        Some(text) => words::after_start(text, DONE).map(|rest| rest.trim_start_matches('"')),
+        Some(text) => words::after_start(text, DONE).map(|rest| words::trim_start(rest, b"\"")),
         None => words::after_start(text, DONE),
     }
 }

@@ -16,6 +16,7 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, Fault, Kind};
+use crate::words;
 
 /// What is known at the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,7 +99,7 @@ impl Meaning {
 /// A word as the format spells it, without what some write around it.
 fn bare(word: &str) -> Cow<'_, str> {
     // Gemini says why: `content_filter: RECITATION`
-    let word = word.split_once(':').map_or(word, |(word, _)| word);
+    let word = words::split_once(word, ":").map_or(word, |(word, _)| word);
     let word = in_snake_case(word.trim());
     // Google's enumerations are spelled with their name in front.
     match word.strip_prefix("finish_reason_") {

@@ -277,8 +277,7 @@ impl Markup {
     /// `held` is the start of a line.
     fn read_line_start(&mut self, out: &mut String) {
         let seen = self.held.get(self.indent..).unwrap_or_default();
-        let seen =
-            if self.first { seen.trim_start() } else { seen.trim_start_matches([' ', '\t']) };
+        let seen = if self.first { seen.trim_start() } else { words::trim_start(seen, b" \t") };
         let indent = self.held.len().saturating_sub(seen.len());
         let blanks = self.held.get(..indent).unwrap_or_default();
         self.is_code = !self.first

@@ -215,7 +215,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
 
 /// A key without the scheme that some write before it; nothing if there is no more than that.
 fn token(key: &str) -> Option<&str> {
-    let (scheme, token) = key.split_once(' ').unwrap_or((key, ""));
+    let (scheme, token) = words::split_once(key, " ").unwrap_or((key, ""));
     if scheme.eq_ignore_ascii_case("bearer") {
         return Some(token.trim_start()).filter(|token| !token.is_empty());
     }

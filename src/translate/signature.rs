@@ -224,7 +224,7 @@ impl Signature {
                     None => signature.opaque = Some(record.to_owned()),
                 },
                 TAG_CALL | TAG_INPUT => {
-                    let (id, value) = record.split_once('\0')?;
+                    let (id, value) = words::split_once(record, "\0")?;
                     let calls = match *tag {
                         TAG_CALL => &mut signature.call_signatures,
                         _ => &mut signature.call_inputs,
@@ -385,7 +385,7 @@ fn base64(data: &[u8]) -> String {
 /// Reads standard base64, with or without padding, or several of them.
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     let mut data = Vec::with_capacity(text.len());
-    let parts = text.split_ascii_whitespace().map(|part| part.trim_end_matches('='));
+    let parts = text.split_ascii_whitespace().map(|part| words::trim_end(part, b"="));
     for group in parts.flat_map(|part| part.as_bytes().chunks(4)) {
         let last = group.iter().rposition(|digit| *digit != b'=')?;
         let group = group.get(..=last)?;

@@ -25,7 +25,7 @@ use crate::asked::Shape;
 use crate::ids::base62_of_hash;
 use crate::names::{NameSet, Names};
 use crate::profile::IdStyle;
-use crate::words::is_name_byte;
+use crate::words::{self, is_name_byte};
 
 /// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
 const FOREIGN_LENGTH_MAX: usize = 64;
@@ -81,7 +81,7 @@ fn is_safe(text: &str) -> bool {
 }
 
 fn looks_tagged(text: &str) -> bool {
-    match text.split_once('_') {
+    match words::split_once(text, "_") {
         Some(("c" | "r" | "x", _)) => true,
         Some((tag, _)) => tag.strip_prefix('u').is_some_and(is_digits),
         None => false,
@@ -107,7 +107,7 @@ fn without_number(text: &str) -> &str {
         let digits = tag.strip_prefix('u').unwrap_or_default();
         is_digits(digits) && !digits.starts_with('0') && digits != "1"
     };
-    match text.split_once('_') {
+    match words::split_once(text, "_") {
         Some((tag, rest)) if is_number(tag) && !rest.is_empty() => rest,
         _ => text,
     }

@@ -21,6 +21,7 @@
 
 use crate::json::{Reader, Writer};
 use crate::names::Names;
+use crate::words;
 
 /// A text of so many bytes is not repeated by chance.
 const CHANCE_BYTES_MAX: usize = 32;
@@ -143,7 +144,7 @@ impl Value {
 
 /// A value without what closes it, so that the same value with more in it begins with it.
 fn open(json: &str) -> &str {
-    let inside = json.trim_end_matches(['}', ']']);
+    let inside = words::trim_end(json, b"}]");
     inside.strip_suffix('"').unwrap_or(inside)
 }
 

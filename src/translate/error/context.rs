@@ -65,7 +65,7 @@ fn is_context(said: &Said, text: &str) -> bool {
                 || is_negative(text)
                 || text.starts_with("total tokens ") && words::has(text, "exceeds the maximum")
                 || matches!(
-                    text.trim_end_matches('.'),
+                    words::trim_end(text, b"."),
                     "token limit exceeded" | "token limit reached"
                 )
                 || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS))
@@ -73,9 +73,9 @@ fn is_context(said: &Said, text: &str) -> bool {
 
 /// Whether it begins with the limit of an answer and speaks of no prompt: a shorter one would not help.
 fn is_of_the_answer(text: &str) -> bool {
-    let subject = text.trim_start_matches(['`', '\'', '"']);
+    let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
-    let subject = subject.trim_start_matches(['`', '\'', '"']);
+    let subject = words::trim_start(subject, b"`'\"");
     ANSWER_LIMITS.iter().any(|limit| subject.starts_with(limit)) && !words::has_any(text, &PROMPTS)
 }
 
@@ -270,8 +270,8 @@ fn number_after(text: &str, word: &str) -> Option<u64> {
 /// The number that stands directly before `word`: `5000 in the messages`.
 fn number_before(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
-        let before = text.get(..at)?.trim_end_matches([' ', '(', '`', '\'']);
-        let start = before.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        let before = words::trim_end(text.get(..at)?, b" (`'");
+        let start = words::trim_end(before, b"0123456789").len();
         before.get(start..)?.parse().ok()
     })
 }

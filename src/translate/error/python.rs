@@ -10,7 +10,8 @@ pub(super) fn told(message: &str) -> Option<String> {
     let (_, said) = words::split_once(behind, "'msg': ")?;
     let quote = said.bytes().next().filter(|byte| matches!(byte, b'\'' | b'"'))?;
     let said = words::before(said.get(1..)?, &[quote]);
-    let names = place.split(',').map(|name| name.trim().trim_matches('\''));
+    let names =
+        place.split(',').map(|name| words::trim_end(words::trim_start(name.trim(), b"'"), b"'"));
     let names = names.filter(|name| !name.is_empty()).skip_while(|name| *name == "body");
     let path = names.collect::<Vec<_>>().join(".");
     (!path.is_empty()).then(|| format!("{path}: {said}"))

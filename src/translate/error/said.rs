@@ -95,7 +95,7 @@ impl Said {
         let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
         said.message.truncate(end);
         // `Throttling: too many requests`
-        if let Some((word, _)) = said.message.split_once(':') {
+        if let Some((word, _)) = words::split_once(&said.message, ":") {
             said.codes.push(word.to_ascii_lowercase());
         }
         said
@@ -429,7 +429,7 @@ impl Said {
             let words = ["retry in ", "try again in ", "retry after ", "try again after "];
             let (_, after) = words.iter().find_map(|word| words::split_once(&text, word))?;
             let mut parts = after.split_ascii_whitespace();
-            let number = parts.next()?.trim_end_matches(['.', ',']);
+            let number = words::trim_end(parts.next()?, b".,");
             let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
             let factor = match if is_bare { parts.next()? } else { "" } {
                 unit if unit.is_empty() || unit.starts_with("second") => 1,

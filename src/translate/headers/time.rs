@@ -79,7 +79,7 @@ pub(in crate::translate) fn duration(text: &str) -> Option<u64> {
             "d" => 86_400_000_000,
             _ => return None,
         };
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        let (whole, fraction) = words::split_once(number, ".").unwrap_or((number, ""));
         if whole.is_empty() || words::has_byte(fraction, b'.') {
             return None;
         }
@@ -93,7 +93,7 @@ pub(in crate::translate) fn duration(text: &str) -> Option<u64> {
         // Whatever is shorter than what is counted here is still some time.
         let some = u64::from(number.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
         millis = millis.saturating_add(part.max(some).div_ceil(1_000));
-        rest = after.trim_start_matches(' ');
+        rest = words::trim_start(after, b" ");
     }
     (!text.is_empty()).then_some(millis)
 }

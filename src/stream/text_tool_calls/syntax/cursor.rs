@@ -48,12 +48,12 @@ impl<'a> Cursor<'a> {
         if !self.is_marked || !token.starts_with('<') {
             return text.strip_prefix(token);
         }
-        let name = token.trim_start_matches(['<', '/']);
+        let name = words::trim_start(token, b"</");
         let start = token.get(..token.len().saturating_sub(name.len()))?;
         let bar = |text: &'t str| text.strip_prefix(['｜', '|', '‖']);
         let bars = |text| bar(text).map(|rest| bar(rest).unwrap_or(rest));
         let text = bars(bars(text.strip_prefix(start)?)?.strip_prefix("DSML")?)?;
-        text.trim_start_matches(' ').strip_prefix(name)
+        words::trim_start(text, b" ").strip_prefix(name)
     }
 
     /// Reads the end of a section of calls. `around`: the starts and ends that a section can have, `open`: which of

@@ -122,7 +122,7 @@ fn unescape(chars: &mut Chars<'_>, out: &mut Vec<u8>) -> Option<()> {
     let known = match letter {
         '\n' => return Some(()),
         '\r' => {
-            *chars = rest.get(1..)?.trim_start_matches('\n').chars();
+            *chars = words::trim_start(rest.get(1..)?, b"\n").chars();
             return Some(());
         }
         '\'' | '"' => letter,
