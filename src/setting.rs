@@ -3,8 +3,6 @@
 //! Two macros define each type together with its default, its reading and its list of names, so
 //! that a key cannot exist in one of them only.
 
-use std::str::FromStr;
-
 use crate::json::{Error, Reader, Writer, quoted};
 
 /// A value that can stand in the configuration.
@@ -144,9 +142,9 @@ impl Setting for usize {
 }
 
 /// Reads a whole number. `max` is what the machine can count to: 4 GiB in a filter.
-fn number<T: FromStr>(reader: &mut Reader<'_>, max: u64) -> Result<T, Error> {
+fn number<T: TryFrom<u64>>(reader: &mut Reader<'_>, max: u64) -> Result<T, Error> {
     let found = reader.number()?;
-    found.parse().map_err(|_| {
+    found.parse().ok().and_then(|number: u64| number.try_into().ok()).ok_or_else(|| {
         Error::value(format!("expected a whole number from 0 to {max}, but found {found}"))
     })
 }

@@ -57,7 +57,9 @@ impl<'a> Address<'a> {
             return Err("expected a host in the URL");
         }
         // `parse` takes a sign, too.
-        if port.is_some_and(|port| port.starts_with('+') || port.parse::<u16>().is_err()) {
+        if port.is_some_and(|port| {
+            port.starts_with('+') || port.parse().map_or(true, |port: u64| port >= 1 << 16)
+        }) {
             return Err("expected a port from 0 to 65535 in the URL");
         }
         Ok(Self { tls, authority })

@@ -327,7 +327,8 @@ impl Said {
                 return Ok(());
             }
         };
-        let status = code.parse().ok().filter(|status| (400..600).contains(status));
+        let status = code.parse::<u64>().ok().and_then(|status| u16::try_from(status).ok());
+        let status = status.filter(|status| (400..600).contains(status));
         self.status = self.status.or(status);
         self.codes.push(code);
         Ok(())

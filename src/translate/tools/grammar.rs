@@ -10,7 +10,7 @@ use crate::json::{self, Kind, Reader};
 pub(super) const ANY: &str = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},{\"type\":\"object\"},{\"type\":\"array\"},{\"type\":\"null\"}]}";
 
 /// How often llama.cpp lets a rule repeat, by its own bound.
-const REPETITIONS_MAX: u32 = 2000;
+const REPETITIONS_MAX: u64 = 2000;
 
 pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match keyword {
@@ -29,7 +29,7 @@ pub(super) fn llama_cpp_refuses(keyword: &str, mut value: Reader<'_>) -> Result<
         ("$ref", Kind::String) => !is_path(value.string()?),
         ("items", Kind::Bool) => true,
         ("minLength" | "maxLength" | "minItems" | "maxItems", Kind::Number) => {
-            let times = value.skip()?.parse::<u32>();
+            let times = value.skip()?.parse::<u64>();
             times.map_or(true, |times| times >= REPETITIONS_MAX)
         }
         _ => false,
