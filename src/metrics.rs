@@ -97,12 +97,12 @@ metrics! {
 }
 
 /// What an exchange adds to a metric.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
     /// To which metric.
     pub metric: &'static Metric,
     /// The values of its labels, in their order. Each is one word of safe characters.
-    pub labels: Vec<Cow<'a, str>>,
+    pub labels: &'a [&'a str],
     /// How much: added to a counter, observed by a histogram.
     pub value: u64,
 }
@@ -110,7 +110,7 @@ pub struct Sample<'a> {
 impl Sample<'_> {
     /// Labels by name and value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.metric.labels.iter().zip(&self.labels).map(|(name, value)| (*name, value.as_ref()))
+        self.metric.labels.iter().zip(self.labels).map(|(name, value)| (*name, *value))
     }
 }
 
@@ -123,41 +123,41 @@ pub struct Counters {
 impl Counters {
     /// Calls `give` with everything that a finished exchange adds. A request that was passed through
     /// untouched, whose report is open, adds nothing.
-    pub fn count<'a>(
+    pub fn count(
         &mut self,
-        report: &'a Report,
+        report: &Report,
         config: &Config,
         now: Millis,
-        mut give: impl FnMut(Sample<'a>),
+        mut give: impl FnMut(Sample<'_>),
     ) {
         if report.outcome == Outcome::Open {
             return;
         }
-        let mut add = |metric: &'static Metric, labels: Vec<Cow<'a, str>>, value: u64| {
+        let mut add = |metric: &'static Metric, labels: &[&str], value: u64| {
             if value > 0 || metric.kind == Kind::Histogram {
                 give(Sample { metric, labels, value });
             }
         };
-        let upstream: Cow<'a, str> = match report.upstream.as_str() {
+        let upstream = match report.upstream.as_str() {
             "" => "none".into(),
             name => word(name),
         };
-        let labels = vec![outcome(report).into(), status(report.status).into(), upstream.clone()];
-        add(&REQUESTS, labels, 1);
-        add(&ENDS, vec![report.cause().into()], 1);
+        let upstream = upstream.as_ref();
+        add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
+        add(&ENDS, &[report.cause()], 1);
         if report.upstream_request_bytes > 0 {
             let since = |at: Millis| at.saturating_sub(report.requested_at);
             let ended_at = report.ended_at.unwrap_or(now);
-            add(&DURATION, vec![upstream.clone()], since(ended_at));
+            add(&DURATION, &[upstream], since(ended_at));
             for (metric, at) in
                 [(&UPSTREAM_HEAD, report.head_at), (&FIRST_TOKEN, report.content_at)]
             {
                 if let Some(at) = at {
-                    add(metric, vec![upstream.clone()], since(at));
+                    add(metric, &[upstream], since(at));
                 }
             }
             if let Some(spent_us) = report.translation_us {
-                add(&TRANSLATION, vec![upstream.clone()], spent_us);
+                add(&TRANSLATION, &[upstream], spent_us);
             }
         }
         let answer = &report.answer;
@@ -171,19 +171,19 @@ impl Counters {
         if report.upstream_request_bytes > 0 && tokens.iter().any(|(_, count)| *count > 0) {
             let model = self.model(report, config);
             for (kind, count) in tokens {
-                add(&TOKENS, vec![kind.into(), model.clone(), upstream.clone()], count);
+                add(&TOKENS, &[kind, &model, upstream], count);
             }
         }
         let asked = &report.asked;
-        add(&CHUNKS, vec![upstream.clone()], answer.chunks);
-        add(&TOOL_CALLS, vec![upstream.clone()], answer.tool_calls.into());
-        add(&TOOL_RESULTS, vec![upstream], asked.new_results.into());
+        add(&CHUNKS, &[upstream], answer.chunks);
+        add(&TOOL_CALLS, &[upstream], answer.tool_calls.into());
+        add(&TOOL_RESULTS, &[upstream], asked.new_results.into());
         for (kind, count) in [
             ("decoded", asked.ids_decoded),
             ("tagged", asked.ids_tagged),
             ("foreign", asked.ids_foreign),
         ] {
-            add(&TOOL_IDS, vec![kind.into()], count.into());
+            add(&TOOL_IDS, &[kind], count.into());
         }
         let mut codes: Vec<(&'static str, u64)> = Vec::new();
         for warning in report.warnings.iter() {
@@ -194,10 +194,10 @@ impl Counters {
             }
         }
         for (code, count) in codes {
-            add(&WARNINGS, vec![code.into()], count);
+            add(&WARNINGS, &[code], count);
         }
         for guard in report.warnings.guards() {
-            add(&GUARDS, vec![(*guard).into()], 1);
+            add(&GUARDS, &[guard], 1);
         }
         for (direction, bytes) in [
             ("from_client", report.request_bytes),
@@ -205,7 +205,7 @@ impl Counters {
             ("from_upstream", report.upstream_response_bytes),
             ("to_client", report.response_bytes),
         ] {
-            add(&BYTES, vec![direction.into()], bytes as u64);
+            add(&BYTES, &[direction], bytes as u64);
         }
     }
 
