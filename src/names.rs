@@ -76,6 +76,7 @@ fn in_order(ours: &[u8], theirs: &[u8]) -> Ordering {
 }
 
 impl<T> Default for Names<'_, T> {
+    #[inline(never)]
     fn default() -> Self {
         Self { places: Places::default(), values: Vec::new() }
     }
