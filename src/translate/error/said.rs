@@ -21,6 +21,23 @@ const MESSAGE_BYTES_MAX: usize = 8 << 10;
 /// is it followed.
 const DEPTH_MAX: usize = 8;
 
+/// The names of texts, of objects with one, and of lists of these, the best first.
+const NAMES: [&str; 7] = [
+    "error Error err exception fault choices x_groq",
+    "message Message",
+    "detail",
+    "msg error_msg errmsg error_message errorMessage error_description faultstring",
+    "errors",
+    // NVIDIA's gateway, Writer, FastChat
+    "title statusDescription description text",
+    // Azure's reason, NVIDIA's gateway, MiniMax
+    "innererror requestStatus base_resp",
+];
+
+/// The names of codes.
+const CODES: &str =
+    "code type status status_code statusCode error_code error_type errorType errcode StatusCode";
+
 /// Where something stands: the order of the name at each level. The lower is the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
@@ -197,29 +214,19 @@ impl Said {
         }
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            match &*key.decode() {
-                "error" | "Error" | "err" | "exception" | "fault" => {
-                    self.value(reader, place.at(1))?;
-                }
-                "message" | "Message" => self.value(reader, place.at(2))?,
-                "detail" => self.detail(reader, place.at(3))?,
-                "msg" | "error_msg" | "errmsg" | "error_message" | "errorMessage"
-                | "error_description" | "faultstring" => self.value(reader, place.at(4))?,
-                "errors" => self.value(reader, place.at(5))?,
-                // NVIDIA's gateway, Writer, FastChat
-                "title" | "statusDescription" | "description" | "text" => {
-                    self.value(reader, place.at(6))?;
-                }
-                // Azure's reason, NVIDIA's gateway.
-                "innererror" | "requestStatus" => self.value(reader, place.at(7))?,
-                "base_resp" => self.base_resp(reader, place.at(7))?,
-                "choices" => self.choices(reader, place.at(1))?,
-                "x_groq" => self.value(reader, place.at(1))?,
-                "metadata" => self.metadata(reader)?,
+            let key = key.decode();
+            let known = NAMES.iter().zip(1..).find(|(names, _)| is_among(names, &key));
+            let inner = known.map(|(_, order)| place.at(order));
+            match (&*key, inner) {
+                ("detail", Some(place)) => self.detail(reader, place)?,
+                ("base_resp", Some(place)) => self.base_resp(reader, place)?,
+                ("choices", Some(place)) => self.choices(reader, place)?,
+                (_, Some(place)) => self.value(reader, place)?,
+                ("metadata", _) => self.metadata(reader)?,
                 // Databricks: what the server behind it said.
-                "external_model_error" | "external_model_message" => self.raw(reader)?,
-                "details" => self.details(reader, place.depth)?,
-                key @ ("reason" | "param") if reader.kind()? == Kind::String => {
+                ("external_model_error" | "external_model_message", _) => self.raw(reader)?,
+                ("details", _) => self.details(reader, place.depth)?,
+                (key @ ("reason" | "param"), _) if reader.kind()? == Kind::String => {
                     let text = reader.string()?.decode();
                     let is_taken = key == "reason" || is_sentence(&text);
                     if is_taken && !is_sentence(&self.reason) {
@@ -229,19 +236,16 @@ impl Said {
                         self.parameter = Some(text.into_owned());
                     }
                 }
-                "code" | "type" | "status" | "status_code" | "statusCode" | "error_code"
-                | "error_type" | "errorType" | "errcode" | "StatusCode" => {
-                    self.code(reader)?;
-                }
+                (key, _) if is_among(CODES, key) => self.code(reader)?,
                 // The last is Hugging Face's, until a model is loaded.
-                "retry_after" | "retryAfter" | "estimated_time"
+                ("retry_after" | "retryAfter" | "estimated_time", _)
                     if matches!(reader.kind()?, Kind::Number) =>
                 {
                     self.retry_after = duration(reader.number()?);
                 }
-                "n_prompt_tokens" => self.prompt_tokens = number(reader)?,
-                "n_ctx" => self.context_tokens = number(reader)?,
-                key => self.other(reader, key, place.depth)?,
+                ("n_prompt_tokens", _) => self.prompt_tokens = number(reader)?,
+                ("n_ctx", _) => self.context_tokens = number(reader)?,
+                (key, _) => self.other(reader, key, place.depth)?,
             }
         }
         Ok(())
@@ -501,8 +505,12 @@ fn status_of(code: &str) -> Option<u16> {
     if code.starts_with("throttling") {
         return Some(429);
     }
-    let is_of = |codes: &str| codes.split_ascii_whitespace().any(|known| known == code);
-    STATUSES.iter().find(|(_, codes)| is_of(codes)).map(|(status, _)| *status)
+    STATUSES.iter().find(|(_, codes)| is_among(codes, code)).map(|(status, _)| *status)
+}
+
+/// Whether `word` is one of `words`.
+fn is_among(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// Whether it is more than a word, a path or a number.
