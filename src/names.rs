@@ -29,6 +29,18 @@ impl<'a> Places<'a> {
         self.0.get(&Name::new(name.into())).copied()
     }
 
+    /// All names, by their places.
+    #[inline(never)]
+    fn names(&self) -> Vec<&str> {
+        let mut names = vec![""; self.0.len()];
+        for (name, place) in &self.0 {
+            if let Some(known) = names.get_mut(*place) {
+                *known = name.text.as_ref();
+            }
+        }
+        names
+    }
+
     /// The place of `name`, which is `free` if it had none.
     #[inline(never)]
     fn of_or(&mut self, name: Cow<'a, str>, free: usize) -> usize {
@@ -167,13 +179,7 @@ impl<'a, T> Names<'a, T> {
 
     /// The names, in the same order.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
-        let mut names = vec![""; self.values.len()];
-        for (name, place) in &self.places.0 {
-            if let Some(known) = names.get_mut(*place) {
-                *known = name.text.as_ref();
-            }
-        }
-        names.into_iter()
+        self.places.names().into_iter()
     }
 
     /// What is known, in the same order.
