@@ -65,7 +65,7 @@ fn has_word(text: &str, word: [&str; 2]) -> bool {
 }
 
 /// The same, where what stands behind the word `fits`.
-fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: impl Fn(&str) -> bool) -> bool {
+fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: fn(&str) -> bool) -> bool {
     let ends = |at: usize| {
         let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();
         !behind.starts_with(|letter: char| letter.is_ascii_lowercase()) && fits(behind)
