@@ -191,16 +191,18 @@ impl Filter {
     pub fn on_request_body(
         &mut self,
         id: ContextId,
-        piece: Vec<u8>,
+        mut piece: Vec<u8>,
         end_of_stream: bool,
         now: Millis,
     ) -> Decision {
-        self.with(id, |stream, room| stream.on_request_body(piece, end_of_stream, room, now))
+        self.with(id, &mut |stream, room| {
+            stream.on_request_body(std::mem::take(&mut piece), end_of_stream, room, now)
+        })
     }
 
     /// The request's trailers.
     pub fn on_request_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
-        self.with(id, |stream, _| stream.on_request_trailers(now))
+        self.with(id, &mut |stream, _| stream.on_request_trailers(now))
     }
 
     /// The response's head. `details`: Envoy's `response.code_details`.
@@ -212,7 +214,9 @@ impl Filter {
         details: &str,
         now: Millis,
     ) -> Decision {
-        self.with(id, |stream, _| stream.on_response_headers(head, end_of_stream, details, now))
+        self.with(id, &mut |stream, _| {
+            stream.on_response_headers(head, end_of_stream, details, now)
+        })
     }
 
     /// A piece of the response's body.
@@ -223,12 +227,12 @@ impl Filter {
         end_of_stream: bool,
         now: Millis,
     ) -> Decision {
-        self.with(id, |stream, room| stream.on_response_body(piece, end_of_stream, room, now))
+        self.with(id, &mut |stream, room| stream.on_response_body(&piece, end_of_stream, room, now))
     }
 
     /// The response's trailers.
     pub fn on_response_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
-        self.with(id, |stream, _| stream.on_response_trailers(now))
+        self.with(id, &mut |stream, _| stream.on_response_trailers(now))
     }
 
     /// Time passes for the streams of a plugin.
@@ -296,7 +300,7 @@ impl Filter {
     fn with(
         &mut self,
         id: ContextId,
-        call: impl FnOnce(&mut Stream, usize) -> Decision,
+        call: &mut dyn FnMut(&mut Stream, usize) -> Decision,
     ) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
         let Some(stream) = entry.stream.as_mut() else { return Decision::pass() };

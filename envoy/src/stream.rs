@@ -323,7 +323,7 @@ impl Stream {
     /// A piece of the response's body. `room_bytes`: how much this stream may hold.
     pub fn on_response_body(
         &mut self,
-        piece: Vec<u8>,
+        piece: &[u8],
         end_of_stream: bool,
         room_bytes: usize,
         now: Millis,
@@ -335,7 +335,7 @@ impl Stream {
         *received = received.saturating_add(piece.len());
         let complete = end_of_stream || *length == Some(*received);
         let mut out = Vec::new();
-        let mut head = self.exchange.handle_response_body(&piece, now, &mut out);
+        let mut head = self.exchange.handle_response_body(piece, now, &mut out);
         // A stream flows, though some of its pieces give nothing; what it keeps has limits of its own.
         let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
         self.collected_bytes =
@@ -357,7 +357,7 @@ impl Stream {
                 let delay = if whole { LINGER_MS } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
-            return self.go_on(&piece, end_of_stream, out);
+            return self.go_on(piece, end_of_stream, out);
         }
         match head {
             Some(head) if !cut => {
@@ -371,8 +371,8 @@ impl Stream {
                     Action::ReplaceBody(Side::Response, out),
                 ])
             }
-            None if !complete && !cut => Decision::stop(drain(Side::Response, &piece)),
-            head => self.reply_with(head, out, drain(Side::Response, &piece)),
+            None if !complete && !cut => Decision::stop(drain(Side::Response, piece)),
+            head => self.reply_with(head, out, drain(Side::Response, piece)),
         }
     }
 
