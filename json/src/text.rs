@@ -82,7 +82,7 @@ impl<'a> Str<'a> {
             // Most texts are known by their first letter.
             Some(byte) if byte.is_ascii_graphic() && byte != b'\\' => false,
             // An escape or a letter beyond ASCII can say white space.
-            Some(_) => self.decode().trim().is_empty(),
+            Some(_) => self.decode().chars().all(char::is_whitespace),
         }
     }
 
@@ -105,37 +105,27 @@ pub fn unescape(text: &mut String, raw: &str) {
     while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
         let (plain, escape) = rest.split_at_checked(at).unwrap_or((rest, ""));
         text.push_str(plain);
-        let after = escape.get(1..).unwrap_or_default();
-        let mut chars = after.chars();
-        let code = chars.next();
+        let mut chars = escape.get(1..).unwrap_or_default().chars();
+        let Some(code) = chars.next() else { return };
         rest = chars.as_str();
-        match code {
-            Some('b') => text.push('\u{8}'),
-            Some('f') => text.push('\u{c}'),
-            Some('n') => text.push('\n'),
-            Some('r') => text.push('\r'),
-            Some('t') => text.push('\t'),
-            Some('u') => {
-                let unit = code_unit(rest);
+        text.push(match code {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let mut point = code_unit(rest);
                 rest = rest.get(4..).unwrap_or_default();
-                match unit {
-                    0xd800..0xdc00 => {
-                        let low = rest.strip_prefix("\\u").map(code_unit);
-                        if let Some(low @ 0xdc00..0xe000) = low {
-                            rest = rest.get(6..).unwrap_or_default();
-                            let point = ((unit & 0x3ff) << 10) | (low & 0x3ff);
-                            let point = point.saturating_add(0x10000);
-                            text.push(char::from_u32(point).unwrap_or('\u{fffd}'));
-                        } else {
-                            text.push('\u{fffd}');
-                        }
-                    }
-                    _ => text.push(char::from_u32(unit).unwrap_or('\u{fffd}')),
+                let low = rest.strip_prefix("\\u").map(code_unit);
+                if let (0xd800..0xdc00, Some(low @ 0xdc00..0xe000)) = (point, low) {
+                    rest = rest.get(6..).unwrap_or_default();
+                    point = (((point & 0x3ff) << 10) | (low & 0x3ff)).saturating_add(0x10000);
                 }
+                char::from_u32(point).unwrap_or('\u{fffd}')
             }
-            Some(other) => text.push(other),
-            None => {}
-        }
+            other => other,
+        });
     }
     text.push_str(rest);
 }
