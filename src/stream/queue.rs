@@ -161,8 +161,10 @@ impl Queue {
         let at = match before {
             Some(Block::Thinking(_)) => back.saturating_sub(1),
             _ => {
-                let thinking = Thinking::new(field, shown);
-                self.blocks.insert(back, Block::Thinking(Box::new(thinking)));
+                // `VecDeque::insert` is large.
+                let last = self.blocks.pop_back()?;
+                self.blocks.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
+                self.blocks.push_back(last);
                 back
             }
         };
