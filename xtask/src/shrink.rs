@@ -16,8 +16,9 @@ use crate::workspace;
 /// For size; the names of functions go. `--low-memory-unused`: the first kilobyte of memory is the far
 /// end of the stack, and who comes there is about to trap anyway. The features are those that rustc
 /// itself assumes of a host, and the one that `.cargo/config.toml` adds, so that no host is asked for more.
-const ARGUMENTS: [&str; 19] = [
+const ARGUMENTS: [&str; 20] = [
     "--low-memory-unused",
+    "--merge-similar-functions",
     "-Oz",
     "--flatten",
     "--rereloop",
