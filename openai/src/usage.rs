@@ -24,21 +24,13 @@ pub struct Usage {
     pub reasoning: Option<u64>,
 }
 
-/// Read from a cache, as the Messages API has it.
-const READ: &str = "cache_read_input_tokens";
-
-/// Written to a cache, under the names of several servers. The third is new-api's.
-const WRITTEN: [&str; 5] = [
-    "cache_write_tokens",
-    "cache_creation_tokens",
-    "cached_creation_tokens",
-    "created_cache_tokens",
-    "cache_creation_input_tokens",
-];
-
-/// The members of an object that can be counts.
+/// Counts from `*_details` go before their namesakes outside.
 #[derive(Default)]
-struct Counts<'a>(Vec<(&'a str, Option<u64>)>);
+struct Details {
+    cached: Option<u64>,
+    written: [Option<u64>; 3],
+    reasoning: Option<u64>,
+}
 
 impl Usage {
     /// Reads a usage object; `None` if it is something else, or says nothing.
@@ -46,42 +38,51 @@ impl Usage {
         if !reader.object_or_skip()? {
             return Ok(None);
         }
-        // Counts from details go before their namesakes outside.
-        let (mut outside, mut details) = (Counts::default(), Counts::default());
-        let mut input_includes_cache = false;
+        let mut usage = Self::default();
+        let mut details = Details::default();
+        let (mut input, mut input_includes_cache) = (None, false);
+        let (mut hit, mut cached, mut read) = (None, None, None);
+        let mut written = [None; 3];
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                name @ ("prompt_tokens_details"
-                | "input_tokens_details"
-                | "completion_tokens_details"
-                | "output_tokens_details") => {
-                    input_includes_cache |= name == "input_tokens_details";
-                    if reader.object_or_skip()? {
-                        details.read(reader)?;
+                "prompt_tokens" => usage.prompt = number(reader)?,
+                "input_tokens" => input = number(reader)?,
+                "completion_tokens" => usage.completion = number(reader)?.or(usage.completion),
+                "output_tokens" => {
+                    let output = number(reader)?;
+                    usage.completion = usage.completion.or(output);
+                }
+                "total_tokens" => usage.total = number(reader)?,
+                "prompt_cache_hit_tokens" => hit = number(reader)?,
+                "cached_tokens" => cached = number(reader)?,
+                "cache_read_input_tokens" => read = number(reader)?,
+                "reasoning_tokens" => usage.reasoning = number(reader)?,
+                "prompt_tokens_details" => details.read(reader)?,
+                "input_tokens_details" => {
+                    input_includes_cache = true;
+                    details.read(reader)?;
+                }
+                "completion_tokens_details" | "output_tokens_details" => details.read(reader)?,
+                key => {
+                    if let Some(slot) = written_slot(&mut written, key) {
+                        *slot = number(reader)?;
+                    } else {
+                        reader.skip()?;
                     }
                 }
-                name => outside.0.push((name, number(reader)?)),
             }
         }
-        let written = outside.of(&WRITTEN);
-        let (mut prompt, mut input) =
-            (outside.of(&["prompt_tokens"]), outside.of(&["input_tokens"]));
-        let spelled_as_messages = outside.of(&[READ]).or(written).is_some();
-        if prompt.is_some() || input_includes_cache || !spelled_as_messages {
-            prompt = prompt.or(input);
-            input = None;
+        let spelled_as_messages = read.is_some() || written.iter().any(Option::is_some);
+        if usage.prompt.is_none() {
+            if spelled_as_messages && !input_includes_cache {
+                usage.input = input;
+            } else {
+                usage.prompt = input;
+            }
         }
-        let read = || outside.of(&["prompt_cache_hit_tokens", "cached_tokens", READ]);
-        let reasoning = || outside.of(&["reasoning_tokens"]);
-        let usage = Self {
-            prompt,
-            input,
-            completion: outside.of(&["completion_tokens", "output_tokens"]),
-            total: outside.of(&["total_tokens"]),
-            cache_read: details.of(&["cached_tokens"]).or_else(read),
-            cache_written: details.of(&WRITTEN).or(written),
-            reasoning: details.of(&["reasoning_tokens", "thinking_tokens"]).or_else(reasoning),
-        };
+        usage.cache_read = details.cached.or(hit).or(cached).or(read);
+        usage.cache_written = details.written.into_iter().chain(written).flatten().next();
+        usage.reasoning = details.reasoning.or(usage.reasoning);
         Ok((usage != Self::default()).then_some(usage))
     }
 
@@ -114,18 +115,38 @@ impl Usage {
     }
 }
 
-impl<'a> Counts<'a> {
-    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w mut Option<u64>> {
+    let [write, creation, creation_input] = written;
+    match key {
+        "cache_write_tokens" => Some(write),
+        // The second is new-api's.
+        "cache_creation_tokens" | "cached_creation_tokens" | "created_cache_tokens" => {
+            Some(creation)
+        }
+        "cache_creation_input_tokens" => Some(creation_input),
+        _ => None,
+    }
+}
+
+impl Details {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+        if !reader.object_or_skip()? {
+            return Ok(());
+        }
         while let Some(key) = reader.next_key()? {
-            self.0.push((key.raw(), number(reader)?));
+            match key.raw() {
+                "cached_tokens" => self.cached = number(reader)?,
+                "reasoning_tokens" | "thinking_tokens" => self.reasoning = number(reader)?,
+                key => {
+                    if let Some(slot) = written_slot(&mut self.written, key) {
+                        *slot = number(reader)?;
+                    } else {
+                        reader.skip()?;
+                    }
+                }
+            }
         }
         Ok(())
-    }
-
-    /// What the first of these names says; of equal members the last one counts.
-    #[inline(never)]
-    fn of(&self, names: &[&str]) -> Option<u64> {
-        names.iter().find_map(|name| self.0.iter().rfind(|(known, _)| known == name)?.1)
     }
 }
 
