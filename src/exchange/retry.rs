@@ -175,6 +175,8 @@ impl Exchange {
             Refused::MaxTokens(most)
         } else if wants_usage(asked) && is_stream_options(error) {
             Refused::StreamOptions
+        } else if is_neighbours(error) {
+            Refused::Neighbours
         } else {
             let parameter = error.parameter.as_deref();
             error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
@@ -186,6 +188,7 @@ impl Exchange {
         let can_be_sent = match refused {
             Refused::Stop => !asked.stop_sequences.is_empty(),
             Refused::ParallelToolCalls => !asked.tools.is_empty(),
+            Refused::Neighbours => !asked.profile.alternating_roles,
             _ => true,
         };
         let is_ours = self.speaks_chat() || refused.is_of_messages();
@@ -273,6 +276,11 @@ fn is_stream_options(error: &Error) -> bool {
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.
+fn is_neighbours(error: &Error) -> bool {
+    matches!(error.status, 400 | 500 | NO_STATUS) && error::is_neighbours(&error.message)
+}
+
+/// The same.
 fn is_pairing(error: &Error) -> bool {
     matches!(error.status, 400 | 500 | NO_STATUS) && error::is_pairing(&error.message)
 }

@@ -50,6 +50,8 @@ pub enum Refused {
     ServiceTier,
     /// `user` or `safety_identifier`
     User,
+    /// Neighbouring messages of one role, or a beginning that is not the user's.
+    Neighbours,
 }
 
 /// What is counted.
@@ -87,6 +89,7 @@ impl Refused {
             Self::PromptCacheKey => (PARAMETER, "prompt_cache_key"),
             Self::ServiceTier => (PARAMETER, "service_tier"),
             Self::User => (PARAMETER, "user_id"),
+            Self::Neighbours => (PARAMETER, "alternating_roles"),
         }
     }
 
@@ -174,6 +177,7 @@ impl Refused {
             Self::PromptCacheKey => profile.prompt_cache_key = false,
             Self::ServiceTier => profile.service_tier = false,
             Self::User => profile.user_id = UserId::Drop,
+            Self::Neighbours => profile.alternating_roles = true,
         }
         Ok(())
     }

@@ -201,3 +201,27 @@ fn a_limit_of_the_answer_is_remembered() {
     assert_eq!(got.asked.len(), 1);
     assert_eq!(got.asked[0]["max_tokens"], 16_384);
 }
+
+#[test]
+fn a_server_that_insists_on_alternation_gets_it_from_then_on() {
+    let refuses = |sent: &Value| {
+        let messages = sent["messages"].as_array().unwrap();
+        let alternate = messages.windows(2).all(|pair| pair[0]["role"] != pair[1]["role"]);
+        let is_right = messages[0]["role"] == "user" && alternate;
+        (!is_right).then_some("Conversation roles must alternate user/assistant/user/assistant/...")
+    };
+    let host = Host::new(true, &refuses);
+    // n8n's memory cuts so.
+    let said = |role: &str, text: &str| json!({"role": role, "content": text});
+    let messages = [said("assistant", "a"), said("user", "b")];
+    for asked in [2, 1] {
+        let got = host.ask(&request("m", json!({"messages": messages})), NOW);
+        assert_eq!((got.status(), got.asked.len()), ((200, None), asked));
+        let warnings = got.warnings();
+        assert!(warnings.contains("parameter_refused:alternating_roles"), "{warnings}");
+    }
+    // Where they do alternate, nothing helps.
+    let host = Host::new(true, &|_| Some("Conversation roles must alternate"));
+    let got = host.ask(&request("m", json!({})), NOW);
+    assert_eq!((got.status(), got.asked.len()), ((400, None), 1));
+}
