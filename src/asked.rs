@@ -53,10 +53,30 @@ pub struct Asked {
     pub has_schema: bool,
     /// The upstream got reasoning of earlier turns, if there are any.
     pub has_reasoning: bool,
+    /// Which parameters the upstream may have got.
+    pub parameters: Parameters,
     /// What shape the request had.
     pub shape: Shape,
     /// What the upstream's answers need.
     pub profile: Profile,
+}
+
+/// What the upstream may refuse of a request that has it. Where it has not, an error that names it means something
+/// else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// `temperature` or `top_p`
+    pub sampling: bool,
+    /// `top_k`
+    pub top_k: bool,
+    /// Whatever tells the model to think, or not to.
+    pub thinking: bool,
+    /// `metadata.user_id`
+    pub user: bool,
+    /// `service_tier` or `speed`
+    pub service_tier: bool,
+    /// Neighbouring messages of the assistant, or one at the beginning.
+    pub neighbours: bool,
 }
 
 /// How much of what there is in a request: counts, for metrics and logs.

@@ -189,6 +189,15 @@ impl<'a> Turns<'a> {
     }
 }
 
+/// Whether the user begins, and no two of the assistant's turns are neighbours.
+pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
+    let mut spoke = true;
+    turns.iter().filter(|turn| !matches!(turn, Turn::System(_))).all(|turn| {
+        let speaks = matches!(turn, Turn::Assistant(_));
+        !(std::mem::replace(&mut spoke, speaks) && speaks)
+    })
+}
+
 fn says_something(blocks: &[Block<'_>]) -> bool {
     !blocks.iter().all(|block| is_blank(block) || matches!(block, Block::Thinking { .. }))
 }

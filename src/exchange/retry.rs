@@ -185,14 +185,23 @@ impl Exchange {
     }
 
     fn unless_known(&self, refused: Refused, asked: &Asked) -> Option<Refused> {
-        let can_be_sent = match refused {
+        let has = asked.parameters;
+        let is_sent = match refused {
+            _ if !self.speaks_chat() => refused.is_of_messages(),
+            Refused::Effort(_)
+            | Refused::Thinking
+            | Refused::ThinkingSwitch
+            | Refused::ThinkingBudget => has.thinking,
+            Refused::Sampling => has.sampling,
+            Refused::TopK => has.top_k,
             Refused::Stop => !asked.stop_sequences.is_empty(),
             Refused::ParallelToolCalls => !asked.tools.is_empty(),
-            Refused::Neighbours => !asked.profile.alternating_roles,
+            Refused::ServiceTier => has.service_tier,
+            Refused::User => has.user,
+            Refused::Neighbours => has.neighbours,
             _ => true,
         };
-        let is_ours = self.speaks_chat() || refused.is_of_messages();
-        (can_be_sent && is_ours && self.is_new(&refused)).then_some(refused)
+        (is_sent && self.is_new(&refused)).then_some(refused)
     }
 
     fn is_new(&self, refused: &Refused) -> bool {

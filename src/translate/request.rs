@@ -4,13 +4,13 @@
 use std::borrow::Cow;
 
 use crate::anthropic::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
-use crate::asked::{Asked, Withheld};
+use crate::asked::{Asked, Parameters, Withheld};
 use crate::config::{Config, Pairing, Upstream};
-use crate::conversation::{Turn, calls, pairs};
+use crate::conversation::{self, Turn, calls, pairs};
 use crate::error::Error;
 use crate::json::{self, Writer};
 use crate::profile::{
-    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls,
+    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
 };
 use crate::warning::Warnings;
 use crate::words;
@@ -184,6 +184,7 @@ impl Target<'_> {
         let marks = thinking::Marks::new(config, upstream, model);
         let strict = config.settings.strict;
         let mut history = read_history(request, strict, guards.pairing, profile, &marks, warnings)?;
+        let parameters = parameters(request, &history, profile);
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
 
@@ -227,6 +228,7 @@ impl Target<'_> {
             has_documents,
             has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
+            parameters,
             shape,
             profile: Profile {
                 // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
@@ -239,6 +241,19 @@ impl Target<'_> {
             },
         });
         Ok(Decided { history, tools, effective, notes, end, asked })
+    }
+}
+
+/// Which parameters are sent, unless the profile says that they are not.
+fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -> Parameters {
+    let thinks = request.thinking.is_some() || request.effort.is_some() || history.effort.is_some();
+    Parameters {
+        sampling: request.temperature.is_some() || request.top_p.is_some(),
+        top_k: request.top_k.is_some(),
+        thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
+        user: request.user_id.is_some(),
+        service_tier: request.service_tier.is_some() || request.speed.is_some(),
+        neighbours: !conversation::alternates(&history.turns),
     }
 }
 

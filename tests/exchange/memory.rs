@@ -225,3 +225,26 @@ fn a_server_that_insists_on_alternation_gets_it_from_then_on() {
     let got = host.ask(&request("m", json!({})), NOW);
     assert_eq!((got.status(), got.asked.len()), ((400, None), 1));
 }
+
+#[test]
+fn an_error_about_what_was_not_sent_is_told_as_it_is() {
+    let plain =
+        json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}]});
+    for named in [
+        "temperature",
+        "top_k",
+        "stop",
+        "parallel_tool_calls",
+        "reasoning_effort",
+        "service_tier",
+        "user",
+    ] {
+        let message = format!("Unsupported parameter: '{named}' is not supported with this model.");
+        let message: &'static str = message.leak();
+        let refuses = |_: &Value| Some(message);
+        let host = Host::new(false, &refuses);
+        for _ in 0..2 {
+            assert_eq!(host.ask(&plain, NOW).status(), (400, None), "{named}");
+        }
+    }
+}
