@@ -22,8 +22,9 @@ const REFUSALS_MAX: usize = 256;
 const MODEL_BYTES_MAX: usize = 256;
 
 /// What an error says where it depends on more than the model and the parameter: `cannot both be specified`, `may only
-/// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`.
-const PASSING: [&str; 4] = ["both", "when ", "afford", "signature"];
+/// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in
+/// the latest assistant message cannot be modified`.
+const PASSING: [&str; 5] = ["both", "when ", "afford", "signature", "modified"];
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
 /// [`Exchange::remember`]. Of requests it holds nothing but names of models.
@@ -93,11 +94,12 @@ impl Exchange {
 
     /// The request without what is remembered of its model, as far as that is part of it.
     pub(super) fn without_remembered(&mut self, body: &str, sent: Sent, now: Millis) -> Sent {
-        let remembered = self.refusals.as_ref().map(|refusals| refusals.of(&sent, now));
+        let Some(refusals) = &self.refusals else { return sent };
+        self.remembered = refusals.of(&sent, now);
         let mut sent = sent;
-        for refused in remembered.unwrap_or_default() {
+        for refused in &self.remembered {
             let mut warnings = Warnings::new(false);
-            self.refused.push(refused);
+            self.refused.push(refused.clone());
             let (refused, headers) = (&self.refused, &self.client.headers);
             let without = translate::chat_request_without(
                 refused,
@@ -126,6 +128,12 @@ impl Exchange {
         let is_lasting = match refused {
             // What is wrong with these may be a matter of one conversation, image or schema.
             Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat => {
+                false
+            }
+            // Or of one effort.
+            Refused::Effort(values)
+                if values.is_empty() && translate::error::names_effort(&error.message) =>
+            {
                 false
             }
             _ => !words::has_any(&error.message, &PASSING),

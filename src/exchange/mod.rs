@@ -51,8 +51,9 @@ pub struct Exchange {
     recognise: Option<retry::Recognise>,
     /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
     keeps_body: bool,
-    /// What upstreams refused of late.
+    /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
+    remembered: Vec<Refused>,
     /// What the upstream refused, and what it was then asked without.
     refused: Vec<Refused>,
     /// How often it was asked again.
@@ -156,6 +157,7 @@ impl Exchange {
             recognise: None,
             keeps_body: false,
             refusals: None,
+            remembered: Vec::new(),
             refused: Vec::new(),
             retries: 0,
         }

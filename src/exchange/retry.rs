@@ -90,7 +90,7 @@ impl Exchange {
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        let State::Failed { refused: new, .. } = &self.state else { return None };
+        let State::Failed { asked, error, refused: new } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let mut refused = self.refused.clone();
@@ -101,6 +101,7 @@ impl Exchange {
         if before.is_some_and(|before| before.body == sent.body) {
             return None;
         }
+        self.memorize(asked, error, new);
         self.refused = refused;
         self.retries = self.retries.saturating_add(1);
         self.note_refused_in(&mut warnings);
@@ -136,13 +137,12 @@ impl Exchange {
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
         let refused = self.recognise.and_then(|recognise| recognise(self, &error, asked));
         let Some(refused) = refused else { return Err(self.told(asked, error)) };
-        let is_remembered = self.memorize(asked, &error, &refused);
         if self.keeps_body && self.can_ask_again() {
             let (asked, error) = (Box::new(asked.clone()), Box::new(error));
             self.state = State::Failed { asked, error, refused };
             return Ok(());
         }
-        if !is_remembered {
+        if !self.memorize(asked, &error, &refused) {
             return Err(self.told(asked, error));
         }
         let (code, name) = refused.code();
@@ -205,7 +205,7 @@ impl Exchange {
     }
 
     fn is_new(&self, refused: &Refused) -> bool {
-        !self.refused.iter().any(|known| known.code() == refused.code())
+        !self.refused.contains(refused) && !self.remembered.contains(refused)
     }
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
@@ -285,11 +285,14 @@ fn is_stream_options(error: &Error) -> bool {
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.
-fn is_neighbours(error: &Error) -> bool {
-    matches!(error.status, 400 | 500 | NO_STATUS) && error::is_neighbours(&error.message)
+fn is_of_template(error: &Error) -> bool {
+    matches!(error.status, 400 | 500 | NO_STATUS)
 }
 
-/// The same.
+fn is_neighbours(error: &Error) -> bool {
+    is_of_template(error) && error::is_neighbours(&error.message)
+}
+
 fn is_pairing(error: &Error) -> bool {
-    matches!(error.status, 400 | 500 | NO_STATUS) && error::is_pairing(&error.message)
+    is_of_template(error) && error::is_pairing(&error.message)
 }

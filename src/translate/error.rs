@@ -31,7 +31,7 @@ pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
 pub(crate) use mendable::{in_clients_words, is_documents};
 pub(crate) use pairing::{is_neighbours, is_pairing};
-pub(crate) use parameter::refused_parameter;
+pub(crate) use parameter::{names_effort, refused_parameter};
 pub(crate) use reasoning::is_reasoning;
 use said::Said;
 

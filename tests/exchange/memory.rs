@@ -173,6 +173,110 @@ fn what_depends_on_more_than_the_parameter_is_not_remembered() {
 }
 
 #[test]
+fn credit_for_one_answer_is_no_limit_of_others() {
+    let refuses = |sent: &Value| {
+        let message = "This request requires more credits, or fewer max_tokens. You requested up to 64000 tokens, but can only afford 20000.";
+        (sent["max_tokens"] == 64_000).then_some(message)
+    };
+    let host = Host::new(true, &refuses);
+    for _ in 0..2 {
+        let got = host.ask(&request("m", json!({"max_tokens": 64_000})), NOW);
+        assert_eq!((got.status(), got.asked.len()), ((200, None), 2));
+    }
+}
+
+#[test]
+fn thinking_that_is_spoilt_in_one_conversation_stays_in_others() {
+    for message in [
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.3.content.40: thinking or redacted_thinking blocks in the latest assistant message cannot be modified.",
+    ] {
+        let refuses = |sent: &Value| sent.to_string().contains("BAD").then_some(message);
+        let host = Host::new(true, &refuses);
+        let of = |said: &str| {
+            let thinking = json!({"type": "thinking", "thinking": said, "signature": "s"});
+            let said = json!([thinking, {"type": "text", "text": "a"}]);
+            request(
+                "m",
+                json!({"messages": [
+                {"role": "user", "content": "q"}, {"role": "assistant", "content": said},
+                {"role": "user", "content": "r"}]}),
+            )
+        };
+        let host = Host {
+            config: drive::config(
+                r#"{"upstreams": {"a": {"profile_overrides": {"foreign_thinking": "forward"}}}}"#,
+            ),
+            ..host
+        };
+        assert_eq!(host.ask(&of("BAD"), NOW).asked.len(), 2, "{message}");
+        let got = host.ask(&of("good"), NOW);
+        assert!(got.asked[0].to_string().contains("good"), "{message}: {:?}", got.asked);
+    }
+}
+
+#[test]
+fn an_effort_that_is_refused_alone_is_left_to_others() {
+    let refuses = |sent: &Value| {
+        let message = "reasoning_effort 'high' is not supported by this model";
+        (sent["reasoning_effort"] == "high").then_some(message)
+    };
+    let config = r#"{"upstreams": {"a": {"profile_overrides": {"reasoning_effort_values": ["low", "high"]}}}}"#;
+    let host = Host { config: drive::config(config), ..Host::new(true, &refuses) };
+    let of = |effort: &str| request("m", json!({"output_config": {"effort": effort}}));
+    assert_eq!(host.ask(&of("high"), NOW).asked.len(), 2);
+    assert_eq!(host.ask(&of("low"), NOW).asked[0]["reasoning_effort"], "low");
+}
+
+#[test]
+fn another_limit_than_the_remembered_one_is_taken() {
+    let limit = std::cell::Cell::new(16_384);
+    let refuses = |sent: &Value| {
+        let message = match limit.get() {
+            16_384 => {
+                "max_tokens is too large: 64000. This model supports at most 16384 completion tokens, whereas you provided 64000."
+            }
+            _ => {
+                "max_tokens is too large: 16384. This model supports at most 8192 completion tokens, whereas you provided 16384."
+            }
+        };
+        (sent["max_tokens"].as_u64() > Some(limit.get())).then_some(message)
+    };
+    let host = Host::new(true, &refuses);
+    let body = request("m", json!({"max_tokens": 64_000}));
+    assert_eq!(host.ask(&body, NOW).asked.len(), 2);
+    limit.set(8_192);
+    let got = host.ask(&body, NOW);
+    assert_eq!((got.status(), got.asked.len()), ((200, None), 2));
+    assert_eq!(got.asked[1]["max_tokens"], 8_192);
+}
+
+#[test]
+fn a_client_is_not_told_again_and_again_to_ask_again() {
+    // The template refuses something else in these words.
+    let refuses = |_: &Value| Some("reasoning_effort is not supported");
+    let config = r#"{"upstreams": {"a": {"profile_overrides": {"reasoning_effort_values": []}}}}"#;
+    let host = Host { config: drive::config(config), ..Host::new(false, &refuses) };
+    let body = request("m", json!({"output_config": {"effort": "low"}}));
+    assert_eq!(host.ask(&body, NOW).status(), (529, Some("true")));
+    assert_eq!(host.ask(&body, NOW).status(), (400, None));
+}
+
+#[test]
+fn so_many_models_are_remembered_and_no_long_names() {
+    let host = Host::new(true, &no_temperature);
+    let asked = |model: &str| host.ask(&request(model, json!({})), NOW).asked.len();
+    for number in 0..256 {
+        assert_eq!(asked(&number.to_string()), 2);
+    }
+    assert_eq!(asked("0"), 1);
+    assert_eq!(asked("256"), 2);
+    assert_eq!(asked("0"), 2);
+    let long = "m".repeat(257);
+    assert_eq!((asked(&long), asked(&long)), (2, 2));
+}
+
+#[test]
 fn images_are_not_left_out_because_another_conversation_had_some() {
     let refuses = |sent: &Value| {
         let message = "this model does not support image input";

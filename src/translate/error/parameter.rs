@@ -202,6 +202,12 @@ fn efforts(taken: &str) -> Vec<Effort> {
     [Minimal, Low, Medium, High, Xhigh, Max].into_iter().filter(is_listed).collect()
 }
 
+/// Whether it is one effort, or a few, that a message speaks of.
+#[must_use]
+pub(crate) fn names_effort(message: &str) -> bool {
+    !efforts(&message.to_ascii_lowercase()).is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
