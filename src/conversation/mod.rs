@@ -95,6 +95,11 @@ impl<'a> Turns<'a> {
         }
     }
 
+    /// Whether the last turn is the assistant's.
+    pub(crate) fn ends_with_assistant(&self) -> bool {
+        matches!(self.turns.last(), Some(Turn::Assistant(_)))
+    }
+
     /// Begins a message of the assistant, in which nothing may come.
     pub(crate) fn assistant(&mut self) {
         self.begins = true;

@@ -13,7 +13,7 @@ use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
 use crate::names::NameSet;
-use crate::profile::{ImageParts, MidSystem, Profile, ServerHistory, SystemRole};
+use crate::profile::{ImageParts, MidSystem, Profile, ServerHistory, SystemRole, ToolSchema};
 use crate::warning::Warnings;
 
 /// What the messages of a request say, beside `turns` the things that act on the whole request.
@@ -41,10 +41,10 @@ pub(super) struct Reading<'p, 'w, 'a> {
     history: History<'a>,
     turns: Turns<'a>,
     begun: bool,
-    /// The signatures in the message of the assistant that is read, and in the one before it, if only results came
-    /// after that.
-    signed: Vec<Str<'a>>,
-    signed_before: Vec<Str<'a>>,
+    /// The thinking and its signatures in the message of the assistant that is read, and in the one before it, if only
+    /// results came after that.
+    signed: Vec<(Str<'a>, Str<'a>)>,
+    signed_before: Vec<(Str<'a>, Str<'a>)>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
 }
@@ -89,7 +89,7 @@ impl<'a> History<'a> {
                         reading.turns.user();
                     } else if goes_on {
                         reading.turns.go_on();
-                    } else {
+                    } else if !reading.belongs(&message.content) {
                         reading.turns.assistant();
                         reading.signed_before = std::mem::take(&mut reading.signed);
                     }
@@ -104,7 +104,9 @@ impl<'a> History<'a> {
             }
         }
         let Reading { mut history, turns, .. } = reading;
-        history.turns = turns.finish(profile.alternating_roles);
+        // Gemini has a call directly after the user's words or after results.
+        let is_gemini = profile.tool_schema == ToolSchema::Gemini;
+        history.turns = turns.finish(profile.alternating_roles || is_gemini);
         Ok(history)
     }
 }
@@ -225,17 +227,37 @@ fn is_unreadable(block: &Block<'_>) -> bool {
     said.is_empty()
 }
 
+/// Whether a signature of ours names these calls: those with an input in it, or the first, which Gemini signs alone.
+fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
+    let Some(own) = Signature::decode(&signature.decode()) else { return false };
+    let named = match own.call_inputs.is_empty() {
+        true => own.call_signatures,
+        false => own.call_inputs,
+    };
+    let mut ids = NameSet::default();
+    for (id, _) in named {
+        ids.add(id);
+    }
+    blocks
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse(call) if ids.contains(&call.id.decode())))
+}
+
 impl<'a> Reading<'_, '_, 'a> {
     /// Whether a message is the next call of the answer that the message before it began, as n8n writes each: all
     /// have the same thinking block. One that names calls is of one answer only.
     fn goes_on(&self, blocks: &[Block<'a>]) -> bool {
-        let [Block::Thinking { signature, .. }, calls @ ..] = blocks else { return false };
-        let names_calls =
-            |own: Signature| !(own.call_inputs.is_empty() && own.call_signatures.is_empty());
-        self.signed.first() == Some(signature)
+        let [Block::Thinking { thinking, signature }, calls @ ..] = blocks else { return false };
+        self.signed.first() == Some(&(*thinking, *signature))
             && !calls.is_empty()
             && calls.iter().all(|block| matches!(block, Block::ToolUse(_)))
-            && Signature::decode(&signature.decode()).is_some_and(names_calls)
+            && names(signature, calls)
+    }
+
+    /// Whether a message has a call of the answer whose thinking the message directly before it has.
+    fn belongs(&self, blocks: &[Block<'a>]) -> bool {
+        self.turns.ends_with_assistant()
+            && self.signed.iter().any(|(_, signature)| names(signature, blocks))
     }
 
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
@@ -337,8 +359,8 @@ impl<'a> Reading<'_, '_, 'a> {
         // would be lost with it.
         let place = self.signed.len();
         let is_repeated =
-            !signature.is_empty() && self.signed_before.get(place) == Some(&signature);
-        self.signed.push(signature);
+            !signature.is_empty() && self.signed_before.get(place) == Some(&(thinking, signature));
+        self.signed.push((thinking, signature));
         if let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? {
             self.history.has_reasoning = true;
             let own = is_repeated.then(|| Signature::decode(&signature.decode()));

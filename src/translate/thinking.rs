@@ -104,7 +104,8 @@ impl<'a> Reasoning<'a> {
             let Block::Thinking { thinking, signature } = block else { continue };
             let known = reasoning.texts.len();
             reasoning.add(*thinking, &signature.decode());
-            if known > 0 && known < reasoning.texts.len() && std::mem::take(&mut own_message) {
+            let says = known < reasoning.texts.len();
+            if says && std::mem::take(&mut own_message) && known > 0 {
                 reasoning.texts.insert(known, Shown::Decoded("\n\n".to_owned()));
             }
         }

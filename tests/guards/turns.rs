@@ -34,7 +34,9 @@ fn a_header_counts_the_turns_since_a_person_wrote() {
 
 #[test]
 fn the_calls_that_n8n_took_apart_are_one_turn() {
-    let call_inputs = vec![("toolu_0".to_owned(), "{}".to_owned())];
+    let mut messages = looks(4);
+    let ids = messages.iter().filter_map(|it| it["content"][0]["tool_use_id"].as_str());
+    let call_inputs = ids.map(|id| (id.to_owned(), "{}".to_owned())).collect();
     let own = Signature {
         field: Field::Reasoning,
         hash: fnv1a64(b""),
@@ -46,7 +48,6 @@ fn the_calls_that_n8n_took_apart_are_one_turn() {
         call_inputs,
     };
     let thinking = json!({"type": "thinking", "thinking": "", "signature": own.encode().0});
-    let mut messages = looks(4);
     for message in messages.iter_mut().filter(|it| it["role"] == "assistant") {
         message["content"].as_array_mut().unwrap().insert(0, thinking.clone());
     }

@@ -136,6 +136,14 @@ fn the_reasoning_of_two_messages_has_an_empty_line_between() {
         messages(history),
         json!([user("q"), said("a\n\nb", "I do.\n\nWe \"do\"."), user("r")])
     );
+    // That of one message has none.
+    let second = json!([
+        user("q"),
+        assistant("A"),
+        assistant(json!([thinking("I"), thinking(" do."), text("B")])),
+        user("r"),
+    ]);
+    assert_eq!(messages(second)[1], said("A\n\nB", "I do."));
     // Reasoning alone belongs to the words behind it.
     let alone = json!([
         user("q"),
@@ -244,9 +252,12 @@ fn the_calls_of_one_answer_are_one_message_again() {
 
 #[test]
 fn what_stands_between_the_calls_of_one_answer_keeps_its_place() {
-    let inputs = vec![("toolu_1".to_owned(), "{}".to_owned())];
-    let block = signed("T", &Signature { call_inputs: inputs, ..signature("T") });
     let ids = ["toolu_1", "toolu_2"];
+    let named = |ids: &[&str]| {
+        let call_inputs = ids.iter().map(|id| ((*id).to_owned(), "{}".to_owned())).collect();
+        signed("T", &Signature { call_inputs, ..signature("T") })
+    };
+    let block = named(&ids);
     let of = |change: &dyn Fn(&mut Vec<Value>)| {
         let mut history = one_by_one(&block, &ids);
         change(&mut history);
@@ -267,6 +278,58 @@ fn what_stands_between_the_calls_of_one_answer_keeps_its_place() {
     assert_eq!(of(&|history| history.insert(3, json!({"role": "system", "content": "b"}))), 2);
     let other = thinking("T");
     assert_eq!(of(&|history| history[3] = assistant(json!([other, call("toolu_2")]))), 2);
+    // Of another answer, whose signature a client sends again.
+    let first = named(&ids[..1]);
+    let again = messages(json!(one_by_one(&first, &ids)));
+    assert_eq!(again[3]["tool_calls"], tool_calls(&["call_2"]));
+}
+
+#[test]
+fn thinking_stays_with_its_call_where_a_client_sends_it_before() {
+    let signed_call = |calls: &[&str]| {
+        let call_signatures = calls.iter().map(|id| ((*id).to_owned(), "S".to_owned())).collect();
+        signed("T", &Signature { call_signatures, ..signature("T") })
+    };
+    let sent = |thinking: Value| {
+        messages(json!([
+            user("q"),
+            assistant(json!([thinking, text("a")])),
+            assistant(json!([call("toolu_1")])),
+            user(json!([result("toolu_1", "r")])),
+        ]))
+    };
+    let whole = json!({"role": "assistant", "content": "a", "reasoning": "T", "tool_calls": [{
+        "id": "call_1", "type": "function", "function": {"name": "w", "arguments": "{}"},
+        "extra_content": {"google": {"thought_signature": "S"}}}]});
+    let one = sent(signed_call(&["toolu_1"]));
+    assert_eq!((one[1]["content"].clone(), one[1]["reasoning"].clone()), (json!("a"), json!("T")));
+    assert_eq!(one[1]["tool_calls"][0]["id"], whole["tool_calls"][0]["id"]);
+    assert_eq!(sent(signed_call(&["toolu_2"])).as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn gemini_gets_a_call_directly_after_the_users_words() {
+    let history = json!([
+        user("q"),
+        assistant("It is 55."),
+        assistant(json!([text("Back."), call("toolu_1")])),
+        user(json!([result("toolu_1", "r")])),
+    ]);
+    let sent = messages_to(json!({"tool_schema": "gemini"}), history);
+    assert_eq!(sent[1]["content"], "It is 55.\n\nBack.");
+}
+
+#[test]
+fn different_thoughts_with_one_foreign_signature_are_all_told() {
+    let foreign = |said| json!({"type": "thinking", "thinking": said, "signature": "sig"});
+    let mut history = vec![user("q")];
+    for (id, said) in [("toolu_1", "one"), ("toolu_2", "two")] {
+        history.push(assistant(json!([foreign(said), call(id)])));
+        history.push(user(json!([result(id, "r")])));
+    }
+    let sent = messages_to(json!({"foreign_thinking": "forward"}), json!(history));
+    let told = |at: usize| sent[at]["reasoning_content"].clone();
+    assert_eq!((told(1), told(3)), (json!("one"), json!("two")));
 }
 
 #[test]
