@@ -39,8 +39,6 @@ pub struct Metric {
     pub kind: Kind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
-    /// What it counts.
-    pub help: &'static str,
 }
 
 /// Upper bounds of the buckets of histograms, in their unit. Envoy has its own.
@@ -56,12 +54,11 @@ macro_rules! metrics {
                 name: $name,
                 kind: Kind::$kind,
                 labels: &[$($label),*],
-                help: $help,
             };
         )+
 
-        /// All metrics.
-        pub const METRICS: &[Metric] = &[$($constant),+];
+        /// All metrics, each with what it counts. Apart from them, so that a filter need not carry these texts.
+        pub const METRICS: &[(Metric, &str)] = &[$(($constant, $help)),+];
     };
 }
 
@@ -407,13 +404,13 @@ mod tests {
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
-        for metric in METRICS {
+        for (metric, _) in METRICS {
             let name = metric.name;
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert_eq!(name.ends_with("_total"), metric.kind == Kind::Counter, "{name}");
             // Envoy's tags are found by `label=`: none may be the end of another.
             for label in metric.labels {
-                let others = METRICS.iter().flat_map(|metric| metric.labels);
+                let others = METRICS.iter().flat_map(|(metric, _)| metric.labels);
                 assert!(others.clone().all(|other| other == label || !other.ends_with(label)));
             }
         }

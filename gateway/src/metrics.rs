@@ -45,7 +45,10 @@ fn histogram() -> Histogram {
 impl Metrics {
     pub(crate) fn new() -> Self {
         let mut registry = Registry::default();
-        let sums = METRICS.iter().map(|metric| (metric, register(metric, &mut registry))).collect();
+        let register = |(metric, help): &'static (Metric, &str)| {
+            (metric, register(metric, help, &mut registry))
+        };
+        let sums = METRICS.iter().map(register).collect();
         Self { registry, sums, counters: Mutex::default() }
     }
 
@@ -85,18 +88,18 @@ impl Metrics {
     }
 }
 
-fn register(metric: &Metric, registry: &mut Registry) -> Sum {
+fn register(metric: &Metric, help: &str, registry: &mut Registry) -> Sum {
     // The registry adds `_total` to counters and a full stop to what is said of them.
     let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
     match metric.kind {
         Kind::Counter => {
             let family = Family::default();
-            registry.register(name, metric.help, family.clone());
+            registry.register(name, help, family.clone());
             Sum::Counter(family)
         }
         Kind::Histogram => {
             let family = Family::new_with_constructor(histogram as fn() -> Histogram);
-            registry.register(name, metric.help, family.clone());
+            registry.register(name, help, family.clone());
             Sum::Histogram(family)
         }
     }
