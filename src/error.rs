@@ -233,9 +233,9 @@ impl Error {
     /// The error body of the Messages API, and the data of its `error` event.
     pub fn write(&self, out: &mut Vec<u8>, request_id: &str) {
         let mut json = Writer::new(out);
-        json.begin_object().key("type").text("error");
+        json.begin_object().kind("error");
         json.key("error").begin_object();
-        json.key("type").text(self.kind.word());
+        json.kind(self.kind.word());
         json.key("message").text(&self.message);
         if let Some(code) = self.code.or(self.upstream_code.as_deref()) {
             json.key("details").begin_object().key("error_code").text(code).end_object();

@@ -90,6 +90,12 @@ impl<'o> Writer<'o> {
         self
     }
 
+    /// The member `type`, which says what an object is in both protocols and in JSON Schema; it must need no escaping.
+    #[inline(never)]
+    pub fn kind(&mut self, kind: &'static str) -> &mut Self {
+        self.key("type").str(Str::plain(kind))
+    }
+
     /// A string that is escaped already.
     pub fn str(&mut self, text: Str<'_>) -> &mut Self {
         self.value().out.push(b'"');

@@ -29,9 +29,9 @@ pub fn schema() -> String {
     json.begin_object();
     json.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
     json.key("title").text("Configuration of Creole");
-    json.key("type").text("object").key("additionalProperties").bool(false);
+    json.kind("object").key("additionalProperties").bool(false);
     json.key("properties").begin_object();
-    json.key_text("$schema").begin_object().key("type").text("string").end_object();
+    json.key_text("$schema").begin_object().kind("string").end_object();
     map(&mut json, "upstreams", UPSTREAMS, upstream);
     map(&mut json, "models", MODELS, target);
     let settings = Config::default().settings;
@@ -42,13 +42,13 @@ pub fn schema() -> String {
 
 /// An object whose keys are names that the operator chose.
 fn map(json: &mut Writer<'_>, key: &str, doc: &str, value: fn(&mut Writer<'_>)) {
-    json.key_text(key).begin_object().key("description").text(doc).key("type").text("object");
+    json.key_text(key).begin_object().key("description").text(doc).kind("object");
     value(json.key("additionalProperties"));
     json.end_object();
 }
 
 fn upstream(json: &mut Writer<'_>) {
-    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
+    json.begin_object().kind("object").key("additionalProperties").bool(false);
     json.key("properties").begin_object();
     text(json, "url", URL, None);
     text(json, "cluster", CLUSTER, None);
@@ -64,7 +64,7 @@ fn upstream(json: &mut Writer<'_>) {
     json.key_text("key").begin_object().key("description").text(KEY).key("default").text("client");
     json.key("anyOf").begin_array();
     json.begin_object().key("const").text("client").end_object();
-    json.begin_object().key("type").text("object").key("additionalProperties").bool(false);
+    json.begin_object().kind("object").key("additionalProperties").bool(false);
     json.key("required").begin_array().text("secret").end_array();
     json.key("properties").begin_object();
     text(json, "secret", "The secret's name.", None);
@@ -86,7 +86,7 @@ fn target(json: &mut Writer<'_>) {
 }
 
 fn text(json: &mut Writer<'_>, key: &str, doc: &str, default: Option<&str>) {
-    json.key_text(key).begin_object().key("description").text(doc).key("type").text("string");
+    json.key_text(key).begin_object().key("description").text(doc).kind("string");
     if let Some(default) = default {
         json.key("default").text(default);
     }
@@ -100,7 +100,7 @@ fn defaults(write: impl FnOnce(&mut Writer<'_>)) -> String {
 }
 
 fn object(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
-    json.key("type").text("object").key("additionalProperties").bool(false);
+    json.kind("object").key("additionalProperties").bool(false);
     json.key("properties").begin_object();
     properties(json, fields, defaults);
     json.end_object();
@@ -127,7 +127,7 @@ fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
 
 fn number(json: &mut Writer<'_>, bounds: Bounds) {
     let Bounds { least, most, or_zero } = bounds;
-    json.key("type").text("integer");
+    json.kind("integer");
     if or_zero {
         json.key("anyOf").begin_array();
         json.begin_object().key("const").u64(0).end_object();
@@ -144,14 +144,14 @@ fn number(json: &mut Writer<'_>, bounds: Bounds) {
 fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
     match shape_of {
         Shape::Bool => {
-            json.key("type").text("boolean");
+            json.kind("boolean");
         }
         Shape::Number => number(json, Bounds::of("")),
         Shape::Text => {
-            json.key("type").text("string");
+            json.kind("string");
         }
         Shape::List(of) => {
-            json.key("type").text("array").key("items").begin_object();
+            json.kind("array").key("items").begin_object();
             shape(json, of);
             json.end_object();
         }
@@ -165,7 +165,7 @@ fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
         }
         Shape::Object(fields) => object(json, fields, "{}"),
         Shape::Members => {
-            json.key("type").text("object");
+            json.kind("object");
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Stop<'a> {
 /// and crash without it.
 pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
-    json.begin_object().key("type").text("message_start");
+    json.begin_object().kind("message_start");
     json.key("message").begin_object();
     write_head(id, model, &mut json);
     json.key("content").raw("[]");
@@ -39,7 +39,7 @@ pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out:
 /// `message_delta`
 pub(super) fn write_message_delta(stop: &Stop<'_>, counts: &Counts, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
-    json.begin_object().key("type").text("message_delta");
+    json.begin_object().kind("message_delta");
     json.key("delta").begin_object();
     write_stop(stop, &mut json);
     json.key("container").null();
@@ -76,7 +76,7 @@ pub(super) fn write_message(
 
 fn write_head(id: &str, model: &str, json: &mut Writer<'_>) {
     json.key("id").text(id);
-    json.key("type").text("message");
+    json.kind("message");
     json.key("role").text("assistant");
     json.key("model").text(model);
 }
@@ -93,7 +93,7 @@ fn write_stop(stop: &Stop<'_>, json: &mut Writer<'_>) {
         json.null();
         return;
     }
-    json.begin_object().key("type").text("refusal").key("category").null();
+    json.begin_object().kind("refusal").key("category").null();
     json.key("explanation");
     if stop.explanation.is_empty() {
         json.null();

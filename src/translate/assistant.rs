@@ -196,7 +196,7 @@ impl<'a> MessageWriter<'_, 'a> {
         let signature = reasoning.signature_of(&client_id);
         let unsigned = || (is_first && of_gemini).then_some((Place::Google, UNSIGNED));
         let signature = signature.map(signature::place_of).or_else(unsigned);
-        json.begin_object().key("id").text(id).key("type").text("function");
+        json.begin_object().key("id").text(id).kind("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");
         if call.input.starts_with('{') {

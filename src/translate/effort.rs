@@ -95,8 +95,8 @@ impl Effective {
             }
             json.key(name).begin_object();
             match switch {
-                Some(("type", true)) => drop(json.key("type").text("enabled")),
-                Some(("type", false)) => drop(json.key("type").text("disabled")),
+                Some(("type", true)) => drop(json.kind("enabled")),
+                Some(("type", false)) => drop(json.kind("disabled")),
                 Some((key, on)) => drop(json.key(key).bool(on)),
                 None => {}
             }

@@ -113,7 +113,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
     json.key("response_format").begin_object();
     match profile.response_format {
         ResponseFormat::JsonSchema => {
-            json.key("type").text("json_schema");
+            json.kind("json_schema");
             json.key("json_schema").begin_object().key("name").text("output");
             write_output_schema(json.key("schema"), schema, profile.tool_schema);
             if profile.strict_tools {
@@ -122,7 +122,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
             json.end_object();
         }
         _ => {
-            json.key("type").text("json_object");
+            json.kind("json_object");
         }
     }
     json.end_object();

@@ -62,7 +62,7 @@ fn write(json: &mut Writer<'_>, config: &Config, id: &str) {
     let sizes = target.map_or((0, 0), |target| (target.max_input_tokens, target.max_tokens));
     let (input, output) = sizes;
     json.begin_object();
-    json.key("type").text("model");
+    json.kind("model");
     json.key("id").text(id);
     json.key("display_name").text(id);
     json.key("created_at").text("1970-01-01T00:00:00Z");

@@ -163,7 +163,7 @@ impl Parts<'_, '_> {
         match block {
             Block::Image(image) => {
                 self.check_image(image)?;
-                json.begin_object().key("type").text("image_url");
+                json.begin_object().kind("image_url");
                 json.key("image_url").begin_object().key("url");
                 match &image.source {
                     ImageSource::Base64 { media_type, data } => {
@@ -185,10 +185,10 @@ impl Parts<'_, '_> {
                 };
                 // A file part has no place for it.
                 if let Some(context) = document.context.filter(|context| !context.is_blank()) {
-                    json.begin_object().key("type").text("text");
+                    json.begin_object().kind("text");
                     json.key("text").str(context).end_object();
                 }
-                json.begin_object().key("type").text("file");
+                json.begin_object().kind("file");
                 json.key("file").begin_object();
                 let name = document.title.filter(|title| !title.is_blank());
                 json.key("filename").str(name.unwrap_or(Str::plain("document.pdf")));
@@ -298,7 +298,7 @@ fn write_data(json: &mut Writer<'_>, media_type: Str<'_>, data: Str<'_>) {
 
 /// Opens a text part; the text follows as the inside of a JSON string.
 pub(super) fn begin_text(json: &mut Writer<'_>) {
-    json.begin_object().key("type").text("text");
+    json.begin_object().kind("text");
     json.key("text").value().out().push(b'"');
 }
 

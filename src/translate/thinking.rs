@@ -193,9 +193,9 @@ impl<'a> Reasoning<'a> {
                 json.raw(item);
             });
         }
-        json.begin_object().key("type").text("thinking");
+        json.begin_object().kind("thinking");
         json.key("thinking").begin_array().begin_object();
-        json.key("type").text("text");
+        json.kind("text");
         json.key("text").string(|out| self.push_text(out));
         json.end_object().end_array().end_object();
     }

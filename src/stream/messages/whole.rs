@@ -98,7 +98,7 @@ fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
 fn start(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
-    json.begin_object().key("type").text("message_start").key("message").begin_object();
+    json.begin_object().kind("message_start").key("message").begin_object();
     copy(body, &mut json, &|key| {
         !["content", IN_DELTA, BESIDE_DELTA].contains(&key) && !ENDING.contains(&key)
     });
@@ -114,7 +114,7 @@ fn start(body: &str) -> String {
 fn delta(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
-    json.begin_object().key("type").text("message_delta").key("delta").begin_object();
+    json.begin_object().kind("message_delta").key("delta").begin_object();
     for key in ENDING {
         json.key(key).raw(member(body, key).unwrap_or("null"));
     }

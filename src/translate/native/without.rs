@@ -124,7 +124,7 @@ impl Without<'_> {
         self.warnings.dropped(name)?;
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
-        json.begin_object().key("type").text("text").key("text").text(words);
+        json.begin_object().kind("text").key("text").text(words);
         if let Some(mark) = json::member(block, "cache_control") {
             json.key("cache_control").raw(mark);
         }

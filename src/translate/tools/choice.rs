@@ -98,7 +98,7 @@ impl Sent {
             Self::Forbidden => "none",
             Self::Any(word) => word,
             Self::Function(name) => {
-                json.key("tool_choice").begin_object().key("type").text("function");
+                json.key("tool_choice").begin_object().kind("function");
                 json.key("function").begin_object().key("name").text(name).end_object();
                 json.end_object();
                 return;
@@ -122,7 +122,7 @@ pub(super) fn web_search_options(
     let mut json = Writer::new(&mut out);
     json.begin_object();
     if let Some(location) = definition.user_location {
-        json.key("user_location").begin_object().key("type").text("approximate");
+        json.key("user_location").begin_object().kind("approximate");
         json.key("approximate").begin_object();
         copy_location(location, &mut json)
             .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;

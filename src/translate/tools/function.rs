@@ -151,7 +151,7 @@ impl<'a> Function<'a> {
         dialect: ToolSchema,
         empty_description: bool,
     ) {
-        json.begin_object().key("type").text("function");
+        json.begin_object().kind("function");
         if let Some(function) = self.ready {
             json.key("function");
             // It was read before, so it is an object.

@@ -85,7 +85,7 @@ impl Walk<'_> {
         json.begin_object();
         let says_type = facts.typed || facts.refers || facts.properties || facts.merges;
         if root {
-            json.key("type").text("object");
+            json.kind("object");
             facts.typed = true;
             facts.object = true;
         } else if let Some(kind) =
@@ -240,9 +240,9 @@ fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), jso
 fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
     if !facts.refers {
         if facts.values == Values::Strings {
-            json.key("type").text("string");
+            json.kind("string");
         } else if (facts.properties || facts.merges) && !facts.typed {
-            json.key("type").text("object");
+            json.kind("object");
         }
         if facts.array && !(facts.items || facts.listed_items) {
             json.key("items").raw("{}");

@@ -76,7 +76,7 @@ impl Walk<'_> {
             _ => self.member(reader, json, key, keyword)?,
         }
         if keyword == "properties" && !facts.typed && !root && !facts.refers {
-            json.key("type").text("object");
+            json.kind("object");
         }
         Ok(())
     }

@@ -368,7 +368,7 @@ impl Walk<'_> {
         reader.begin_object()?;
         json.begin_object();
         if root && !facts.typed {
-            json.key("type").text("object");
+            json.kind("object");
         } else if self.dialect == ToolSchema::LlamaCpp && !facts.has_kind() {
             let types = json::member(ANY, "anyOf").unwrap_or_default();
             json.key("anyOf").raw(types);
@@ -380,7 +380,7 @@ impl Walk<'_> {
                 _ if is_full && root && keyword == "type" => {
                     // One of several, at most.
                     reader.skip()?;
-                    json.key("type").text("object");
+                    json.kind("object");
                 }
                 ToolSchema::Mistral if mistral_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
@@ -403,7 +403,7 @@ impl Walk<'_> {
             json.key("items").raw("{}");
         }
         if facts.merges && !(facts.typed || root) {
-            json.key("type").text("object");
+            json.kind("object");
         }
         self.missing_properties(&facts, parts, json, root)?;
         json.end_object();

@@ -165,19 +165,19 @@ impl<'a> Entry<'a> {
     fn write(&self, json: &mut Writer<'_>) {
         match self {
             Self::Raw(raw) if raw.starts_with('"') => {
-                json.begin_object().key("type").text("text").key("text").raw(raw).end_object();
+                json.begin_object().kind("text").key("text").raw(raw).end_object();
             }
             Self::Raw(raw) => {
                 json.raw(raw);
             }
             Self::Missing { id, text } => {
-                json.begin_object().key("type").text("tool_result");
+                json.begin_object().kind("tool_result");
                 json.key("tool_use_id").str(*id).key("content").str(*text);
                 json.key("is_error").bool(true).end_object();
             }
             Self::Orphan(raw) => write_orphan(raw, json),
             Self::Moved => {
-                json.begin_object().key("type").text("text").key("text").text(MOVED).end_object();
+                json.begin_object().kind("text").key("text").text(MOVED).end_object();
             }
         }
     }
@@ -207,7 +207,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     };
     // It was read as JSON before.
     let _ = read();
-    json.begin_object().key("type").text("text").key("text").value();
+    json.begin_object().kind("text").key("text").value();
     let out = json.out();
     out.extend_from_slice(b"\"[Tool result without a call: ");
     for (at, said) in text.iter().enumerate() {
