@@ -159,6 +159,21 @@ pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
+/// As `String::truncate`, which panics where `end` is inside a character; nothing is cut there.
+#[inline(never)]
+pub fn truncate(text: &mut String, end: usize) {
+    if text.is_char_boundary(end) {
+        text.truncate(end);
+    }
+}
+
+/// As `String::split_off`, which panics where `at` is inside a character or behind the end; nothing is cut there.
+#[must_use]
+#[inline(never)]
+pub fn split_off(text: &mut String, at: usize) -> String {
+    if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
+}
+
 /// At most the first `bytes` of a text.
 #[must_use]
 pub fn beginning(text: &str, bytes: usize) -> &str {

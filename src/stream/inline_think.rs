@@ -105,7 +105,7 @@ impl InlineThink {
                         continue;
                     }
                     let ready = held.len().saturating_sub(words::overlap(held, end));
-                    let tail = held.split_off(ready);
+                    let tail = words::split_off(held, ready);
                     each(Some(field(end)), held);
                     *held = tail;
                     return;

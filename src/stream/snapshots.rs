@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::json::{self, Str};
 use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
 use crate::translate::signature::Field;
+use crate::words;
 
 /// The texts of messages in a stream.
 #[derive(Debug, Default)]
@@ -102,7 +103,7 @@ impl Growing {
         let end = (0..=same).rev().find(is_whole).unwrap_or_default();
         let start = end.saturating_sub(json::hold_back(text.get(..end).unwrap_or_default()));
         let new = text.get(start..).unwrap_or_default();
-        self.all.truncate(start);
+        words::truncate(&mut self.all, start);
         self.all.push_str(new);
         new
     }

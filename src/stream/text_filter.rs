@@ -281,11 +281,12 @@ impl Stop {
             })
             .min();
         if let Some((_, at, index)) = found {
-            self.held.truncate(at);
+            words::truncate(&mut self.held, at);
             return (std::mem::take(&mut self.held), Some(index));
         }
         let open = sequences.map(|(_, stop)| words::overlap(&self.held, stop)).max().unwrap_or(0);
-        let tail = self.held.split_off(self.held.len().saturating_sub(open));
+        let ready = self.held.len().saturating_sub(open);
+        let tail = words::split_off(&mut self.held, ready);
         (std::mem::replace(&mut self.held, tail), None)
     }
 }

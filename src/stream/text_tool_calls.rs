@@ -235,7 +235,7 @@ impl Markup {
         if behind.starts_with(start) {
             self.state = State::Found;
         } else if is_far || !start.starts_with(behind) {
-            let rest = self.held.split_off(opener.len());
+            let rest = words::split_off(&mut self.held, opener.len());
             out.push_str(&std::mem::replace(&mut self.held, rest));
             self.state = State::Watching;
             self.read(out);
@@ -296,7 +296,7 @@ impl Markup {
             && self.tokens().iter().any(|marker| behind.starts_with(marker))
         {
             let at = self.held.len().saturating_sub(behind.len());
-            let markup = self.held.split_off(at);
+            let markup = words::split_off(&mut self.held, at);
             out.push_str(&std::mem::replace(&mut self.held, markup));
             self.state = State::Found;
             return;
@@ -339,7 +339,7 @@ impl Markup {
             let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
-                self.held = self.held.split_off(at);
+                self.held = words::split_off(&mut self.held, at);
                 self.state = if token.is_some() { State::Found } else { State::Opened };
                 return;
             }
@@ -350,7 +350,7 @@ impl Markup {
                     ready.saturating_sub(begun.unwrap_or_default()).min(opener.unwrap_or(ready));
             }
         }
-        let rest = self.held.split_off(ready);
+        let rest = words::split_off(&mut self.held, ready);
         self.in_span ^= self.held.matches('`').count() % 2 == 1;
         out.push_str(&std::mem::replace(&mut self.held, rest));
         self.line_start = end.is_some();

@@ -283,7 +283,7 @@ impl ToolInput {
     /// the others; none is run, and it sees why.
     fn go_on_with(&mut self, again: &Reading) {
         let end = self.reading.text.trim_end().len();
-        self.reading.text.truncate(end);
+        words::truncate(&mut self.reading.text, end);
         self.reading.push(&again.text);
     }
 

@@ -231,7 +231,7 @@ fn message(status: u16, said: &Said) -> String {
 fn clean(message: &str) -> String {
     let mut message = mask::masked(message);
     if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        message.truncate(at);
+        words::truncate(&mut message, at);
         message.push('…');
     }
     message

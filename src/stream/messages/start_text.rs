@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::text::escaped;
 use crate::json::{self, Str};
+use crate::words;
 
 /// A text, and what the start said of it.
 #[derive(Debug, Default)]
@@ -50,7 +51,7 @@ impl StartText {
         let mut joined = std::mem::take(&mut self.half);
         joined.push_str(raw);
         let end = joined.len().saturating_sub(json::hold_back(&joined));
-        self.half = joined.split_off(end);
+        self.half = words::split_off(&mut joined, end);
         Some(joined)
     }
 

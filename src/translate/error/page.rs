@@ -54,7 +54,7 @@ pub(super) fn text_of(text: &str) -> String {
         }
     }
     if let Some((end, _)) = line.char_indices().nth(CHARS_MAX) {
-        line.truncate(end);
+        words::truncate(&mut line, end);
     }
     line.trim().to_owned()
 }

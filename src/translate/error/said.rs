@@ -110,7 +110,7 @@ impl Said {
             said.append(reason);
         }
         let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
-        said.message.truncate(end);
+        words::truncate(&mut said.message, end);
         // `Throttling: too many requests`
         if let Some((word, _)) = words::split_once(&said.message, ":") {
             said.codes.push(word.to_ascii_lowercase());
@@ -121,7 +121,8 @@ impl Said {
     /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each letter.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
-            text.truncate(words::beginning(text, MESSAGE_BYTES_MAX).len());
+            let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
+            words::truncate(text, end);
         }
         if self.message.is_empty() {
             self.message = text;

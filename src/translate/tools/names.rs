@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use crate::ids::hex_of_hash;
 use crate::profile::{Profile, ToolSchema};
-use crate::words::is_name_byte;
+use crate::words::{is_name_byte, truncate};
 
 /// Most characters of the client's name that are kept before the hash: 64 in all, OpenAI's limit.
 const KEPT_MAX: usize = 55;
@@ -80,7 +80,7 @@ pub(super) fn outgoing(name: &str, rules: Rules) -> Cow<'_, str> {
     let mut outgoing: String = name.chars().take(kept).map(allowed_or_line).collect();
     if !rules.begins_well(&outgoing) {
         outgoing.insert_str(0, PREFIX);
-        outgoing.truncate(kept);
+        truncate(&mut outgoing, kept);
     }
     outgoing.push('_');
     outgoing.push_str(hex_of_hash(name.as_bytes()).get(..8).unwrap_or_default());
