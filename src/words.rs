@@ -134,6 +134,19 @@ pub fn trim_end<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     text.get(..last.map_or(0, |at| at.saturating_add(1))).unwrap_or(text)
 }
 
+/// What stands before and after the last such letter of ASCII in `text`.
+pub(crate) fn rsplit_once(text: &str, letter: u8) -> Option<(&str, &str)> {
+    let at = text.bytes().rposition(|byte| byte == letter)?;
+    Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
+}
+
+/// The byte that two hexadecimal digits stand for, and what follows them.
+pub(crate) fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
+    let [high, low, rest @ ..] = text else { return None };
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    Some((u8::try_from(value(*high)? << 4 | value(*low)?).ok()?, rest))
+}
+
 /// The places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
@@ -200,6 +213,7 @@ mod tests {
             prop_assert_eq!(places(&text, &word).collect::<Vec<_>>(), expected);
             prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
             prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
+            prop_assert_eq!(rsplit_once(&text, b'a'), text.rsplit_once('a'));
             prop_assert_eq!(trim_start(&text, b"ab"), text.trim_start_matches(['a', 'b']));
             prop_assert_eq!(trim_end(&text, b"ab"), text.trim_end_matches(['a', 'b']));
             prop_assert_eq!(Some(before(&text, b"ab")), text.split(['a', 'b']).next());

@@ -89,10 +89,10 @@ pub fn status(head: &[Header]) -> u16 {
 /// How long a body says that it is.
 #[must_use]
 pub fn length(head: &[Header]) -> Option<usize> {
-    number_of(head, "content-length")
+    number_of(head, "content-length").and_then(|length| length.try_into().ok())
 }
 
-fn number_of(head: &[Header], name: &str) -> Option<usize> {
+fn number_of(head: &[Header], name: &str) -> Option<u64> {
     head.value(name).and_then(|text| text.parse().ok())
 }
 

@@ -177,7 +177,8 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
 /// The end of a chunk without the value of its last member, where that is random letters, which some servers
 /// add so that the sizes of chunks say nothing (OpenAI, Mistral).
 fn without_padding(end: &str) -> Option<&str> {
-    let (end, _) = end.strip_suffix("\"}")?.rsplit_once('"')?;
+    let end = end.strip_suffix("\"}")?;
+    let end = end.get(..end.bytes().rposition(|byte| byte == b'"')?)?;
     (end.ends_with(r#""obfuscation":"#) || end.ends_with(r#""p":"#)).then_some(end)
 }
 

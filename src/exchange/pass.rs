@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Upstream};
 use crate::translate::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
+use crate::words;
 
 /// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
 /// path as the upstream has its own; what is below it stays as it is, query included.
@@ -66,17 +67,15 @@ fn has_dots(path: &str) -> bool {
     while let Some(byte) = rest.next()
         && *byte != b'?'
     {
-        let mut letter = char::from(*byte);
+        let mut letter = *byte;
         // Another `%` may come of it, and is decoded again.
-        while letter == '%'
-            && let [high, low, after @ ..] = rest.as_slice()
-            && let (Some(high), Some(low)) =
-                (char::from(*high).to_digit(16), char::from(*low).to_digit(16))
+        while letter == b'%'
+            && let Some((byte, after)) = words::hex_byte(rest.as_slice())
         {
-            letter = char::from_u32(high << 4 | low).unwrap_or_default();
+            letter = byte;
             rest = after.iter();
         }
-        if !matches!(letter, '\0'..=' ' | '/' | '\\' | ';' | '?' | '#') {
+        if !matches!(letter, 0..=b' ' | b'/' | b'\\' | b';' | b'?' | b'#') {
             segment = segment << 8 | u32::from(letter);
         } else if is_dots(segment) {
             return true;

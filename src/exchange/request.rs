@@ -102,8 +102,8 @@ impl Exchange {
                 Error::invalid(format!("{method}: only POST is allowed here")).with_status(405)
             );
         }
-        let length = headers.value("content-length").and_then(|text| text.parse::<usize>().ok());
-        if length.is_some_and(|length| length > self.config.settings.request_bytes_max) {
+        let length = headers.value("content-length").and_then(|text| text.parse::<u64>().ok());
+        if length.is_some_and(|length| length > self.config.settings.request_bytes_max as u64) {
             return Err(request_too_large());
         }
         match headers.value("content-encoding").map(str::trim) {

@@ -63,7 +63,7 @@ fn without_markup(name: &str) -> &str {
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
     // With an input behind it, that is no name.
     let name = name.strip_suffix("[ARGS]").unwrap_or(name).trim();
-    match name.rsplit_once(':') {
+    match words::rsplit_once(name, b':') {
         Some((before, number))
             if !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit()) =>
         {

@@ -222,7 +222,7 @@ fn fault(kind: Kind, asked: &Asked) -> Fault {
 
 fn message(status: u16, said: &Said) -> String {
     match said.message.as_str() {
-        "" => format!("HTTP {status} from upstream"),
+        "" => format!("HTTP {} from upstream", u64::from(status)),
         message => clean(message),
     }
 }

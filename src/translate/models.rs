@@ -91,13 +91,8 @@ fn percent_decoded(text: &str) -> Cow<'_, str> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
-        let escaped = after.split_at_checked(2).filter(|_| first == b'%');
-        let byte = escaped.and_then(|(digits, after)| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            let signed = digits.starts_with('+');
-            u8::from_str_radix(digits, 16).ok().filter(|_| !signed).map(|byte| (byte, after))
-        });
-        let (byte, after) = byte.unwrap_or((first, after));
+        let escaped = words::hex_byte(after).filter(|_| first == b'%');
+        let (byte, after) = escaped.unwrap_or((first, after));
         bytes.push(byte);
         rest = after;
     }

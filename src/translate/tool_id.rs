@@ -282,7 +282,7 @@ fn is_nine(id: &str) -> bool {
 /// Kimi's forms: `functions.NAME:N`, and `NAME:N` since K3.
 fn is_numbered(id: &str) -> bool {
     let id = id.strip_prefix("functions.").unwrap_or(id);
-    id.rsplit_once(':').is_some_and(|(name, number)| !name.is_empty() && is_digits(number))
+    words::rsplit_once(id, b':').is_some_and(|(name, number)| !name.is_empty() && is_digits(number))
 }
 
 /// Digits of the hash of an id; each `attempt` gives others.

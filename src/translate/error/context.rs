@@ -180,7 +180,7 @@ pub(crate) fn most_output(message: &str) -> Option<u64> {
         let affordable = number_after(message, "can only afford")?;
         return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
     };
-    let (_, most) = told.rsplit_once(' ')?;
+    let (_, most) = words::rsplit_once(told, b' ')?;
     most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
 }
 

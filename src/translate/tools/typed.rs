@@ -192,7 +192,7 @@ const SERVER_TOOLS: [&str; 6] = [
 
 /// A type without its version: `bash` of `bash_20250124`.
 fn family(tool_type: &str) -> &str {
-    match tool_type.rsplit_once('_') {
+    match words::rsplit_once(tool_type, b'_') {
         Some((family, version))
             if version.len() == 8 && version.bytes().all(|byte| byte.is_ascii_digit()) =>
         {
