@@ -20,8 +20,19 @@ pub struct Names<'a, T> {
 /// A set of names.
 pub type NameSet<'a> = Names<'a, ()>;
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 struct Places<'a>(BTreeMap<Name<'a>, usize>);
+
+/// The tree's own is larger. Only a configuration is ever copied, for a route that has another.
+impl Clone for Places<'_> {
+    fn clone(&self) -> Self {
+        let mut places = Self::default();
+        for (place, name) in self.names().into_iter().enumerate() {
+            places.of_or(name.to_owned().into(), place);
+        }
+        places
+    }
+}
 
 impl<'a> Places<'a> {
     #[inline(never)]
