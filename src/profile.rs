@@ -7,36 +7,15 @@ mod presets;
 
 use crate::json::{Error, Reader};
 use crate::setting::{Bounds, Members, Setting, keys, words};
+use crate::words::is_among;
 pub use presets::PRESETS;
 
 /// The members of a request that Creole writes, for one upstream or another.
-const OWN_MEMBERS: [&str; 25] = [
-    "add_generation_prompt",
-    "continue_final_message",
-    "enable_thinking",
-    "max_completion_tokens",
-    "max_tokens",
-    "messages",
-    "model",
-    "parallel_tool_calls",
-    "prompt_cache_key",
-    "reasoning_effort",
-    "response_format",
-    "safety_identifier",
-    "service_tier",
-    "stop",
-    "stream",
-    "stream_options",
-    "temperature",
-    "thinking_budget_tokens",
-    "thinking_token_budget",
-    "tool_choice",
-    "tools",
-    "top_k",
-    "top_p",
-    "user",
-    "web_search_options",
-];
+const OWN_MEMBERS: &str = "\
+    add_generation_prompt continue_final_message enable_thinking max_completion_tokens max_tokens \
+    messages model parallel_tool_calls prompt_cache_key reasoning_effort response_format \
+    safety_identifier service_tier stop stream stream_options temperature thinking_budget_tokens \
+    thinking_token_budget tool_choice tools top_k top_p user web_search_options";
 
 /// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to them.
 pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
@@ -495,7 +474,7 @@ impl Profile {
         Bounds::check("max_id_length", self.max_id_length as u64)?;
         Bounds::check("max_tool_name", self.max_tool_name as u64)?;
         let own = || Error::value("expected no member that Creole writes itself");
-        if let Some(name) = self.extra_body.names().find(|name| OWN_MEMBERS.contains(name)) {
+        if let Some(name) = self.extra_body.names().find(|name| is_among(OWN_MEMBERS, name)) {
             return Err(own().in_key(name).in_key("extra_body"));
         }
         for name in SHARED_MEMBERS {

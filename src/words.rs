@@ -107,6 +107,48 @@ pub fn has_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has(text, word))
 }
 
+/// Phrases as one text with a line for each. A list of texts has an address and a length of each, eight bytes of the
+/// artefacts, and there are hundreds of phrases.
+macro_rules! phrases {
+    ($($phrase:literal),+ $(,)?) => { concat!($($phrase, "\n"),+) };
+}
+
+pub(crate) use phrases;
+
+/// Each of some `phrases!`.
+pub(crate) fn each(phrases: &str) -> impl Iterator<Item = &str> {
+    let mut rest = phrases;
+    std::iter::from_fn(move || next_of(&mut rest))
+}
+
+#[inline(never)]
+fn next_of<'p>(rest: &mut &'p str) -> Option<&'p str> {
+    let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+    let (phrase, behind) = rest.split_at_checked(end).filter(|(phrase, _)| !phrase.is_empty())?;
+    *rest = behind.get(1..).unwrap_or_default();
+    Some(phrase)
+}
+
+/// Whether one of some `phrases!` stands in `text`.
+#[must_use]
+#[inline(never)]
+pub(crate) fn has_one_of(text: &str, phrases: &str) -> bool {
+    each(phrases).any(|phrase| has(text, phrase))
+}
+
+/// The position of `word` among `words`, between which there is white space.
+#[must_use]
+#[inline(never)]
+pub fn position(words: &str, word: &str) -> Option<usize> {
+    words.split_ascii_whitespace().position(|known| known == word)
+}
+
+/// Whether `word` is one of them.
+#[must_use]
+pub fn is_among(words: &str, word: &str) -> bool {
+    position(words, word).is_some()
+}
+
 /// What stands before and after the first `word` in `text`.
 pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let at = find(text, word)?;
@@ -149,12 +191,15 @@ pub(crate) fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
 
 /// The places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
-    let mut from = 0usize;
-    std::iter::from_fn(move || {
-        let at = find(text.get(from..)?, word)?.saturating_add(from);
-        from = at.saturating_add(word.len().max(1));
-        Some(at)
-    })
+    let mut from = 0;
+    std::iter::from_fn(move || next_place(text, word, &mut from))
+}
+
+#[inline(never)]
+fn next_place(text: &str, word: &str, from: &mut usize) -> Option<usize> {
+    let at = find(text.get(*from..)?, word)?.saturating_add(*from);
+    *from = at.saturating_add(word.len().max(1));
+    Some(at)
 }
 
 /// The places where `name` stands in `text`, and not as a part of a longer name.
@@ -212,6 +257,7 @@ mod tests {
             let expected: Vec<usize> = text.match_indices(&word).map(|(at, _)| at).collect();
             prop_assert_eq!(places(&text, &word).collect::<Vec<_>>(), expected);
             prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
+            prop_assert_eq!(has_one_of(&text, &format!("x\n{word}\n")), text.contains(&word));
             prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
             prop_assert_eq!(rsplit_once(&text, b'a'), text.rsplit_once('a'));
             prop_assert_eq!(trim_start(&text, b"ab"), text.trim_start_matches(['a', 'b']));

@@ -185,7 +185,10 @@ const OTHER_SENTENCES: [&str; 2] = ["src/config/schema.rs", "src/conversation/cl
 #[test]
 fn every_sentence_in_a_constant_is_on_the_page() {
     are_on_the_page(&OTHER_SENTENCES, 8, |statement, text| {
-        let is_constant = statement.contains("const ") && statement.contains(": &str");
+        // What upstreams say, Creole does not.
+        let is_constant = statement.contains("const ")
+            && statement.contains(": &str")
+            && !statement.contains("phrases!");
         let begins = |letter: char| letter.is_ascii_uppercase() || letter == '[';
         is_constant && text.starts_with(begins) && text.trim().contains(' ')
     });

@@ -45,17 +45,10 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
 }
 
 fn is_timeout(name: &str) -> bool {
-    matches!(
-        name,
-        "response_timeout"
-            | "upstream_response_timeout"
-            | "upstream_per_try_timeout"
-            | "upstream_per_try_idle_timeout"
-            | "stream_idle_timeout"
-            | "request_overall_timeout"
-            | "max_duration_timeout"
-            | "upstream_max_stream_duration_reached"
-    )
+    const TIMEOUTS: &str = "response_timeout upstream_response_timeout upstream_per_try_timeout \
+        upstream_per_try_idle_timeout stream_idle_timeout request_overall_timeout max_duration_timeout \
+        upstream_max_stream_duration_reached";
+    words::is_among(TIMEOUTS, name)
 }
 
 fn reset(reason: &str) -> Failure {

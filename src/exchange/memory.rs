@@ -10,7 +10,7 @@ use crate::asked::Asked;
 use crate::error::Error;
 use crate::translate::{self, Refused};
 use crate::warning::Warnings;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// How long it is remembered: by then the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
@@ -24,7 +24,7 @@ const MODEL_BYTES_MAX: usize = 256;
 /// What an error says where it depends on more than the model and the parameter: `cannot both be specified`, `may only
 /// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in
 /// the latest assistant message cannot be modified`.
-const PASSING: [&str; 5] = ["both", "when ", "afford", "signature", "modified"];
+const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified"];
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
 /// [`Exchange::remember`]. Of requests it holds nothing but names of models.
@@ -136,7 +136,7 @@ impl Exchange {
             {
                 false
             }
-            _ => !words::has_any(&error.message, &PASSING),
+            _ => !words::has_one_of(&error.message, PASSING),
         };
         if !is_lasting || asked.model.len() > MODEL_BYTES_MAX {
             return false;

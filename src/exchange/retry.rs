@@ -15,7 +15,7 @@ use crate::report::AnswerReport;
 use crate::translate::error;
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
@@ -281,7 +281,8 @@ fn is_reasoning(error: &Error) -> bool {
 
 /// A server that names the member does not know it, or takes it in no stream.
 fn is_stream_options(error: &Error) -> bool {
-    is_of_member(error) && words::has_any(&error.message, &["stream_options", "include_usage"])
+    is_of_member(error)
+        && words::has_one_of(&error.message, phrases!["stream_options", "include_usage"])
 }
 
 /// Templates raise errors of their own, which some servers call theirs: 500.

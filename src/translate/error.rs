@@ -25,7 +25,7 @@ mod said;
 use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
-use crate::words;
+use crate::words::{self, phrases};
 pub(crate) use context::most_output;
 pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
@@ -39,20 +39,20 @@ use said::Said;
 const MESSAGE_CHARS_MAX: usize = 2_000;
 
 /// How pydantic quotes what it got.
-const QUOTED: [&str; 2] = ["'input': {", "'input': ["];
+const QUOTED: &str = phrases!["'input': {", "'input': ["];
 
 /// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
 fn without_quotes(message: &str) -> String {
-    let own = QUOTED.iter().find_map(|start| words::split_once(message, start));
+    let own = words::each(QUOTED).find_map(|start| words::split_once(message, start));
     let mut text = own.map_or(message, |(own, _)| own).to_ascii_lowercase();
     text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
     text
 }
 
 /// Whether a message speaks of a subject and says that of it, and nothing else.
-fn says(message: &str, subjects: &[&str], refusals: &[&str], others: &[&str]) -> bool {
+fn says(message: &str, subjects: &str, refusals: &str, others: &str) -> bool {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
+    let has = |any: &str| words::has_one_of(&text, any);
     has(subjects) && has(refusals) && !has(others)
 }
 
@@ -158,7 +158,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         // NVIDIA's, where a model is down.
         400 if words::has(&said.message, "DEGRADED function") => 503,
         // OpenCode Zen's.
-        401 if said.has_code(&["modelerror"]) => 404,
+        401 if said.has_code("modelerror") => 404,
         400 if said.is_unknown_model() => 404,
         400 if said.is_too_large() => 413,
         400 | 403 if said.is_limited() => 429,

@@ -18,7 +18,7 @@ pub(super) use phrases::{CODES, RATES};
 
 use super::said::Said;
 use crate::asked::Asked;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
 pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
@@ -41,7 +41,7 @@ const TOO_LONG: &str = "prompt is too long";
 
 /// A message as it is searched: without what a model wrote, where a server could not parse it.
 pub(super) fn lowered(message: &str) -> String {
-    let quoted = QUOTING.iter().filter_map(|word| words::find(message, word)).min();
+    let quoted = words::each(QUOTING).filter_map(|word| words::find(message, word)).min();
     let own = quoted.and_then(|at| message.get(..at)).unwrap_or(message);
     numbers_without_commas(&own.to_ascii_lowercase())
 }
@@ -52,23 +52,23 @@ fn context_wording(said: &Said, message: &str, text: &str, asked: &Asked) -> Opt
 }
 
 fn is_context(said: &Said, text: &str) -> bool {
-    let has = |any: &[&str]| words::has_any(text, any);
-    let of_window = (has(&PHRASES) && (has(&WINDOWS) || !words::has(text, COHERE))
-        || has(&WINDOWS) && (has(&TOO_MUCH) || has(&TOO_MUCH_OF_A_WINDOW)))
-        && !has(&OTHERS_OF_A_WINDOW)
+    let has = |any: &str| words::has_one_of(text, any);
+    let of_window = (has(PHRASES) && (has(WINDOWS) || !words::has(text, COHERE))
+        || has(WINDOWS) && (has(TOO_MUCH) || has(TOO_MUCH_OF_A_WINDOW)))
+        && !has(OTHERS_OF_A_WINDOW)
         && !is_of_the_answer(text);
-    said.has_code(&CODES)
+    said.has_code(CODES)
         || said.context_tokens.is_some() && said.prompt_tokens.is_some()
-        || !has(&RATES)
+        || !has(RATES)
             && (of_window
-                || text.starts_with(SNOWFLAKE) && has(&TOO_MUCH)
+                || text.starts_with(SNOWFLAKE) && has(TOO_MUCH)
                 || is_negative(text)
                 || text.starts_with("total tokens ") && words::has(text, "exceeds the maximum")
                 || matches!(
                     words::trim_end(text, b"."),
                     "token limit exceeded" | "token limit reached"
                 )
-                || has(&LIMITS) && has(&TOO_MUCH) && has(&CONVERSATIONS) && !has(&OTHERS))
+                || has(LIMITS) && has(TOO_MUCH) && has(CONVERSATIONS) && !has(OTHERS))
 }
 
 /// Whether it begins with the limit of an answer and speaks of no prompt: a shorter one would not help.
@@ -76,7 +76,8 @@ fn is_of_the_answer(text: &str) -> bool {
     let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
     let subject = words::trim_start(subject, b"`'\"");
-    ANSWER_LIMITS.iter().any(|limit| subject.starts_with(limit)) && !words::has_any(text, &PROMPTS)
+    words::each(ANSWER_LIMITS).any(|limit| subject.starts_with(limit))
+        && !words::has_one_of(text, PROMPTS)
 }
 
 /// The number that follows `word` where the limit of an answer is named beside it, or the error is about nothing else.
@@ -84,12 +85,13 @@ fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let (before, after) = text.split_at_checked(at)?;
         let most = number_after(after, word).filter(|most| *most >= ANSWER_MOST_LEAST)?;
-        let between = |limit: &&str| {
+        let between = |limit: &str| {
             let end = words::places(before, limit).last()?.checked_add(limit.len())?;
             before.len().checked_sub(end)
         };
-        let named = ANSWER_LIMITS.iter().filter_map(between).any(|bytes| bytes <= BESIDE_BYTES);
-        let has_unit = || words::has_any(words::beginning(after, UNIT_BYTES), &ANSWER_UNITS);
+        let named =
+            words::each(ANSWER_LIMITS).filter_map(between).any(|bytes| bytes <= BESIDE_BYTES);
+        let has_unit = || words::has_one_of(words::beginning(after, UNIT_BYTES), ANSWER_UNITS);
         (named || is_of_the_answer(text) || has_unit()).then_some(most)
     })
 }
@@ -97,7 +99,7 @@ fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
 /// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
 /// for that.
 fn is_negative(text: &str) -> bool {
-    words::has_any(text, &ANSWER_LIMITS) && words::has(text, "at least 1, got -")
+    words::has_one_of(text, ANSWER_LIMITS) && words::has(text, "at least 1, got -")
 }
 
 fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
@@ -107,22 +109,22 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
     }
     let window = said
         .context_tokens
-        .or_else(|| first(&WINDOW_AFTER, |word| number_after(text, word)))
-        .or_else(|| first(&WINDOW_BEFORE, |word| number_before(text, word)));
-    let sum = first(&SUM_AFTER, |word| number_after(text, word));
-    let answer = first(&ANSWER_BEFORE, |word| number_before(text, word))
-        .or_else(|| first(&ANSWER_AFTER, |word| number_after(text, word)))
+        .or_else(|| first(WINDOW_AFTER, text, number_after))
+        .or_else(|| first(WINDOW_BEFORE, text, number_before));
+    let sum = first(SUM_AFTER, text, number_after);
+    let answer = first(ANSWER_BEFORE, text, number_before)
+        .or_else(|| first(ANSWER_AFTER, text, number_after))
         .or_else(|| sum.map(|_| asked.max_tokens));
     let total = sum
-        .or_else(|| first(&TOTAL_AFTER, |word| number_after(text, word)))
+        .or_else(|| first(TOTAL_AFTER, text, number_after))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
     // A total is exact where the prompt has several parts of which one was found.
     let prompt = said
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
-        .or_else(|| first(&PROMPT_BEFORE, |word| number_before(text, word)))
-        .or_else(|| first(&PROMPT_AFTER, |word| number_after(text, word)));
+        .or_else(|| first(PROMPT_BEFORE, text, number_before))
+        .or_else(|| first(PROMPT_AFTER, text, number_after));
     let prompt = prompt.map(|prompt| match (window, answer) {
         (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, asked.input_tokens),
         _ => prompt,
@@ -155,14 +157,14 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
     // A sum is not of the answer alone.
-    if !words::has_any(text, &ANSWER_LIMITS) || words::has(text, "sum of ") {
+    if !words::has_one_of(text, ANSWER_LIMITS) || words::has(text, "sum of ") {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
     let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
-    let alone = || first(&ANSWER_MOST_ALONE, |word| number_after(text, word));
-    let most = first(&ANSWER_MOST_AFTER, |word| number_after(text, word))
-        .or_else(|| first(&ANSWER_MOST_BESIDE, |word| number_of_the_answer(text, word)))
+    let alone = || first(ANSWER_MOST_ALONE, text, number_after);
+    let most = first(ANSWER_MOST_AFTER, text, number_after)
+        .or_else(|| first(ANSWER_MOST_BESIDE, text, number_of_the_answer))
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;
@@ -224,7 +226,7 @@ fn no_room_for(prompt: u64, answer: u64, window: u64) -> String {
 pub(super) fn has_no_room(said: &Said, asked: &Asked) -> bool {
     let text = said.message.to_ascii_lowercase();
     words::has(&text, "could not finish the message because max_tokens")
-        || words::has_any(&text, &ANSWER_LIMITS)
+        || words::has_one_of(&text, ANSWER_LIMITS)
             && LEAST.iter().any(|(words, more)| {
                 let least = number_behind(&text, words).map(|it| it.saturating_add(*more));
                 // A limit beyond these is that of something else.
@@ -247,8 +249,9 @@ fn number_behind(text: &str, word: &str) -> Option<u64> {
     leading_number(text.get(at..)?.strip_prefix(word)?.trim_start())
 }
 
-fn first(words: &[&str], find: impl Fn(&str) -> Option<u64>) -> Option<u64> {
-    words.iter().find_map(|word| find(word))
+/// What `find` finds in `text` by the first of some phrases with which it does.
+fn first(phrases: &str, text: &str, find: fn(&str, &str) -> Option<u64>) -> Option<u64> {
+    words::each(phrases).find_map(|phrase| find(text, phrase))
 }
 
 /// The number that follows `word` in the same clause: `context length of only 8192`.
@@ -260,7 +263,7 @@ fn number_after(text: &str, word: &str) -> Option<u64> {
         let (between, rest) = rest.split_at_checked(digits)?;
         // "exceeded the context length by 12 tokens" names no length, and neither does that "of DeepSeek-V3".
         let other = between.contains([';', '>', '`', '\''])
-            || words::has_any(between, &[". ", ", ", " by ", " and ", "[", "http"]);
+            || words::has_one_of(between, phrases![". ", ", ", " by ", " and ", "[", "http"]);
         let of_name = between.bytes().last().is_some_and(words::is_name_byte);
         let is_beside = between.len() <= BETWEEN_MAX && !other && !of_name;
         is_beside.then(|| leading_number(rest)).flatten()

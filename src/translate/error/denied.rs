@@ -3,10 +3,10 @@
 
 use super::context;
 use super::said::Said;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// What is said of an account that is empty, in lower case.
-const UNPAID: [&str; 12] = [
+const UNPAID: &str = phrases![
     // Anthropic
     "credit balance is too low",
     // xAI
@@ -29,12 +29,13 @@ const UNPAID: [&str; 12] = [
     "用户额度不足",
 ];
 /// What Kimi says of a plan, in the words that others have for a limit of hours.
-const USED_UP: [&str; 2] = ["reached your usage limit", "reached your weekly (7-day) usage limit"];
+const USED_UP: &str =
+    phrases!["reached your usage limit", "reached your weekly (7-day) usage limit"];
 /// What DashScope says of a limit per minute, with the code of an empty account.
-const LIMITED: [&str; 2] = ["#token-limit", "allocated quota exceeded"];
+const LIMITED: &str = phrases!["#token-limit", "allocated quota exceeded"];
 
 /// What filters say that have no code.
-const FILTERED: [&str; 9] = [
+const FILTERED: &str = phrases![
     "Content Exists Risk",
     "input was flagged",
     "Content violates usage guidelines",
@@ -49,7 +50,7 @@ const FILTERED: [&str; 9] = [
 ];
 
 /// What says that a conversation is too long even where a server reports a fault of its own.
-const CERTAIN: [&str; 12] = [
+const CERTAIN: &str = phrases![
     "prompt is too long",
     "prompt too long; exceeded",
     "input is too long for requested model",
@@ -65,7 +66,7 @@ const CERTAIN: [&str; 12] = [
     "too large for model with",
 ];
 /// Unless it also says that it might do better later, or elsewhere.
-const PASSING: [&str; 9] = [
+const PASSING: &str = phrases![
     "loading",
     "overload",
     "to load",
@@ -78,10 +79,10 @@ const PASSING: [&str; 9] = [
 ];
 
 /// What a body is called whose bytes are too many: Gemini, Ollama and Go, Kimi, LiteLLM.
-const BODIES: [&str; 4] = ["payload size", "request body", "message size", "request size"];
+const BODIES: &str = phrases!["payload size", "request body", "message size", "request size"];
 
 /// What is said of a model that nobody knows: DeepSeek and Zhipu, SiliconFlow, OpenRouter, LiteLLM, Mistral.
-const UNKNOWN_MODEL: [&str; 8] = [
+const UNKNOWN_MODEL: &str = phrases![
     "model not exist",
     "unknown model",
     "模型不存在",
@@ -102,14 +103,14 @@ impl Said {
     /// out while it answers, and routers have a status of their own for what another server says.
     pub(super) fn is_too_long(&self) -> bool {
         let text = context::lowered(&self.message);
-        self.has_code(&context::CODES)
+        self.has_code(context::CODES)
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
-            || words::has_any(&text, &CERTAIN) && !words::has_any(&text, &PASSING)
+            || words::has_one_of(&text, CERTAIN) && !words::has_one_of(&text, PASSING)
     }
 
     /// Whether the provider's filter refused the prompt.
     pub(super) fn is_content_filter(&self) -> bool {
-        self.has_code(&[
+        self.has_code(phrases![
             "content_filter",
             "contentfilter",
             "content_policy_violation",
@@ -130,30 +131,30 @@ impl Said {
         // MiniMax: the prompt, the answer.
         || matches!(self.base_resp, 1026 | 1027)
         // DeepSeek, OpenRouter, xAI and MiniMax have no code for it, and OpenAI one that says less.
-        || words::has_any(self.own_words(), &FILTERED)
-        || self.has_code(&["invalid_prompt"])
-            && words::has_any(&self.message, &["flagged", "usage policy"])
+        || words::has_one_of(self.own_words(), FILTERED)
+        || self.has_code("invalid_prompt")
+            && words::has_one_of(&self.message, phrases!["flagged", "usage policy"])
     }
 
     /// Whether it is a limit of a minute, whatever its code says.
     pub(super) fn is_limited(&self) -> bool {
-        words::has_any(&self.own_words().to_ascii_lowercase(), &LIMITED)
+        words::has_one_of(&self.own_words().to_ascii_lowercase(), LIMITED)
     }
 
     /// Whether the body is too large in bytes. Fewer tokens, or fewer bytes of one image, would be another matter.
     pub(super) fn is_too_large(&self) -> bool {
         let text = self.own_words().to_ascii_lowercase();
-        words::has_any(&text, &BODIES)
-            && words::has_any(&text, &["too large", "exceed"])
-            && !words::has_any(&text, &["token", "image", "per message", "max_"])
+        words::has_one_of(&text, BODIES)
+            && words::has_one_of(&text, phrases!["too large", "exceed"])
+            && !words::has_one_of(&text, phrases!["token", "image", "per message", "max_"])
     }
 
     /// Whether nobody knows the model.
     pub(super) fn is_unknown_model(&self) -> bool {
         let text = self.own_words().to_ascii_lowercase();
         // Zhipu's and SiliconFlow's, too.
-        self.has_code(&["model_not_found", "model_not_supported", "1211", "20012"])
-            || text.len() <= MODEL_BYTES_MAX && words::has_any(&text, &UNKNOWN_MODEL)
+        self.has_code("model_not_found model_not_supported 1211 20012")
+            || text.len() <= MODEL_BYTES_MAX && words::has_one_of(&text, UNKNOWN_MODEL)
     }
 
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
@@ -163,14 +164,14 @@ impl Said {
             // A sentence is none.
             !words::has_byte(code, b' ')
                 && words::has(code, "insufficient")
-                && words::has_any(code, &["quota", "balance", "credit"])
+                && words::has_one_of(code, phrases!["quota", "balance", "credit"])
         };
         if self.is_limited() {
             return false;
         }
         let text = self.own_words().to_ascii_lowercase();
         self.codes.iter().any(lacks)
-            || self.has_code(&[
+            || self.has_code(phrases![
                 // Moonshot, Zhipu, DashScope
                 "exceeded_current_quota_error",
                 "1113",
@@ -195,10 +196,10 @@ impl Said {
                 "userlimiterror",
             ])
             // Many have no code for it.
-            || words::has_any(&text, &UNPAID)
-            || words::has_any(&text, &USED_UP)
+            || words::has_one_of(&text, UNPAID)
+            || words::has_one_of(&text, USED_UP)
                 && self.retry_after().is_none()
-                && !words::has_any(&text, &context::RATES)
+                && !words::has_one_of(&text, context::RATES)
                 && !words::has(&text, "try again")
     }
 

@@ -1,9 +1,10 @@
 //! Errors that say that a model or server knows no way to hold its answer to a schema.
 
 use super::says;
+use crate::words::phrases;
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 7] = [
+const SUBJECTS: &str = phrases![
     "response_format",
     "response format",
     "json_schema",
@@ -15,7 +16,7 @@ const SUBJECTS: [&str; 7] = [
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 15] = [
+const REFUSALS: &str = phrases![
     "not support",
     "unsupported",
     "supported values are",
@@ -34,7 +35,7 @@ const REFUSALS: [&str; 15] = [
 ];
 
 /// Words about what the client's schema says, another of which would be taken.
-const OF_SCHEMAS: [&str; 7] = [
+const OF_SCHEMAS: &str = phrases![
     "invalid schema",
     "invalid json schema",
     "in context=",
@@ -47,7 +48,7 @@ const OF_SCHEMAS: [&str; 7] = [
 /// Whether an upstream's error message says that it refuses every `response_format` like this one.
 #[must_use]
 pub(crate) fn is_response_format(message: &str) -> bool {
-    says(message, &SUBJECTS, &REFUSALS, &OF_SCHEMAS)
+    says(message, SUBJECTS, REFUSALS, OF_SCHEMAS)
 }
 
 #[cfg(test)]

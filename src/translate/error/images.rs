@@ -1,10 +1,10 @@
 //! Errors that say that a model has no eyes, or cannot see one image.
 
 use super::without_quotes;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// What is sent, in lower case and without quotes.
-const SUBJECTS: [&str; 13] = [
+const SUBJECTS: &str = phrases![
     "input_image",
     "multimodal",
     "multi-modal",
@@ -23,7 +23,7 @@ const SUBJECTS: [&str; 13] = [
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 24] = [
+const REFUSALS: &str = phrases![
     "not support",
     // Not the end of "contact support".
     "doesnt support",
@@ -55,7 +55,7 @@ const REFUSALS: [&str; 24] = [
 ];
 
 /// Words about one image, another of which would be taken.
-const OF_ONE: [&str; 16] = [
+const OF_ONE: &str = phrases![
     "format",
     "mime",
     "media type",
@@ -78,8 +78,8 @@ const OF_ONE: [&str; 16] = [
 #[must_use]
 pub(crate) fn is_images(message: &str) -> bool {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
-    (speaks_of_image(&text) || has(&SUBJECTS)) && has(&REFUSALS) && !has(&OF_ONE)
+    let has = |any: &str| words::has_one_of(&text, any);
+    (speaks_of_image(&text) || has(SUBJECTS)) && has(REFUSALS) && !has(OF_ONE)
 }
 
 /// Whether it speaks of an image, and not of `generate_image` or `gpt-image-1`.
@@ -92,7 +92,7 @@ fn speaks_of_image(text: &str) -> bool {
 
 /// What is said where one image is spoilt, of a type that the server cannot read or one too many, in lower case and
 /// without quotes.
-const UNSEEN: [&str; 20] = [
+const UNSEEN: &str = phrases![
     // `invalid image input` (Ollama), and `does not represent a valid image`
     "valid image",
     "unsupported image",
@@ -128,7 +128,7 @@ const UNSEEN: [&str; 20] = [
 /// Whether an upstream's error message says that it does not take one of the images, or so many.
 #[must_use]
 pub(crate) fn is_one_image(message: &str) -> bool {
-    words::has_any(&without_quotes(message), &UNSEEN)
+    words::has_one_of(&without_quotes(message), UNSEEN)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Credentials in messages: `Incorrect API key provided: sk-…` comes from the most used API there
 //! is. Whatever looks like one becomes `***` before a client or a log sees it.
 
-use crate::words;
+use crate::words::{self, phrases};
 
 /// How keys of known providers begin.
-const PREFIXES: [&str; 20] = [
+const PREFIXES: &str = phrases![
     "sk-",
     "sk_",
     "pk-",
@@ -28,7 +28,7 @@ const PREFIXES: [&str; 20] = [
 ];
 
 /// After these words stands a credential.
-const STRONG: [&str; 14] = [
+const STRONG: &str = phrases![
     "apikey",
     "api_key",
     "api-key",
@@ -46,7 +46,7 @@ const STRONG: [&str; 14] = [
 ];
 
 /// These make `key` and `token` mean a credential.
-const QUALIFIERS: [&str; 12] = [
+const QUALIFIERS: &str = phrases![
     "api",
     "access",
     "secret",
@@ -88,12 +88,13 @@ pub(super) fn masked(text: &str) -> String {
         } else {
             out.push_str(whole);
         }
-        let is =
-            |names: &[&str], word: &str| names.iter().any(|name| word.eq_ignore_ascii_case(name));
-        if is(&STRONG, word) {
+        let is = |names: &str, word: &str| {
+            words::each(names).any(|name| word.eq_ignore_ascii_case(name))
+        };
+        if is(STRONG, word) {
             (reach, sure) = (REACH, true);
-        } else if is(&["key", "token"], word) {
-            (reach, sure) = (REACH, is(&QUALIFIERS, previous));
+        } else if is(phrases!["key", "token"], word) {
+            (reach, sure) = (REACH, is(QUALIFIERS, previous));
         } else {
             reach = reach.saturating_sub(1);
         }
@@ -112,7 +113,7 @@ fn looks_like_key(word: &str) -> bool {
 }
 
 fn begins_like_key(word: &str) -> bool {
-    let Some(prefix) = PREFIXES.iter().find(|prefix| words::begins(word, prefix)) else {
+    let Some(prefix) = words::each(PREFIXES).find(|prefix| words::begins(word, prefix)) else {
         return false;
     };
     // Those without a separator also begin words.
@@ -132,5 +133,5 @@ fn could_be_key(word: &str, sure: bool) -> bool {
         return word.len() >= 16 && digits;
     }
     let odd = digits || has(|byte| matches!(byte, b'-' | b'_' | b'+' | b'~'));
-    word.len() >= 20 || (word.len() >= 6 && odd && !STRONG.contains(&word))
+    word.len() >= 20 || (word.len() >= 6 && odd && !words::is_among(STRONG, word))
 }

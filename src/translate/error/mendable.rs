@@ -4,11 +4,11 @@
 use super::context::leading_number;
 use super::{is_images, is_one_image, python, without_quotes};
 use crate::asked::Asked;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// The words of the real API, in lower case: that of an upstream that speaks Messages may have them, and some are
 /// Creole's by now.
-const KNOWN: [&str; 7] = [
+const KNOWN: &str = phrases![
     "prompt is too long",
     "exceed context limit",
     "maximum allowed number of output tokens",
@@ -19,15 +19,19 @@ const KNOWN: [&str; 7] = [
 ];
 
 /// How the effort is called.
-const EFFORTS: [&str; 4] =
-    ["reasoning_effort", "reasoning.effort", "output_config.effort", "unknown field output_config"];
+const EFFORTS: &str = phrases![
+    "reasoning_effort",
+    "reasoning.effort",
+    "output_config.effort",
+    "unknown field output_config"
+];
 
 /// What is said where `thinking` may not be of the type `adaptive`: by pydantic, and by servers of Rust.
-const NOT_ADAPTIVE: [&str; 3] =
-    ["enabled or disabled", "enabled | disabled", "unknown variant adaptive"];
+const NOT_ADAPTIVE: &str =
+    phrases!["enabled or disabled", "enabled | disabled", "unknown variant adaptive"];
 
 /// A document that a server does not know as a block or as a part.
-const NO_DOCUMENT: [&str; 7] = [
+const NO_DOCUMENT: &str = phrases![
     "unknown variant document",
     "unknown variant file",
     "input: document",
@@ -39,29 +43,29 @@ const NO_DOCUMENT: [&str; 7] = [
 ];
 
 /// How documents are called otherwise, and what is said of them.
-const DOCUMENTS: [&str; 3] = ["pdf", "documents ", "document input"];
-const REFUSALS: [&str; 3] = ["not support", "unsupported", "t support"];
+const DOCUMENTS: &str = phrases!["pdf", "documents ", "document input"];
+const REFUSALS: &str = phrases!["not support", "unsupported", "t support"];
 
 /// Where servers number the tools that they got: Gemini, and the others.
-const NUMBERED: [&str; 3] = ["function_declarations[", "tools[", "tools."];
+const NUMBERED: &str = phrases!["function_declarations[", "tools[", "tools."];
 
 /// What is said of a call or a message, and not of a tool.
-const OF_CALLS: [&str; 4] = ["tool call", "tool_call", "tool_use_failed", "messages["];
+const OF_CALLS: &str = phrases!["tool call", "tool_call", "tool_use_failed", "messages["];
 
 /// The message for the client, if that of an error with status 400 is one of these.
 pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
-    if has(&KNOWN) {
+    let has = |any: &str| words::has_one_of(&text, any);
+    if has(KNOWN) {
         return None;
     }
-    if has(&EFFORTS) && !has(&["supported parameters"]) {
+    if has(EFFORTS) && !has("supported parameters") {
         return Some(format!("This model does not support the effort parameter. ({message})"));
     }
     if is_system(message) {
         return Some(format!("role 'system' is not supported here ({message})"));
     }
-    if has(&["thinking"]) && has(&NOT_ADAPTIVE) {
+    if has("thinking") && has(NOT_ADAPTIVE) {
         return Some(format!("thinking.type: 'adaptive' is not supported ({message})"));
     }
     if let Some(place) = place_of_tool(message, &text, asked) {
@@ -81,27 +85,28 @@ pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
 #[must_use]
 pub(crate) fn is_documents(message: &str) -> bool {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
-    has(&NO_DOCUMENT) || has(&DOCUMENTS) && has(&REFUSALS)
+    let has = |any: &str| words::has_one_of(&text, any);
+    has(NO_DOCUMENT) || has(DOCUMENTS) && has(REFUSALS)
 }
 
 /// Whether an error says that a message of the system may not stand where one does, as templates and MiniMax do.
 pub(super) fn is_system(message: &str) -> bool {
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
-    has(&["system message must be at the beginning", "system message must be the first"])
-        || has(&["role: system", "role system", "role=system"])
-            && has(&["invalid", "unexpected", "not support", "不支持"])
+    let has = |any: &str| words::has_one_of(&text, any);
+    has(phrases!["system message must be at the beginning", "system message must be the first"])
+        || has(phrases!["role: system", "role system", "role=system"])
+            && has(phrases!["invalid", "unexpected", "not support", "不支持"])
 }
 
 /// The position, among the client's `tools`, of the one whose schema is refused.
 fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
-    let is_of_schema = words::has_any(text, &["schema", "function.parameters", "].parameters"]);
-    if !is_of_schema || words::has_any(text, &OF_CALLS) {
+    let is_of_schema =
+        words::has_one_of(text, phrases!["schema", "function.parameters", "].parameters"]);
+    if !is_of_schema || words::has_one_of(text, OF_CALLS) {
         return None;
     }
     let named = asked.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
-    let number = || NUMBERED.iter().find_map(|word| position_behind(text, word));
+    let number = || words::each(NUMBERED).find_map(|word| position_behind(text, word));
     named.or_else(|| asked.tools.iter().nth(number()?))?.place
 }
 

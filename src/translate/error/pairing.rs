@@ -4,9 +4,10 @@
 //! things that it speaks of: a tool call or result, and how messages must stand to each other.
 
 use super::says;
+use crate::words::phrases;
 
 /// A call or a result, in lower case and without quotes.
-const SUBJECTS: [&str; 16] = [
+const SUBJECTS: &str = phrases![
     "tool_call",
     "tool call",
     "tool_use",
@@ -26,10 +27,10 @@ const SUBJECTS: [&str; 16] = [
 ];
 
 /// An id of one. That it is not found says enough.
-const IDS: [&str; 3] = ["tool_call_id", "tool_use_id", "tool id"];
+const IDS: &str = phrases!["tool_call_id", "tool_use_id", "tool id"];
 
 /// How they must stand to each other.
-const RELATIONS: [&str; 37] = [
+const RELATIONS: &str = phrases![
     // Anthropic
     "ids were found without",
     "unexpected tool_use_id found",
@@ -80,7 +81,7 @@ const RELATIONS: [&str; 37] = [
 /// Whether an upstream's error message says that calls and results do not fit.
 #[must_use]
 pub(crate) fn is_pairing(message: &str) -> bool {
-    says(message, &IDS, &["not found"], &[]) || says(message, &SUBJECTS, &RELATIONS, &[])
+    says(message, IDS, "not found", "") || says(message, SUBJECTS, RELATIONS, "")
 }
 
 /// Whether an upstream's error message says that messages of the user and of the assistant must take turns.
@@ -89,9 +90,9 @@ pub(crate) fn is_neighbours(message: &str) -> bool {
     // Templates; Perplexity; DeepSeek's first reasoner
     says(
         message,
-        &["role", "message"],
-        &["must alternate", "should alternate", "does not support successive"],
-        &[],
+        phrases!["role", "message"],
+        phrases!["must alternate", "should alternate", "does not support successive"],
+        "",
     )
 }
 

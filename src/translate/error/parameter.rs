@@ -4,7 +4,7 @@
 use super::{python, without_quotes};
 use crate::profile::Effort;
 use crate::translate::refused::Refused;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// Parameters as servers name them, in lower case, and what is refused with each.
 static NAMES: [(&str, Refused); 22] = [
@@ -45,10 +45,10 @@ static WORDS: [(&str, Refused); 4] = [
 ];
 
 /// What stands before those, in place of a quote.
-const BEFORE_WORDS: [&str; 5] = ["body.", "parameter ", "parameters ", "argument ", "field "];
+const BEFORE_WORDS: &str = phrases!["body.", "parameter ", "parameters ", "argument ", "field "];
 
 /// What is said of one.
-const REFUSALS: [&str; 20] = [
+const REFUSALS: &str = phrases![
     "not support",
     "doesnt support",
     "not yet support",
@@ -75,10 +75,10 @@ const REFUSALS: [&str; 20] = [
 ];
 
 /// What is said of an effort beside these: it has a few values, so one that is not among them is refused.
-const EFFORT_REFUSALS: [&str; 3] = ["must be one of", "should be ", "validation error for"];
+const EFFORT_REFUSALS: &str = phrases!["must be one of", "should be ", "validation error for"];
 
 /// What stands before the names, or values, that would be taken, and what ends these.
-const TAKEN: [&str; 9] = [
+const TAKEN: &str = phrases![
     "supported parameters",
     "supported values",
     "known properties",
@@ -90,14 +90,14 @@ const TAKEN: [&str; 9] = [
     "(must be",
     ". use ",
 ];
-const TAKEN_UNTIL: [&str; 4] = ["'input'", "received", "got:", "got "];
+const TAKEN_UNTIL: &str = phrases!["'input'", "received", "got:", "got "];
 
 /// What such an error does not speak of.
-const OTHERS: [&str; 6] =
-    ["tool_choice", "schema for", "tool call", "in context=", "messages[", "tools["];
+const OTHERS: &str =
+    phrases!["tool_choice", "schema for", "tool call", "in context=", "messages[", "tools["];
 
 /// The same, where a name follows.
-const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
+const OTHER_PATHS: &str = phrases!["messages.", "tools."];
 
 /// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
 #[must_use]
@@ -112,42 +112,46 @@ fn refused_by(message: &str) -> Option<Refused> {
     // What pydantic quotes of the request
     let message = words::split_once(message, "[type=").map_or(message, |(said, _)| said);
     let text = without_quotes(message);
-    let has = |any: &[&str]| words::has_any(&text, any);
-    let is_path = |path: &&str| {
+    let has = |any: &str| words::has_one_of(&text, any);
+    let is_path = |path: &str| {
         words::places(&text, path)
             .any(|at| text.as_bytes().get(at.saturating_add(path.len())).is_some_and(is_name_byte))
     };
-    if has(&OTHERS) || OTHER_PATHS.iter().any(is_path) {
+    if has(OTHERS) || words::each(OTHER_PATHS).any(is_path) {
         return None;
     }
-    if has(&["function tools with reasoning_effort"]) {
+    if has("function tools with reasoning_effort") {
         // OpenAI's newer models take tools only so.
         return Some(Refused::Effort(vec![Effort::None]));
     }
     // The model thinks always, or never.
-    if has(&["thinking", "reasoning"]) && has(&["cannot be disabled"]) {
+    if has(phrases!["thinking", "reasoning"]) && has("cannot be disabled") {
         return Some(Refused::ThinkingSwitch);
     }
-    let taken = TAKEN.iter().filter_map(|start| words::find(message, start)).min();
+    let taken = words::each(TAKEN).filter_map(|start| words::find(message, start)).min();
     let (said, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
     let names = NAMES.iter().filter_map(|(name, refused)| Some((place(said, name)?, refused)));
     let as_words = WORDS
         .iter()
         .filter_map(|(name, refused)| Some((place_of_word(said, name)?, refused)))
         // `user` is a role, too.
-        .filter(|_| !has(&["role"]));
+        .filter(|_| !has("role"));
     let Some((at, refused)) = names.chain(as_words).min_by_key(|(at, _)| *at) else {
-        let never = has(&["not support thinking", "doesnt support thinking"]);
-        return (never && !has(&["thinking budget"])).then_some(Refused::Thinking);
+        let never = has(phrases!["not support thinking", "doesnt support thinking"]);
+        return (never && !has("thinking budget")).then_some(Refused::Thinking);
     };
     match refused {
-        Refused::Effort(_) if has(&REFUSALS) || has(&EFFORT_REFUSALS) => {
+        Refused::Effort(_) if has(REFUSALS) || has(EFFORT_REFUSALS) => {
             Some(Refused::Effort(efforts(taken)))
         }
         // A limit that is too high has the same words.
-        Refused::MaxTokensField if is_beside_number(said, at) || has(&["limit", "at most"]) => None,
+        Refused::MaxTokensField
+            if is_beside_number(said, at) || has(phrases!["limit", "at most"]) =>
+        {
+            None
+        }
         // What else it may be is a matter of its value.
-        _ if words::has_any(taken, &EFFORT_REFUSALS) || !has(&REFUSALS) => None,
+        _ if words::has_one_of(taken, EFFORT_REFUSALS) || !has(REFUSALS) => None,
         refused => Some(refused.clone()),
     }
 }
@@ -178,7 +182,7 @@ fn place_of_word(text: &str, name: &str) -> Option<usize> {
         let is_quoted =
             before.ends_with(['\'', '"', '`']) && matches!(next, Some(b'\'' | b'"' | b'`'));
         let begins = before.is_empty() && next == Some(b':');
-        let stands = BEFORE_WORDS.iter().any(|start| before.ends_with(start));
+        let stands = words::each(BEFORE_WORDS).any(|start| before.ends_with(start));
         let ends = before.ends_with(": ") && matches!(next, None | Some(b'.' | b',' | b':'));
         is_quoted || begins || stands || ends || behind.starts_with(" field")
     })
@@ -196,7 +200,7 @@ fn is_beside_number(text: &str, at: usize) -> bool {
 /// The values at which a model thinks, among those that are listed.
 fn efforts(taken: &str) -> Vec<Effort> {
     use Effort::{High, Low, Max, Medium, Minimal, Xhigh};
-    let until = TAKEN_UNTIL.iter().filter_map(|end| words::find(taken, end)).min();
+    let until = words::each(TAKEN_UNTIL).filter_map(|end| words::find(taken, end)).min();
     let listed = words::beginning(taken, until.unwrap_or(taken.len()));
     let is_listed = |effort: &Effort| place(listed, effort.word()).is_some();
     [Minimal, Low, Medium, High, Xhigh, Max].into_iter().filter(is_listed).collect()

@@ -3,9 +3,10 @@
 //! message before it that has changed).
 
 use super::says;
+use crate::words::phrases;
 
 /// A member or block of a message, in lower case and without quotes: `reasoning` alone is a parameter, too.
-const SUBJECTS: [&str; 8] = [
+const SUBJECTS: &str = phrases![
     "signature in thinking block",
     "redacted_thinking blocks in the latest",
     "reasoning_content",
@@ -17,7 +18,7 @@ const SUBJECTS: [&str; 8] = [
 ];
 
 /// What is said of it.
-const REFUSALS: [&str; 11] = [
+const REFUSALS: &str = phrases![
     "invalid signature",
     "cannot be modified",
     "extra_forbidden",
@@ -32,12 +33,12 @@ const REFUSALS: [&str; 11] = [
 ];
 
 /// Words of those that want it and did not get it.
-const LACKS: [&str; 3] = ["passed back", "is missing", "missing reasoning"];
+const LACKS: &str = phrases!["passed back", "is missing", "missing reasoning"];
 
 /// Whether an upstream's error message says that it refuses reasoning in the history.
 #[must_use]
 pub(crate) fn is_reasoning(message: &str) -> bool {
-    says(message, &SUBJECTS, &REFUSALS, &LACKS)
+    says(message, SUBJECTS, REFUSALS, LACKS)
 }
 
 #[cfg(test)]

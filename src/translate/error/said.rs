@@ -11,7 +11,7 @@ use super::page;
 use crate::json::{self, Kind, Reader};
 use crate::openai::number;
 use crate::translate::headers::time::duration;
-use crate::words;
+use crate::words::{self, phrases};
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
 /// time.
@@ -216,7 +216,7 @@ impl Said {
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let key = key.decode();
-            let known = NAMES.iter().zip(1..).find(|(names, _)| is_among(names, &key));
+            let known = NAMES.iter().zip(1..).find(|(names, _)| words::is_among(names, &key));
             let inner = known.map(|(_, order)| place.at(order));
             match (&*key, inner) {
                 ("detail", Some(place)) => self.detail(reader, place)?,
@@ -237,7 +237,7 @@ impl Said {
                         self.parameter = Some(text.into_owned());
                     }
                 }
-                (key, _) if is_among(CODES, key) => self.code(reader)?,
+                (key, _) if words::is_among(CODES, key) => self.code(reader)?,
                 // The last is Hugging Face's, until a model is loaded.
                 ("retry_after" | "retryAfter" | "estimated_time", _)
                     if matches!(reader.kind()?, Kind::Number) =>
@@ -263,7 +263,7 @@ impl Said {
         let key = key.to_ascii_lowercase();
         let is_quoted = key.starts_with("request")
             || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str())
-            || words::has_any(&key, &["generation", "output", "completion", "content"]);
+            || words::has_one_of(&key, phrases!["generation", "output", "completion", "content"]);
         match reader.kind()? {
             Kind::String if !is_quoted => {
                 let text = reader.string()?.decode();
@@ -341,7 +341,7 @@ impl Said {
 
     fn base_resp(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
         let mut text = String::new();
-        members(reader, |key, reader| {
+        members(reader, &mut |key, reader| {
             match (key, reader.kind()?) {
                 ("status_code", _) => self.base_resp = number(reader)?.unwrap_or_default(),
                 ("status_msg", Kind::String) => text = reader.string()?.decode().into_owned(),
@@ -363,7 +363,7 @@ impl Said {
         }
         reader.begin_array()?;
         while reader.next_element()? {
-            members(reader, |key, reader| {
+            members(reader, &mut |key, reader| {
                 if key == "error" {
                     self.value(reader, place)?;
                 }
@@ -374,7 +374,7 @@ impl Said {
     }
 
     fn metadata(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
-        members(reader, |key, reader| {
+        members(reader, &mut |key, reader| {
             match key {
                 "raw" => self.raw(reader)?,
                 "error_type" => self.code(reader)?,
@@ -415,14 +415,14 @@ impl Said {
     }
 
     /// Whether one of these stands where codes do.
-    pub(super) fn has_code(&self, codes: &[&str]) -> bool {
-        self.codes.iter().any(|code| codes.contains(&code.as_str()))
+    pub(super) fn has_code(&self, codes: &str) -> bool {
+        self.codes.iter().any(|code| words::is_among(codes, code))
     }
 
     /// Whether it is the key that is wrong, which Google and xAI call a bad request.
     pub(super) fn is_bad_key(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
-        self.has_code(&["invalid_api_key", "api_key_invalid"])
+        self.has_code("invalid_api_key api_key_invalid")
             || ["api key not valid.", "incorrect api key provided:"]
                 .iter()
                 .any(|it| text.starts_with(it))
@@ -506,12 +506,7 @@ fn status_of(code: &str) -> Option<u16> {
     if code.starts_with("throttling") {
         return Some(429);
     }
-    STATUSES.iter().find(|(_, codes)| is_among(codes, code)).map(|(status, _)| *status)
-}
-
-/// Whether `word` is one of `words`.
-fn is_among(words: &str, word: &str) -> bool {
-    words.split_ascii_whitespace().any(|known| known == word)
+    STATUSES.iter().find(|(_, codes)| words::is_among(codes, code)).map(|(status, _)| *status)
 }
 
 /// Whether it is more than a word, a path or a number.
@@ -523,7 +518,7 @@ fn is_sentence(text: &str) -> bool {
 /// does not want it.
 fn members<'a>(
     reader: &mut Reader<'a>,
-    mut take: impl FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
+    take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
 ) -> Result<(), json::Error> {
     if reader.kind()? != Kind::Object {
         reader.skip()?;
@@ -541,7 +536,7 @@ fn members<'a>(
 /// `loc: msg`
 fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
     let (mut path, mut text) = (String::new(), String::new());
-    members(reader, |key, reader| {
+    members(reader, &mut |key, reader| {
         match (key, reader.kind()?) {
             ("loc", Kind::Array) => {
                 reader.begin_array()?;

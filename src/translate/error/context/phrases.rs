@@ -1,7 +1,9 @@
 //! How servers say that a request or an answer is too long: pieces of their messages, in lower case.
 
+use crate::words::phrases;
+
 /// Codes and types that mean it, whatever the text says.
-pub(in crate::translate::error) const CODES: [&str; 8] = [
+pub(in crate::translate::error) const CODES: &str = phrases![
     "context_length_exceeded",
     "model_max_prompt_tokens_exceeded",
     "exceed_context_size_error",
@@ -16,7 +18,7 @@ pub(in crate::translate::error) const CODES: [&str; 8] = [
 ];
 
 /// Words that mean it by themselves.
-pub(super) const PHRASES: [&str; 41] = [
+pub(super) const PHRASES: &str = phrases![
     // TensorRT-LLM
     "not exceed max_",
     "than max_seq_len",
@@ -70,7 +72,7 @@ pub(super) const PHRASES: [&str; 41] = [
 ];
 
 /// Words that mean it when something is too much of it.
-pub(super) const WINDOWS: [&str; 7] = [
+pub(super) const WINDOWS: &str = phrases![
     "context length",
     "context window",
     "context size",
@@ -81,7 +83,7 @@ pub(super) const WINDOWS: [&str; 7] = [
     "input sequence length",
 ];
 /// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
-pub(super) const LIMITS: [&str; 8] = [
+pub(super) const LIMITS: &str = phrases![
     "token limit",
     "maximum allowed length",
     "max length",
@@ -91,16 +93,25 @@ pub(super) const LIMITS: [&str; 8] = [
     "超长",
     "长度超过限制",
 ];
-pub(super) const CONVERSATIONS: [&str; 5] = ["prompt", "input", "context", "message", "输入"];
-pub(super) const OTHERS: [&str; 9] =
-    ["name", "_id", ".id", " id ", "description", "stop sequence", "schema", "budget", "名"];
+pub(super) const CONVERSATIONS: &str = phrases!["prompt", "input", "context", "message", "输入"];
+pub(super) const OTHERS: &str = phrases![
+    "name",
+    "_id",
+    ".id",
+    " id ",
+    "description",
+    "stop sequence",
+    "schema",
+    "budget",
+    "名"
+];
 /// What is wrong where a window is named and the conversation is not too long for it.
-pub(super) const OTHERS_OF_A_WINDOW: [&str; 3] =
-    ["thinking budget exceeds", "length of the tool", "tool name"];
+pub(super) const OTHERS_OF_A_WINDOW: &str =
+    phrases!["thinking budget exceeds", "length of the tool", "tool name"];
 /// In front of what a model wrote, where a server could not parse it: llama.cpp, Ollama.
-pub(super) const QUOTING: [&str; 2] = [" at pos ", "raw="];
+pub(super) const QUOTING: &str = phrases![" at pos ", "raw="];
 /// Limits of time, which no shorter prompt mends.
-pub(in crate::translate::error) const RATES: [&str; 10] = [
+pub(in crate::translate::error) const RATES: &str = phrases![
     "per minute",
     "rate limit",
     "daily",
@@ -112,7 +123,7 @@ pub(in crate::translate::error) const RATES: [&str; 10] = [
     "限流",
     "频率",
 ];
-pub(super) const TOO_MUCH: [&str; 13] = [
+pub(super) const TOO_MUCH: &str = phrases![
     "exceed",
     "too long",
     "too large",
@@ -129,7 +140,7 @@ pub(super) const TOO_MUCH: [&str; 13] = [
     "过长",
 ];
 /// The same, where a window is named. Images too can be what only some models take.
-pub(super) const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
+pub(super) const TOO_MUCH_OF_A_WINDOW: &str = phrases![
     "of only",
     "length is only",
     "window is only",
@@ -140,7 +151,7 @@ pub(super) const TOO_MUCH_OF_A_WINDOW: [&str; 7] = [
 ];
 
 /// In front of the size of the window, with few words between; and behind it.
-pub(super) const WINDOW_AFTER: [&str; 32] = [
+pub(super) const WINDOW_AFTER: &str = phrases![
     "not exceed max_",
     "max_seq_len",
     "context length",
@@ -174,10 +185,10 @@ pub(super) const WINDOW_AFTER: [&str; 32] = [
     "sequence length is just",
     "input sequence length",
 ];
-pub(super) const WINDOW_BEFORE: [&str; 3] =
-    ["maximum context length", "maximum", ". however, answering"];
+pub(super) const WINDOW_BEFORE: &str =
+    phrases!["maximum context length", "maximum", ". however, answering"];
 
-pub(super) const PROMPT_BEFORE: [&str; 6] = [
+pub(super) const PROMPT_BEFORE: &str = phrases![
     "in the messages",
     "input tokens",
     "tokens from the input",
@@ -185,7 +196,7 @@ pub(super) const PROMPT_BEFORE: [&str; 6] = [
     "`inputs` tokens",
     "tokens in the prompt",
 ];
-pub(super) const PROMPT_AFTER: [&str; 22] = [
+pub(super) const PROMPT_AFTER: &str = phrases![
     "request (",
     "input token count",
     "prompt contains",
@@ -210,7 +221,7 @@ pub(super) const PROMPT_AFTER: [&str; 22] = [
     "total tokens",
 ];
 
-pub(super) const ANSWER_BEFORE: [&str; 6] = [
+pub(super) const ANSWER_BEFORE: &str = phrases![
     "in the completion",
     "in the output",
     "output tokens",
@@ -218,26 +229,29 @@ pub(super) const ANSWER_BEFORE: [&str; 6] = [
     "completion tokens",
     "`max_new_tokens`",
 ];
-pub(super) const ANSWER_AFTER: [&str; 4] =
-    ["is too large", "max_tokens (", "max tokens (", "so generating"];
+pub(super) const ANSWER_AFTER: &str =
+    phrases!["is too large", "max_tokens (", "max tokens (", "so generating"];
 
 /// Both together.
-pub(super) const TOTAL_AFTER: [&str; 4] =
-    ["total of", "contains at least", "you requested", "requested"];
+pub(super) const TOTAL_AFTER: &str =
+    phrases!["total of", "contains at least", "you requested", "requested"];
 
 /// The same, of which no part is named: the answer's is what was asked for. Cloudflare, SambaNova, SiliconFlow
-pub(super) const SUM_AFTER: [&str; 3] =
-    ["input and maximum output tokens (", "answering your request will take", "max_total_tokens ("];
+pub(super) const SUM_AFTER: &str = phrases![
+    "input and maximum output tokens (",
+    "answering your request will take",
+    "max_total_tokens ("
+];
 
 /// What the limit of an answer is called.
-pub(super) const ANSWER_LIMITS: [&str; 7] = [
+pub(super) const ANSWER_LIMITS: &str = phrases![
     "max_tokens",
     "max_completion_tokens",
     "max_output_tokens",
     "max_new_tokens",
     "maxoutputtokens",
     "maximum tokens you requested",
-    COHERE,
+    "max tokens must be",
 ];
 /// Snowflake's words. Others say it of the answer, behind other words.
 pub(super) const SNOWFLAKE: &str = "max tokens of ";
@@ -245,7 +259,7 @@ pub(super) const SNOWFLAKE: &str = "max tokens of ";
 pub(super) const COHERE: &str = "max tokens must be";
 
 /// In front of the most tokens that an answer may have.
-pub(super) const ANSWER_MOST_AFTER: [&str; 6] = [
+pub(super) const ANSWER_MOST_AFTER: &str = phrases![
     "`max_new_tokens` must be <=",
     "less than or equal to `",
     "less than or equal to",
@@ -254,10 +268,10 @@ pub(super) const ANSWER_MOST_AFTER: [&str; 6] = [
     "model limit of",
 ];
 /// The same, where that limit is named beside it: other things have such bounds.
-pub(super) const ANSWER_MOST_BESIDE: [&str; 3] = ["at most", "[1,", "cannot exceed"];
+pub(super) const ANSWER_MOST_BESIDE: &str = phrases!["at most", "[1,", "cannot exceed"];
 /// What may stand behind the number then.
-pub(super) const ANSWER_UNITS: [&str; 3] =
-    ["completion tokens", "output tokens", "tokens in the completion"];
+pub(super) const ANSWER_UNITS: &str =
+    phrases!["completion tokens", "output tokens", "tokens in the completion"];
 /// In how many bytes.
 pub(super) const UNIT_BYTES: usize = 48;
 /// In how many bytes before it that limit is named.
@@ -265,7 +279,7 @@ pub(super) const BESIDE_BYTES: usize = 96;
 /// No model gives less. Images, tools and values of temperature have bounds below.
 pub(super) const ANSWER_MOST_LEAST: u64 = 256;
 /// The same, where an error speaks of nothing but that limit.
-pub(super) const ANSWER_MOST_ALONE: [&str; 6] = [
+pub(super) const ANSWER_MOST_ALONE: &str = phrases![
     "exceeds the maximum",
     "maximum is",
     "context window (",
@@ -277,4 +291,4 @@ pub(super) const ANSWER_MOST_ALONE: [&str; 6] = [
 pub(super) const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
 
 /// What an error speaks of beside the limit of an answer where it is not only about that.
-pub(super) const PROMPTS: [&str; 3] = ["prompt", "input", "message"];
+pub(super) const PROMPTS: &str = phrases!["prompt", "input", "message"];
