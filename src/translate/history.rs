@@ -176,7 +176,7 @@ fn is_pdf(document: &Document<'_>) -> bool {
 
 /// Whether a user's message has an image in it.
 pub(super) fn has_images(request: &Request<'_>) -> bool {
-    has_block(request, has_image)
+    has_block(request, is_image)
 }
 
 /// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
@@ -196,16 +196,21 @@ pub(super) fn has_documents(request: &Request<'_>) -> bool {
         }
         _ => false,
     };
-    has_block(request, |block| is_or_has(block, is_file))
+    has_block(request, is_file)
 }
 
-fn has_block(request: &Request<'_>, is_it: impl Fn(&Block<'_>) -> bool) -> bool {
-    request.messages.iter().any(|message| message.content.iter().any(&is_it))
+fn has_block(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
+    let has = |message: &Message<'_>| message.content.iter().any(|block| is_or_has(block, is_it));
+    request.messages.iter().any(has)
+}
+
+fn is_image(block: &Block<'_>) -> bool {
+    matches!(block, Block::Image(_))
 }
 
 /// Whether a block is an image, or has one in it.
 fn has_image(block: &Block<'_>) -> bool {
-    is_or_has(block, |block| matches!(block, Block::Image(_)))
+    is_or_has(block, is_image)
 }
 
 /// Whether a block, or one within it, is such a block.
