@@ -4,6 +4,7 @@
 //! that a key cannot exist in one of them only.
 
 use crate::json::{Error, Reader, Writer, quoted};
+use crate::words::position;
 
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {
@@ -227,10 +228,10 @@ impl Setting for Members {
 }
 
 /// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
-/// is what it knows.
+/// is what it knows, with white space between.
 pub(crate) fn object<'a>(
     reader: &mut Reader<'a>,
-    known: &[&str],
+    known: &str,
     read: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
 ) -> Result<(), Error> {
     reader.begin_object()?;
@@ -252,15 +253,21 @@ pub(crate) fn object<'a>(
 }
 
 /// What is said of a key that is none of these.
-fn unknown(known: &[&str]) -> Error {
-    Error::value(format!("unknown key, expected one of {}", known.join(", ")))
+fn unknown(known: &str) -> Error {
+    Error::value(format!("unknown key, expected one of {}", listed(known)))
+}
+
+/// Words as a message has them.
+#[inline(never)]
+fn listed(words: &str) -> String {
+    words.trim_ascii_end().replace(' ', ", ")
 }
 
 /// Reads one of `words` and gives its position.
-pub(crate) fn word(reader: &mut Reader<'_>, words: &[&str]) -> Result<usize, Error> {
-    let found = reader.string()?;
-    words.iter().position(|word| found == *word).ok_or_else(|| {
-        let (known, found) = (words.join(", "), quoted(&found.decode()));
+pub(crate) fn word(reader: &mut Reader<'_>, words: &str) -> Result<usize, Error> {
+    let found = reader.string()?.decode();
+    position(words, &found).ok_or_else(|| {
+        let (known, found) = (listed(words), quoted(&found));
         Error::value(format!("expected one of {known}, but found {found}"))
     })
 }
@@ -280,11 +287,11 @@ impl<T: Setting> Slot for T {
 /// Reads the value of `key` into the slot that stands where `key` does among `keys`, if it is one of them.
 pub(crate) fn fill(
     slots: &mut [&mut dyn Slot],
-    keys: &[&str],
+    keys: &str,
     key: &str,
     reader: &mut Reader<'_>,
 ) -> Result<bool, Error> {
-    let at = keys.iter().position(|known| *known == key);
+    let at = position(keys, key);
     match at.and_then(|at| slots.get_mut(at)) {
         Some(slot) => slot.fill(reader).map(|()| true),
         None => Ok(false),
@@ -312,8 +319,8 @@ macro_rules! keys {
         }
 
         impl $name {
-            /// The names of its keys.
-            pub const KEYS: &[&str] = &[$(stringify!($key)),+];
+            /// The names of its keys, with a space behind each.
+            pub const KEYS: &str = concat!($(stringify!($key), " "),+);
 
             /// Its keys, for the schema.
             pub const FIELDS: &[$crate::setting::Field] = &[$($crate::setting::Field {
@@ -383,8 +390,8 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, as they are written.
-            pub const WORDS: &[&str] = &[$($text),+];
+            /// All of them, as they are written, with a space behind each.
+            pub const WORDS: &str = concat!($($text, " "),+);
 
             /// As it is written.
             #[must_use]

@@ -60,8 +60,8 @@ struct UpstreamDocument<'a> {
     guards: Option<&'a str>,
 }
 
-pub(super) const UPSTREAM_KEYS: &[&str] =
-    &["url", "cluster", "base_path", "protocol", "profile", "key", "profile_overrides", "guards"];
+pub(super) const UPSTREAM_KEYS: &str =
+    "url cluster base_path protocol profile key profile_overrides guards";
 
 impl<'a> UpstreamDocument<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
@@ -102,11 +102,11 @@ fn read_secret_name(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
 
 fn read_secret_name_strictly(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
     if reader.kind()? == Kind::String {
-        setting::word(reader, &["client"])?;
+        setting::word(reader, "client")?;
         return Ok(None);
     }
     let mut secret = String::new();
-    setting::object(reader, &["secret"], &mut |key, reader| {
+    setting::object(reader, "secret", &mut |key, reader| {
         if key == "secret" {
             secret = Setting::read(reader)?;
         }
@@ -186,7 +186,7 @@ type Document<'a> = (Vec<(String, UpstreamDocument<'a>)>, Vec<(String, Target)>,
 fn read_document<'a>(reader: &mut Reader<'a>) -> Result<Document<'a>, Error> {
     let (mut upstreams, mut models) = (Vec::new(), Vec::new());
     let mut settings = Settings::default();
-    let known = [&["upstreams", "models"], Settings::KEYS].concat();
+    let known = format!("upstreams models {}", Settings::KEYS);
     setting::object(reader, &known, &mut |key, reader| {
         match key {
             // Editors find the schema by it.

@@ -30,8 +30,11 @@ impl Config {
         let mut config = self.clone();
         let mut models = None;
         let mut reader = Reader::new(text, DEPTH_MAX);
-        let mut known = [&["models"], Settings::KEYS].concat();
-        known.retain(|key| !SHARED.contains(key));
+        let mut known = "models".to_owned();
+        for key in Settings::KEYS.split_ascii_whitespace().filter(|key| !SHARED.contains(key)) {
+            known.push(' ');
+            known.push_str(key);
+        }
         setting::object(&mut reader, &known, &mut |key, reader| {
             match key {
                 key if SHARED.contains(&key) => {
