@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Exchange;
 use super::retry::Sent;
-use super::{Exchange, HeadState};
 use crate::Millis;
 use crate::asked::Asked;
 use crate::error::Error;
@@ -39,8 +39,8 @@ struct Remembered {
 }
 
 /// Requests of which the same is refused.
-#[derive(Debug, PartialEq, Eq)]
-struct Sort {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sort {
     upstream: String,
     /// As the client names it.
     model: String,
@@ -120,11 +120,13 @@ impl Exchange {
         sent
     }
 
-    /// Remembers what an error refuses. Whether the client's next request will be without it, although none has it yet.
-    pub(super) fn memorize(&self, asked: &Asked, error: &Error, refused: &Refused) -> bool {
-        let Some(refusals) = self.refusals.as_ref().filter(|_| self.speaks_chat()) else {
-            return false;
-        };
+    /// The requests of which the same is refused, if an error speaks of more than this one.
+    pub(super) fn sort_of_lasting(
+        &self,
+        asked: &Asked,
+        error: &Error,
+        refused: &Refused,
+    ) -> Option<Sort> {
         let is_lasting = match refused {
             // What is wrong with these may be a matter of one conversation, image or schema.
             Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat => {
@@ -138,11 +140,15 @@ impl Exchange {
             }
             _ => !words::has_one_of(&error.message, PASSING),
         };
-        if !is_lasting || asked.model.len() > MODEL_BYTES_MAX {
-            return false;
+        let is_kept = self.refusals.is_some() && self.speaks_chat();
+        let sort = (is_lasting && is_kept).then(|| Sort::of(&self.report.upstream, asked));
+        sort.filter(|sort| sort.model.len() <= MODEL_BYTES_MAX)
+    }
+
+    /// Remembers what is refused of such requests.
+    pub(super) fn memorize(&self, sort: Sort, refused: &Refused) {
+        if let Some(refusals) = &self.refusals {
+            refusals.add(sort, refused.clone(), self.report.requested_at);
         }
-        let sort = Sort::of(&self.report.upstream, asked);
-        refusals.add(sort, refused.clone(), self.report.requested_at);
-        matches!(self.head, HeadState::Held(_))
     }
 }

@@ -84,8 +84,9 @@ enum State {
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
     /// The upstream's answer is an error that a second request without what it refuses may mend, and nothing of it was
-    /// sent.
-    Failed { asked: Box<Asked>, error: Box<Error>, refused: Refused },
+    /// sent. The error is what the client is told if there is no such request; `sort` are the requests of which the same
+    /// is refused, if that is known.
+    Failed { error: Error, refused: Refused, sort: Option<memory::Sort> },
     /// The upstream's tokenizer answers; its body is collected.
     Counting { count: Count, status: u16, body: Vec<u8> },
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.

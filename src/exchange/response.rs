@@ -249,10 +249,10 @@ impl Exchange {
                     }
                 }
             }
-            State::Failed { asked, error, .. } => {
+            State::Failed { error, .. } => {
                 let refused = self.report.upstream_status.is_some_and(|status| status >= 400);
                 cause = refused.then_some(Cause::UpstreamRefused);
-                Err(self.told(&asked, *error))
+                Err(error)
             }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);

@@ -90,7 +90,7 @@ impl Exchange {
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        let State::Failed { asked, error, refused: new } = &self.state else { return None };
+        let State::Failed { refused: new, sort, .. } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let mut refused = self.refused.clone();
@@ -101,7 +101,9 @@ impl Exchange {
         if before.is_some_and(|before| before.body == sent.body) {
             return None;
         }
-        self.memorize(asked, error, new);
+        if let Some(sort) = sort {
+            self.memorize(sort.clone(), new);
+        }
         self.refused = refused;
         self.retries = self.retries.saturating_add(1);
         self.note_refused_in(&mut warnings);
@@ -137,12 +139,15 @@ impl Exchange {
     pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
         let refused = self.recognise.and_then(|recognise| recognise(self, &error, asked));
         let Some(refused) = refused else { return Err(self.told(asked, error)) };
+        let sort = self.sort_of_lasting(asked, &error, &refused);
         if self.keeps_body && self.can_ask_again() {
-            let (asked, error) = (Box::new(asked.clone()), Box::new(error));
-            self.state = State::Failed { asked, error, refused };
+            let error = self.told(asked, error);
+            self.state = State::Failed { error, refused, sort };
             return Ok(());
         }
-        if !self.memorize(asked, &error, &refused) {
+        let Some(sort) = sort else { return Err(self.told(asked, error)) };
+        self.memorize(sort, &refused);
+        if !matches!(self.head, HeadState::Held(_)) {
             return Err(self.told(asked, error));
         }
         let (code, name) = refused.code();
