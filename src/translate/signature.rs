@@ -155,6 +155,21 @@ pub fn is_own(text: &str) -> bool {
 }
 
 impl Signature {
+    /// One that says no more than what was shown.
+    #[must_use]
+    pub fn of(field: Field, hash: u64) -> Self {
+        Self {
+            field,
+            hash,
+            joined: Vec::new(),
+            full_text: None,
+            opaque: None,
+            call_signatures: Vec::new(),
+            upstream: String::new(),
+            call_inputs: Vec::new(),
+        }
+    }
+
     /// The text for the client, and whether it holds everything that matters. Records that would make it
     /// longer than 256 KiB are left out; the ones without which an upstream refuses the next turn come first.
     #[must_use]
@@ -190,16 +205,7 @@ impl Signature {
         }
         let data = unbase64(text)?;
         let (field, hash, mut rest) = begin(&data)?;
-        let mut signature = Self {
-            field,
-            hash,
-            joined: Vec::new(),
-            full_text: None,
-            opaque: None,
-            call_signatures: Vec::new(),
-            upstream: String::new(),
-            call_inputs: Vec::new(),
-        };
+        let mut signature = Self::of(field, hash);
         while let Some((tag, after)) = rest.split_first() {
             if let Some((_, hash, after)) = begin(rest) {
                 signature.joined.push(hash);
@@ -415,16 +421,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn signature(shown: &str) -> Signature {
-        Signature {
-            field: Field::ReasoningContent,
-            hash: fnv1a64(shown.as_bytes()),
-            joined: Vec::new(),
-            full_text: None,
-            opaque: None,
-            call_signatures: Vec::new(),
-            upstream: String::new(),
-            call_inputs: Vec::new(),
-        }
+        Signature::of(Field::ReasoningContent, fnv1a64(shown.as_bytes()))
     }
 
     #[test]

@@ -19,11 +19,11 @@ struct Host<'h> {
     refusals: Arc<Refusals>,
     /// Whether it keeps the client's body, for a second request.
     asks_again: bool,
-    refuses: &'h dyn Fn(&Value) -> Option<&'static str>,
+    refuses: &'h dyn Fn(&Value) -> Option<&'h str>,
 }
 
 impl<'h> Host<'h> {
-    fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<&'static str>) -> Self {
+    fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<&'h str>) -> Self {
         let config = drive::config("{}");
         Self { config, refusals: Arc::default(), asks_again, refuses }
     }
@@ -344,8 +344,7 @@ fn an_error_about_what_was_not_sent_is_told_as_it_is() {
         "user",
     ] {
         let message = format!("Unsupported parameter: '{named}' is not supported with this model.");
-        let message: &'static str = message.leak();
-        let refuses = |_: &Value| Some(message);
+        let refuses = |_: &Value| Some(message.as_str());
         let host = Host::new(false, &refuses);
         for _ in 0..2 {
             assert_eq!(host.ask(&plain, NOW).status(), (400, None), "{named}");

@@ -38,14 +38,9 @@ fn the_calls_that_n8n_took_apart_are_one_turn() {
     let ids = messages.iter().filter_map(|it| it["content"][0]["tool_use_id"].as_str());
     let call_inputs = ids.map(|id| (id.to_owned(), "{}".to_owned())).collect();
     let own = Signature {
-        field: Field::Reasoning,
-        hash: fnv1a64(b""),
-        joined: Vec::new(),
         full_text: Some("hm".to_owned()),
-        opaque: None,
-        call_signatures: Vec::new(),
-        upstream: String::new(),
         call_inputs,
+        ..Signature::of(Field::Reasoning, fnv1a64(b""))
     };
     let thinking = json!({"type": "thinking", "thinking": "", "signature": own.encode().0});
     for message in messages.iter_mut().filter(|it| it["role"] == "assistant") {

@@ -207,18 +207,7 @@ fn what_is_right_beside_what_is_repaired_keeps_its_text() {
 
 #[test]
 fn thinking_that_creole_signed_and_empty_texts_stay_here() {
-    let own = Signature {
-        field: Field::Reasoning,
-        hash: 7,
-        joined: Vec::new(),
-        full_text: None,
-        opaque: None,
-        call_signatures: Vec::new(),
-        upstream: String::new(),
-        call_inputs: Vec::new(),
-    }
-    .encode()
-    .0;
+    let own = Signature::of(Field::Reasoning, 7).encode().0;
     let thinking =
         |signature: &str| json!({"type": "thinking", "thinking": "hm", "signature": signature});
     let say = |text: &str| json!({"type": "text", "text": text});

@@ -1,20 +1,11 @@
 //! Neighbouring messages of one side.
 
-use creole::translate::signature::{Field, Signature, fnv1a64};
+use creole::translate::signature::{Field, Signature};
 
 use super::*;
 
 fn signature(shown: &str) -> Signature {
-    Signature {
-        field: Field::Reasoning,
-        hash: fnv1a64(shown.as_bytes()),
-        joined: Vec::new(),
-        full_text: None,
-        opaque: None,
-        call_signatures: Vec::new(),
-        upstream: String::new(),
-        call_inputs: Vec::new(),
-    }
+    thinking::signature(Field::Reasoning, shown)
 }
 
 fn signed(shown: &str, signature: &Signature) -> Value {
@@ -23,6 +14,16 @@ fn signed(shown: &str, signature: &Signature) -> Value {
 
 fn thinking(shown: &str) -> Value {
     signed(shown, &signature(shown))
+}
+
+/// LangGraph's supervisor, when an agent hands back.
+fn handed_back() -> Value {
+    json!([
+        user("q"),
+        assistant("It is 55."),
+        assistant(json!([text("Back."), call("toolu_1")])),
+        user(json!([result("toolu_1", "r")])),
+    ])
 }
 
 /// As n8n writes an answer with these calls: each in a message of its own, all with the same thinking.
@@ -54,13 +55,7 @@ fn neighbours_of_one_side_are_one_message() {
 
 #[test]
 fn words_of_one_agent_do_not_go_into_the_message_with_another_ones_calls() {
-    // LangGraph's supervisor, when an agent hands back.
-    let history = json!([
-        user("q"),
-        assistant("It is 55."),
-        assistant(json!([text("Back."), call("toolu_1")])),
-        user(json!([result("toolu_1", "r")])),
-    ]);
+    let history = handed_back();
     let calling =
         |said| json!({"role": "assistant", "content": said, "tool_calls": tool_calls(&["call_1"])});
     let result = tool("call_1", "r");
@@ -298,24 +293,15 @@ fn thinking_stays_with_its_call_where_a_client_sends_it_before() {
             user(json!([result("toolu_1", "r")])),
         ]))
     };
-    let whole = json!({"role": "assistant", "content": "a", "reasoning": "T", "tool_calls": [{
-        "id": "call_1", "type": "function", "function": {"name": "w", "arguments": "{}"},
-        "extra_content": {"google": {"thought_signature": "S"}}}]});
     let one = sent(signed_call(&["toolu_1"]));
     assert_eq!((one[1]["content"].clone(), one[1]["reasoning"].clone()), (json!("a"), json!("T")));
-    assert_eq!(one[1]["tool_calls"][0]["id"], whole["tool_calls"][0]["id"]);
+    assert_eq!(one[1]["tool_calls"][0]["id"], "call_1");
     assert_eq!(sent(signed_call(&["toolu_2"])).as_array().unwrap().len(), 4);
 }
 
 #[test]
 fn gemini_gets_a_call_directly_after_the_users_words() {
-    let history = json!([
-        user("q"),
-        assistant("It is 55."),
-        assistant(json!([text("Back."), call("toolu_1")])),
-        user(json!([result("toolu_1", "r")])),
-    ]);
-    let sent = messages_to(json!({"tool_schema": "gemini"}), history);
+    let sent = messages_to(json!({"tool_schema": "gemini"}), handed_back());
     assert_eq!(sent[1]["content"], "It is 55.\n\nBack.");
 }
 

@@ -216,16 +216,7 @@ fn returned(signature: &Signature, shown: &str, profile: &str, overrides: Value)
 }
 
 pub(super) fn signature(field: Field, shown: &str) -> Signature {
-    Signature {
-        field,
-        hash: fnv1a64(shown.as_bytes()),
-        joined: Vec::new(),
-        full_text: None,
-        opaque: None,
-        call_signatures: Vec::new(),
-        upstream: String::new(),
-        call_inputs: Vec::new(),
-    }
+    Signature::of(field, fnv1a64(shown.as_bytes()))
 }
 
 #[test]
