@@ -1,8 +1,8 @@
 //! The history as turns: what both protocols mean by it, before either one's form.
 //!
 //! A turn is everything that one side says until the other one speaks, but a message of the assistant's with
-//! calls is a turn of its own. Tool results stand apart from the rest of a user's turn, because Chat Completions wants them first and as
-//! messages of their own. Nothing in here knows of profiles or upstreams.
+//! calls is a turn of its own. Tool results stand apart from the rest of a user's turn, because Chat Completions
+//! wants them first and as messages of their own. Nothing in here knows of profiles or upstreams.
 
 pub(crate) mod breaker;
 mod claude_code;
@@ -157,15 +157,16 @@ impl<'a> Turns<'a> {
                 continue;
             }
             let says = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
-            let calls = matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
+            let has_calls =
+                matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
             // Many templates leave out the text beside calls, but the results of calls stand directly after them.
-            let joins = alternating || called || !(said && calls);
+            let joins = alternating || called || !(said && has_calls);
             match &turn {
                 Turn::User(_) => called = false,
                 Turn::Assistant(_) => {
                     // Else it goes on with what it said.
                     called &= matches!(turns.last(), Some(Turn::Assistant(_)));
-                    called |= calls;
+                    called |= has_calls;
                 }
                 Turn::System(_) => {}
             }

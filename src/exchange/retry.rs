@@ -190,21 +190,9 @@ impl Exchange {
     }
 
     fn unless_known(&self, refused: Refused, asked: &Asked) -> Option<Refused> {
-        let has = asked.parameters;
-        let is_sent = match refused {
-            _ if !self.speaks_chat() => refused.is_of_messages(),
-            Refused::Effort(_)
-            | Refused::Thinking
-            | Refused::ThinkingSwitch
-            | Refused::ThinkingBudget => has.thinking,
-            Refused::Sampling => has.sampling,
-            Refused::TopK => has.top_k,
-            Refused::Stop => !asked.stop_sequences.is_empty(),
-            Refused::ParallelToolCalls => !asked.tools.is_empty(),
-            Refused::ServiceTier => has.service_tier,
-            Refused::User => has.user,
-            Refused::Neighbours => has.neighbours,
-            _ => true,
+        let is_sent = match self.speaks_chat() {
+            true => refused.may_be_in(asked),
+            false => refused.is_of_messages(),
         };
         (is_sent && self.is_new(&refused)).then_some(refused)
     }

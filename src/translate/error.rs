@@ -222,6 +222,7 @@ fn fault(kind: Kind, asked: &Asked) -> Fault {
 
 fn message(status: u16, said: &Said) -> String {
     match said.message.as_str() {
+        // As `u64`, because no other number of 16 bits is written.
         "" => format!("HTTP {} from upstream", u64::from(status)),
         message => clean(message),
     }

@@ -248,6 +248,11 @@ fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
         .any(|block| matches!(block, Block::ToolUse(call) if ids.contains(&call.id.decode())))
 }
 
+/// Whether a signature of ours carries those of calls.
+fn signs_calls(signature: &Str<'_>) -> bool {
+    Signature::decode(&signature.decode()).is_some_and(|own| !own.call_signatures.is_empty())
+}
+
 impl<'a> Reading<'_, '_, 'a> {
     /// Whether a message is the next call of the answer that the message before it began, as n8n writes each: all
     /// have the same thinking block. One that names calls is of one answer only.
@@ -366,12 +371,11 @@ impl<'a> Reading<'_, '_, 'a> {
         let is_repeated =
             !signature.is_empty() && self.signed_before.get(place) == Some(&(thinking, signature));
         self.signed.push((thinking, signature));
-        if let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? {
-            self.history.has_reasoning = true;
-            let own = is_repeated.then(|| Signature::decode(&signature.decode()));
-            if own.is_some_and(|own| own.is_none_or(|own| own.call_signatures.is_empty())) {
-                return Ok(());
-            }
+        let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? else {
+            return Ok(());
+        };
+        self.history.has_reasoning = true;
+        if !is_repeated || signs_calls(&signature) {
             self.turns.block(block);
         }
         Ok(())

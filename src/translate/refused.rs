@@ -1,5 +1,6 @@
 //! What an upstream refuses of a request, and what is left of its profile without that.
 
+use crate::asked::Asked;
 use crate::error::Error;
 use crate::profile::{
     Effort, ImageParts, MaxTokensField, Profile, ReasoningHistory, ResponseFormat, ThinkingSwitch,
@@ -90,6 +91,25 @@ impl Refused {
             Self::ServiceTier => (PARAMETER, "service_tier"),
             Self::User => (PARAMETER, "user_id"),
             Self::Neighbours => (PARAMETER, "alternating_roles"),
+        }
+    }
+
+    /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
+    #[must_use]
+    pub(crate) fn may_be_in(&self, asked: &Asked) -> bool {
+        let has = asked.parameters;
+        match self {
+            Self::Effort(_) | Self::Thinking | Self::ThinkingSwitch | Self::ThinkingBudget => {
+                has.thinking
+            }
+            Self::Sampling => has.sampling,
+            Self::TopK => has.top_k,
+            Self::Stop => !asked.stop_sequences.is_empty(),
+            Self::ParallelToolCalls => !asked.tools.is_empty(),
+            Self::ServiceTier => has.service_tier,
+            Self::User => has.user,
+            Self::Neighbours => has.neighbours,
+            _ => true,
         }
     }
 
