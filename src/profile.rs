@@ -346,7 +346,8 @@ words! {
         /// Fireworks refuse those), a pattern has what some engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`,
         /// or a `[` inside of brackets), or it is of an old draft (`items` that is a list, a `required` or
         /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`,
-        /// `oneOf`, `allOf` or `not` in the root: the properties of all branches are offered.
+        /// `oneOf`, `allOf` or `not` in the root: the properties of all branches are offered. In all dialects a `$ref`
+        /// that leads nowhere is left out, and one to a definition further down leads to the root, where that is put.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

@@ -4,6 +4,8 @@
 //! and its tables and checks, written out at each place that looks for one, were ten kilobytes of
 //! each artefact.
 
+use std::borrow::Cow;
+
 use memchr::memchr;
 use wide::u8x16;
 
@@ -187,6 +189,22 @@ pub(crate) fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = text else { return None };
     let value = |digit: u8| char::from(digit).to_digit(16);
     Some((u8::try_from(value(*high)? << 4 | value(*low)?).ok()?, rest))
+}
+
+/// A text of a URL without its escapes. What is no escape stays as it is.
+pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !has_byte(text, b'%') {
+        return text.into();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = hex_byte(after).filter(|_| first == b'%');
+        let (byte, after) = escaped.unwrap_or((first, after));
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
 }
 
 /// The places of `word` in `text`, from left to right, none within another.

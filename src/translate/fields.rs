@@ -10,7 +10,7 @@ use crate::words;
 
 use super::effort::Effective;
 use super::headers::{Header, Headers};
-use super::tools::{meets_strict_subset, write_output_schema};
+use super::tools::{meets_strict_subset, plain, write_output_schema};
 
 /// Longest `prompt_cache_key`.
 const CACHE_KEY_BYTES_MAX: usize = 64;
@@ -105,7 +105,7 @@ fn is_zero(number: &str) -> bool {
 }
 
 fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
-    let Some(schema) = request.output_schema else { return };
+    let Some(schema) = request.output_schema.map(plain) else { return };
     if profile.response_format == ResponseFormat::None {
         // The upstream refused it. Where the configuration says so, the request is rejected.
         return;
@@ -115,9 +115,9 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
         ResponseFormat::JsonSchema => {
             json.kind("json_schema");
             json.key("json_schema").begin_object().key("name").text("output");
-            write_output_schema(json.key("schema"), schema, profile.tool_schema);
+            write_output_schema(json.key("schema"), &schema, profile.tool_schema);
             if profile.strict_tools {
-                json.key("strict").bool(meets_strict_subset(schema));
+                json.key("strict").bool(meets_strict_subset(&schema));
             }
             json.end_object();
         }

@@ -3,8 +3,6 @@
 //! The upstream is not asked: its names are not those that clients may use, and Claude Code waits
 //! three seconds at most and shows only ids with `claude` in them, which are aliases in the map.
 
-use std::borrow::Cow;
-
 use crate::config::Config;
 use crate::error::{Error, Fault, Kind};
 use crate::json::Writer;
@@ -41,7 +39,8 @@ pub(crate) fn list(config: &Config) -> Vec<u8> {
 /// # Errors
 /// No request for that model would have a route.
 pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
-    let id = percent_decoded(id);
+    // SDKs escape the slashes and colons of an id in a path.
+    let id = words::percent_decoded(id);
     if id.is_empty() || config.route(&id).is_none() {
         return Err(not_found(&id));
     }
@@ -81,22 +80,6 @@ fn write(json: &mut Writer<'_>, config: &Config, id: &str) {
         json.key(unknown).null();
     }
     json.end_object();
-}
-
-/// SDKs escape the slashes and colons of an id in a path. What is no escape stays as it is.
-fn percent_decoded(text: &str) -> Cow<'_, str> {
-    if !words::has_byte(text, b'%') {
-        return text.into();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let escaped = words::hex_byte(after).filter(|_| first == b'%');
-        let (byte, after) = escaped.unwrap_or((first, after));
-        bytes.push(byte);
-        rest = after;
-    }
-    String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
 }
 
 #[cfg(test)]

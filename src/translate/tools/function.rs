@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::names;
+use super::references::plain;
 use super::schema::{copy_member, write_schema};
 use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
@@ -49,7 +50,7 @@ impl<'a> Function<'a> {
         Self {
             outgoing: accepted(&name, rules),
             name,
-            schema: Cow::Borrowed(definition.input_schema.map_or("{}", |schema| schema.text())),
+            schema: plain(definition.input_schema.map_or("{}", |schema| schema.text())),
             description: definition.description.unwrap_or_default(),
             ..Self::default()
         }

@@ -18,6 +18,7 @@ mod merged;
 mod names;
 mod offer;
 mod ollama;
+mod references;
 mod schema;
 mod strict;
 mod toolsets;
@@ -28,6 +29,7 @@ mod tests;
 
 use std::borrow::Cow;
 
+pub(super) use references::plain;
 pub(super) use schema::write_output_schema;
 pub(super) use strict::meets_strict_subset;
 

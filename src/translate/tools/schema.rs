@@ -259,7 +259,7 @@ fn is_unportable(pattern: Str<'_>) -> bool {
 
 /// What the value of a keyword is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Holds {
+pub(super) enum Holds {
     /// Data.
     Data,
     /// A schema, or an array of schemas.
@@ -268,7 +268,7 @@ enum Holds {
     Named,
 }
 
-fn holds(keyword: &str) -> Holds {
+pub(super) fn holds(keyword: &str) -> Holds {
     match keyword {
         "items"
         | "prefixItems"

@@ -233,3 +233,32 @@ fn gemini_gets_no_empty_properties() {
     assert_eq!(parameters(3), None);
     assert_eq!(parameters(4).unwrap()["properties"], json!({"p": {"type": "object"}}));
 }
+
+/// llama.cpp, Kimi and OpenAI refuse every request for one reference that leads nowhere.
+#[test]
+fn no_upstream_gets_a_reference_that_leads_nowhere() {
+    let schema = json!({"type": "object", "required": ["u", "f"], "additionalProperties": false, "properties": {
+        "u": {"$ref": "#/$defs/User"},
+        "f": {"type": "array", "items": {"$ref": "#/$defs/F", "$defs": {"F": {"type": "string"}}}}}});
+    for dialect in [
+        ToolSchema::Full,
+        ToolSchema::Mistral,
+        ToolSchema::Gemini,
+        ToolSchema::Kimi,
+        ToolSchema::LlamaCpp,
+        ToolSchema::Ollama,
+    ] {
+        let given = Given::tools(json!([{"name": "t", "input_schema": schema}]));
+        let given = given.profile(|profile| {
+            (profile.tool_schema, profile.strict_tools) = (dialect, true);
+        });
+        let function = &given.got().body["tools"][0]["function"];
+        let parameters = &function["parameters"];
+        assert!(parameters["properties"]["u"].get("$ref").is_none(), "{parameters}");
+        let item = &parameters["properties"]["f"]["items"];
+        let defined =
+            item["$ref"].as_str().map_or(item, |path| &parameters.pointer(&path[1..]).unwrap());
+        assert_eq!(defined["type"], "string", "{parameters}");
+        assert_eq!(function.get("strict"), None);
+    }
+}
