@@ -29,10 +29,12 @@ pub(super) fn is_of_known_type(source: &ImageSource<'_>) -> bool {
     const KNOWN: [&str; 7] = ["jpeg", "jpg", "pjpeg", "png", "x-png", "gif", "webp"];
     let said = match source {
         ImageSource::Base64 { media_type, .. } => media_type.decode(),
-        ImageSource::Url(url) => match words::after_start(url.raw(), "data:") {
-            Some(data) => words::before(data, b",").into(),
-            None => return true,
-        },
+        // PHP writes `image\/png`.
+        ImageSource::Url(url) if !is_remote(source) => {
+            let url = url.decode();
+            words::before(&url, b",").get("data:".len()..).unwrap_or_default().to_owned().into()
+        }
+        ImageSource::Url(_) => return true,
         ImageSource::File => return true,
     };
     let media_type = words::before(said.trim(), b";").trim();
@@ -85,7 +87,8 @@ pub(super) fn push(out: &mut Vec<u8>, text: Str<'_>) {
 /// A text in an attribute.
 fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
     escape(out, &format!(" {name}=\""));
-    if words::has_byte(value.raw(), b'"') {
+    // A quote can be written as `\u0022`, as .NET and Symfony do.
+    if value.is_escaped() {
         escape(out, &value.decode().replace('"', "&quot;"));
     } else {
         push(out, value);
@@ -210,7 +213,10 @@ impl Parts<'_, '_> {
         blocks: &[Block<'_>],
         breakpoint: bool,
     ) -> Result<(), Error> {
+        // Where the last text began; between two images there may be none.
+        let mut before = json.out().len();
         begin_text(json);
+        let mut from = json.out().len();
         push_document_start(json.out(), document);
         let mut first = true;
         for block in blocks {
@@ -220,9 +226,14 @@ impl Parts<'_, '_> {
                 }
                 self.push_text(json.out(), block)?;
             } else {
-                end_text(json, false);
+                match json.out().len() == from {
+                    true => json.out().truncate(before),
+                    false => end_text(json, false),
+                }
                 self.write_attachment(json, block, false)?;
+                before = json.out().len();
                 begin_text(json);
+                from = json.out().len();
                 first = true;
             }
         }

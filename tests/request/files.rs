@@ -133,6 +133,17 @@ fn documents_become_texts_or_files() {
             text("c\n</document>"),
         ]))])
     );
+    let scan = document(json!({"type": "content", "content": [image(), image()]}));
+    assert_eq!(
+        messages(json!([user([scan])])),
+        json!([user(json!([
+            text("<document title=\"T&quot;t\">\nC\n"),
+            image_part(),
+            image_part(),
+            text("\n</document>"),
+        ]))]),
+        "no text is empty"
+    );
     let pdf = document(json!({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}));
     let request = json!({"messages": [user([pdf])]});
     assert!(
@@ -181,4 +192,22 @@ fn documents_become_texts_or_files() {
     assert!(
         refused(json!({"messages": [user([url])]})).starts_with("messages[0].content[0].source")
     );
+}
+
+/// PHP escapes slashes, .NET quotes.
+#[test]
+fn escapes_in_titles_and_addresses_are_read() {
+    let image = r#"{"type":"image","source":{"type":"url","url":"data:image\/png;base64,AA"}}"#;
+    let body = whole(json!({"messages": [
+        user([json!({"type": "document", "title": "a TITLE", "source": {"type": "text", "media_type": "text/plain", "data": "D"}})]),
+        assistant(json!([call("t")])),
+        user(json!([result("t", json!([text("IMAGE")]))])),
+    ]}));
+    let body = body.replace("a TITLE", r"a \u0022title\u0022");
+    let body = body.replace(r#"{"text":"IMAGE","type":"text"}"#, image);
+    let (told, warned) = try_with(&config("openai", json!({}), json!({})), &body);
+    let told = &told.unwrap().0["messages"];
+    assert_eq!(told[0]["content"], "<document title=\"a &quot;title&quot;\">\nD\n</document>");
+    assert_eq!(told[3]["content"][1]["image_url"]["url"], "data:image/png;base64,AA");
+    assert_eq!(warned, "");
 }
