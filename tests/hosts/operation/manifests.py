@@ -122,6 +122,11 @@ def main(root, creole, envoy, wasm, tls, authorities):
             accepted(name, config)
             # These cannot let heads wait for bodies.
             check(f"{name}: heads do not wait", config["pause_headers"] is False and len(config["upstreams"]) == 1)
+            # Elsewhere the plugin is only on its own route; here the client's Host would choose who gets the key.
+            if name == "istio":
+                urls = [f"http://{host}" for hosts in members(documents, "hosts") for host in hosts]
+                held = [one for one in config["upstreams"].values() if isinstance(one.get("key"), dict)]
+                check(f"{name}: a key stays with its host", all(one.get("url") in urls for one in held), str(held))
         labels = list(members(documents, "stats_tags"))
         check(f"{name}: has labels", bool(labels) == (name == "istio"), str(labels))
         for found in labels:
