@@ -1,5 +1,5 @@
-//! Unix milliseconds that never go back: the core compares times, and a laptop's clock is corrected
-//! while streams run.
+//! Unix milliseconds that never go back in one exchange: the core compares times, and a laptop's clock is corrected
+//! while streams run. Each exchange has a clock of its own, because the steady one stands still while a laptop sleeps.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -23,7 +23,6 @@ use crate::answer::Body;
 use crate::budget::Budget;
 use crate::callers::Callers;
 use crate::cli::Serve;
-use crate::clock::Clock;
 use crate::configure;
 use crate::first_request::HadRequest;
 use crate::log;
@@ -64,7 +63,6 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     };
     let connector = reach::connector().map_err(Failed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
-    let clock = Clock::start();
     let seeds = Arc::new(seeds(options.seed)?);
     let metrics = Arc::new(Metrics::new());
     let refusals = Arc::<Refusals>::default();
@@ -73,7 +71,6 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         config: Arc::clone(&config),
         client: reach::client(&connector),
         budget: Arc::clone(&budget),
-        clock,
         seeds: Arc::clone(&seeds),
         metrics: Arc::clone(&metrics),
         refusals: Arc::clone(&refusals),

@@ -44,7 +44,6 @@ pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
     pub(crate) client: Client,
     pub(crate) budget: Arc<Budget>,
-    pub(crate) clock: Clock,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) refusals: Arc<Refusals>,
@@ -83,9 +82,7 @@ impl Gateway {
         if self.shows_metrics && refused.is_none() && head.uri.path() == metrics::PATH {
             return self.metrics.response();
         }
-        let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
-        let (seed, counted) = (self.seeds.next(), self.load.count());
-        let mut live = Live::new(config, seed, self.clock, metrics, method, path, counted);
+        let mut live = self.begin(method, path);
         if let Some(reason) = refused {
             self.discard(&mut body).await;
             return live.fail(Failure::Forbidden(reason));
@@ -103,6 +100,12 @@ impl Gateway {
                 live::response(reply.head, Body::whole(reply.body))
             }
         }
+    }
+
+    fn begin(&self, method: &str, path: &str) -> Live {
+        let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
+        let (seed, counted) = (self.seeds.next(), self.load.count());
+        Live::new(config, seed, Clock::start(), metrics, method, path, counted)
     }
 
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
@@ -259,5 +262,36 @@ async fn translated(
             // The runtime ends, and this with it.
             Err(_) => std::future::pending().await,
         },
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::net::SocketAddr;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
+        Gateway {
+            config: Arc::new(Config::default()),
+            client: reach::client(&reach::connector().unwrap()),
+            budget: Budget::new(0),
+            seeds: Arc::new(Seeds::Fixed(1)),
+            metrics: Arc::new(Metrics::new()),
+            refusals: Arc::default(),
+            callers: Arc::new(Callers::new(address, &[])),
+            shows_metrics: false,
+            load,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_goes_by_the_systems_clock_as_it_is_when_it_comes() {
+        let gateway = gateway(SocketAddr::from(([127, 0, 0, 1], 1)), Load::default());
+        // The two clocks move apart, as after sleep or when the time is set.
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let live = gateway.begin("GET", "/");
+        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+        assert!(live.clock.now().abs_diff(unix) < 60_000);
     }
 }

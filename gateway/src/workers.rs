@@ -167,34 +167,12 @@ pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::SocketAddr;
 
-    use creole::Config;
     use hyper_util::server::graceful::GracefulShutdown;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
-    use crate::budget::Budget;
-    use crate::callers::Callers;
-    use crate::clock::Clock;
-    use crate::metrics::Metrics;
-    use crate::reach;
-    use crate::service::Seeds;
-
-    fn gateway(address: SocketAddr, load: Load) -> Gateway {
-        Gateway {
-            config: Arc::new(Config::default()),
-            client: reach::client(&reach::connector().unwrap()),
-            budget: Budget::new(0),
-            clock: Clock::start(),
-            seeds: Arc::new(Seeds::Fixed(1)),
-            metrics: Arc::new(Metrics::new()),
-            refusals: Arc::default(),
-            callers: Arc::new(Callers::new(address, &[])),
-            shows_metrics: false,
-            load,
-        }
-    }
+    use crate::service::tests::gateway;
 
     /// Accepts clients of its own for two workers.
     struct Door {
