@@ -43,6 +43,7 @@ pub(crate) async fn pass(
             let body = Body::Passed { upstream, live: Box::new(live) };
             Response::from_parts(head, body)
         }
+        Err(error) if reach::is_of_client(&error) => live.fail(Failure::RequestIncomplete),
         Err(error) => live.fail(reach::unreachable(&name, &error)),
     }
 }

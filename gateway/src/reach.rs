@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::io;
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -136,6 +137,16 @@ fn reason(error: &legacy::Error) -> Unreachable {
 /// By `EMFILE` and `ENFILE`, for which the standard library has no names.
 fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+/// Whether it is the client's own body that broke off on its way through.
+pub(crate) fn is_of_client(error: &legacy::Error) -> bool {
+    iter::successors(error.source(), |error| (*error).source()).any(|error| {
+        // Other faults of hyper's users have no such source.
+        let of_body =
+            |error: &hyper::Error| error.source().is_some_and(<dyn Error>::is::<hyper::Error>);
+        error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_user() && of_body(error))
+    })
 }
 
 /// The failure for the client. The operator is told why, with all that is known.

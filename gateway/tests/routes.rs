@@ -233,6 +233,22 @@ async fn a_client_that_stops_in_the_middle_of_its_body_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_client_that_breaks_off_its_upload_is_not_the_upstreams_fault() {
+    use tokio::io::AsyncWriteExt as _;
+    let upstream = Upstream::answering(200, "application/json", "{}").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    for head in ["content-length: 99000", "transfer-encoding: chunked"] {
+        let mut client = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+        let head = format!("POST /v1/files HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n4\r\nhalf\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    let line = r#""status":400,"outcome":"failed_client","cause":"request_incomplete""#;
+    rig::until("both lines", || gateway.lines(line).len() == 2).await;
+    assert!(!gateway.log().contains("could not be reached"), "{}", gateway.log());
+}
+
+#[tokio::test]
 async fn a_refused_body_holds_nothing_while_the_rest_of_it_comes() {
     let gateway = Gateway::start(&nobody().await, r#"{"buffered_bytes_max": 100000}"#);
     let refused = part_of_body(&gateway, 300_000, &[b' '; 150_000]).await;
