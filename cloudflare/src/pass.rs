@@ -7,13 +7,16 @@ use creole::{Failure, PassedHead};
 use worker::AbortController;
 use worker::web_sys::{Request, Response};
 
+use crate::environment::Isolate;
 use crate::http;
 use crate::live::{self, Live};
+use crate::serve;
 
-pub(crate) async fn pass(mut live: Live, request: &Request) -> Response {
+pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
     let url = request.url();
     let path = http::path_and_query(&url);
     let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
+        serve::discard(isolate, request).await;
         return live.fail(Failure::NoRoute);
     };
     let target = format!("{}{path}", upstream.url);

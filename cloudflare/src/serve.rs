@@ -49,7 +49,7 @@ async fn answer(isolate: &Isolate, request: Request) -> Response {
     let mut live = Live::new(isolate, &method, path);
     let (head, path) = (http::list(request.headers()), creole::with_version(path));
     match live.exchange.handle_request_head(&method, &path, &head) {
-        RequestHead::PassThrough => pass::pass(live, &request).await,
+        RequestHead::PassThrough => pass::pass(isolate, live, &request).await,
         RequestHead::Reply(reply) => {
             discard(isolate, &request).await;
             http::response(&reply.head, &reply.body)
@@ -191,7 +191,7 @@ async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Ve
 
 /// Reads a refused body, up to a limit. A server that closes while the client writes can destroy the
 /// very answer that says why.
-async fn discard(isolate: &Isolate, request: &Request) {
+pub(crate) async fn discard(isolate: &Isolate, request: &Request) {
     if let Some(body) = request.body() {
         read_out(isolate, ByteStream::from(body)).await;
     }

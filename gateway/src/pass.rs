@@ -17,18 +17,21 @@ pub(crate) async fn pass(
     gateway: &Gateway,
     mut live: Live,
     head: Parts,
-    body: Incoming,
+    mut body: Incoming,
 ) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
+    let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
+        let uri = format!("{}{path}", upstream.url).parse::<Uri>().ok()?;
+        Some((upstream, uri))
+    });
+    let Some((upstream, uri)) = target else {
+        gateway.discard_sent(&head.headers, &mut body).await;
         return live.fail(Failure::NoRoute);
     };
-    let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::connection(&sent), upstream);
     headers::change(&mut sent, change);
-    let Ok(uri) = target.parse::<Uri>() else { return live.fail(Failure::NoRoute) };
     let mut request = Request::new(Either::Right(body));
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;

@@ -12,7 +12,7 @@ use creole::{Config, Failure, Refusals, Reply, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
-use hyper::{Method, Request, Response, Uri};
+use hyper::{HeaderMap, Method, Request, Response, Uri};
 
 use crate::answer::{Answered, Answering, Body, Retry};
 use crate::budget::{Budget, Held};
@@ -93,10 +93,7 @@ impl Gateway {
             RequestHead::PassThrough => pass::pass(self, live, head, body).await,
             RequestHead::Translate => self.translate(live, body).await,
             RequestHead::Reply(reply) => {
-                // A client that waits for `100 Continue` sends nothing once it is refused.
-                if !head.headers.contains_key(EXPECT) {
-                    self.discard(&mut body).await;
-                }
+                self.discard_sent(&head.headers, &mut body).await;
                 live::response(reply.head, Body::whole(reply.body))
             }
         }
@@ -209,6 +206,13 @@ impl Gateway {
             collected.extend_from_slice(&piece);
         }
         Ok(collected)
+    }
+
+    /// A client that waits for `100 Continue` sends nothing once it is refused.
+    pub(crate) async fn discard_sent(&self, headers: &HeaderMap, body: &mut Incoming) {
+        if !headers.contains_key(EXPECT) {
+            self.discard(body).await;
+        }
     }
 
     async fn discard(&self, body: &mut Incoming) {

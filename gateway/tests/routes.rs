@@ -93,6 +93,23 @@ async fn paths_outside_v1_are_not_found() {
 }
 
 #[tokio::test]
+async fn a_client_that_writes_all_before_it_reads_reads_why_nothing_is_there() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    const LENGTH: usize = 8 << 20;
+    let gateway = Gateway::start(&nobody().await, "{}");
+    for path in ["//v1/messages", "/v1/../x", "/v1/messages/batches"] {
+        let mut client = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {LENGTH}\r\n\r\n");
+        client.write_all(head.as_bytes()).await.unwrap();
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        rig::soon(path, client.write_all(&vec![b' '; LENGTH])).await.unwrap();
+        let mut answer = [0; 12];
+        rig::soon(path, client.read_exact(&mut answer)).await.unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 404", "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_whose_base_url_lacks_v1_is_served() {
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let gateway = Gateway::start(&upstream.url(), "{}");

@@ -8,8 +8,8 @@ use wasip2::io::streams::InputStream;
 use crate::answer::{self, Answer};
 use crate::headers;
 use crate::live::Live;
-use crate::streams;
 use crate::upstream::{self, Asked, Body, Piece};
+use crate::{service, streams};
 
 pub(crate) fn pass(
     live: &mut Live,
@@ -19,6 +19,7 @@ pub(crate) fn pass(
     out: ResponseOutparam,
 ) {
     let Some((target, path)) = creole::passed(live.exchange.config(), &live.request.path) else {
+        service::discard_sent(live, &list, stream);
         return live.fail(Failure::NoRoute, out);
     };
     let target = target.clone();

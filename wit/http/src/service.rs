@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use creole::json::Writer;
 use creole::log::Request;
-use creole::{Config, Exchange, Failure, Head, Pings, Reply, RequestHead, Unreachable};
+use creole::{Config, Exchange, Failure, Head, Header, Pings, Reply, RequestHead, Unreachable};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
@@ -40,10 +40,7 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
         RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
         RequestHead::Translate => translate(&mut live, &stream, out),
         RequestHead::Reply(reply) => {
-            // A client that waits for `100 Continue` sends nothing once it is refused.
-            if !head.iter().any(|(name, _)| name == "expect") {
-                discard(&live, &stream);
-            }
+            discard_sent(&live, &head, &stream);
             answer::whole(out, &reply.head, &reply.body);
         }
     }
@@ -110,6 +107,13 @@ fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
             Piece::End(creole::End::Complete) => return Ok(collected),
             Piece::End(creole::End::Aborted) => return Err(Failure::RequestIncomplete),
         }
+    }
+}
+
+/// A client that waits for `100 Continue` sends nothing once it is refused.
+pub(crate) fn discard_sent(live: &Live, head: &[Header], stream: &InputStream) {
+    if !head.iter().any(|(name, _)| name == "expect") {
+        discard(live, stream);
     }
 }
 

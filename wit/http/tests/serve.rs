@@ -221,3 +221,21 @@ fn many_streams_with_clients_that_leave_keep_no_instance_busy() {
     println!("{complete:?} streams read to the end; idle CPU {:.1} %", share * 100.0);
     assert!(share < 0.2, "idle, and {:.0} % of a CPU", share * 100.0);
 }
+
+#[test]
+fn a_client_that_writes_all_before_it_reads_reads_why_nothing_is_there() {
+    use std::io::{Read as _, Write as _};
+    const LENGTH: usize = 8 << 20;
+    let demo = demo();
+    let server = Server::start(&[("UPSTREAM_URL", &format!("{}/v1", demo.url()))]);
+    for path in ["//v1/messages", "/v1/../x"] {
+        let mut client = std::net::TcpStream::connect(server.address).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {LENGTH}\r\n\r\n");
+        client.write_all(head.as_bytes()).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        client.write_all(&vec![b' '; LENGTH]).unwrap();
+        let mut answer = [0; 12];
+        client.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 404", "{path}");
+    }
+}
