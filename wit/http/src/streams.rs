@@ -5,16 +5,19 @@ use wasip2::io::streams::{InputStream, OutputStream, StreamError};
 /// Most bytes that are read at once.
 pub(crate) const PIECE_BYTES_MAX: u64 = 64 << 10;
 
-/// A stream did not end as it should.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Broken;
+/// A stream did not end as it should: the one that is read, or the one that is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    From,
+    To,
+}
 
 /// Writes as much as there is room for, and gives the rest.
 pub(crate) fn write_some<'b>(to: &OutputStream, bytes: &'b [u8]) -> Result<&'b [u8], Broken> {
-    let room = usize::try_from(to.check_write().map_err(|_| Broken)?).unwrap_or(usize::MAX);
+    let room = usize::try_from(to.check_write().map_err(|_| Broken::To)?).unwrap_or(usize::MAX);
     let (now, later) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
     if !now.is_empty() {
-        to.write(now).map_err(|_| Broken)?;
+        to.write(now).map_err(|_| Broken::To)?;
     }
     Ok(later)
 }
@@ -37,7 +40,7 @@ pub(crate) fn splice(from: &InputStream, to: &OutputStream) -> Result<(), Broken
         match from.blocking_read(PIECE_BYTES_MAX) {
             Ok(piece) => write_all(to, &piece)?,
             Err(StreamError::Closed) => return Ok(()),
-            Err(StreamError::LastOperationFailed(_)) => return Err(Broken),
+            Err(StreamError::LastOperationFailed(_)) => return Err(Broken::From),
         }
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn ask(
         match written {
             Ok(()) => drop(OutgoingBody::finish(sent, None)),
             Err(Unsent::GivenUp(head, out)) => return Asked::GivenUp(head, out),
+            Err(Unsent::Incomplete) => return Asked::Failed(Failure::RequestIncomplete),
             // An upstream may refuse a body that it has not read, and its answer says why.
             Err(Unsent::Broken) => drop(sent),
         }
@@ -94,7 +95,9 @@ fn options(live: &Live) -> RequestOptions {
 
 /// Why a body was not sent to its end.
 enum Unsent {
-    /// One of its streams broke.
+    /// The client broke off its own.
+    Incomplete,
+    /// The upstream takes no more.
     Broken,
     /// The exchange gave up; this is what the client gets.
     GivenUp(Head, Vec<u8>),
@@ -118,7 +121,10 @@ fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), U
         bytes = later;
     }
     if let Some(rest) = rest {
-        streams::splice(rest, stream).map_err(|_| Unsent::Broken)?;
+        streams::splice(rest, stream).map_err(|broken| match broken {
+            streams::Broken::From => Unsent::Incomplete,
+            streams::Broken::To => Unsent::Broken,
+        })?;
     }
     stream.flush().map_err(|_| Unsent::Broken)
 }

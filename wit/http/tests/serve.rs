@@ -239,3 +239,17 @@ fn a_client_that_writes_all_before_it_reads_reads_why_nothing_is_there() {
         assert_eq!(&answer, b"HTTP/1.1 404", "{path}");
     }
 }
+
+#[test]
+fn a_client_that_breaks_off_its_upload_is_not_the_upstreams_fault() {
+    use std::io::Write as _;
+    let demo = demo();
+    let server = server(&demo);
+    let mut client = std::net::TcpStream::connect(server.address).unwrap();
+    let head = "POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-length: 99000\r\n\r\nhalf";
+    client.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    drop(client);
+    let log = server.log_with(r#""path":"/v1/files""#);
+    assert!(log.contains(r#""status":400,"outcome":"failed_client""#), "{log}");
+}
