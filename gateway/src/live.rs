@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use creole::log::{Level, Request};
 use creole::{Config, Exchange, Failure, Head, Pings};
+use hyper::header::CONTENT_LENGTH;
 
 use crate::answer::Body;
 use crate::clock::Clock;
@@ -100,5 +101,17 @@ pub(crate) fn response(head: Head, body: Body) -> hyper::Response<Body> {
     *response.status_mut() =
         hyper::StatusCode::from_u16(head.status).unwrap_or(hyper::StatusCode::BAD_GATEWAY);
     *response.headers_mut() = headers::map(head.headers);
+    response
+}
+
+/// What `HEAD` gets where it is known as a whole. hyper leaves the body out in HTTP/1 alone; in HTTP/2 clients take one
+/// for an error of the protocol.
+pub(crate) fn without_body(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
+    if let Body::Whole(bytes) = response.body_mut()
+        && !bytes.is_empty()
+    {
+        let length = std::mem::take(bytes).len();
+        response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    }
     response
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use creole::{Config, Refusals};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
@@ -25,6 +25,7 @@ use crate::callers::Callers;
 use crate::cli::Serve;
 use crate::configure;
 use crate::first_request::HadRequest;
+use crate::live;
 use crate::log;
 use crate::metrics::{self, Metrics};
 use crate::reach;
@@ -163,6 +164,8 @@ async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Ar
                 None if head.uri.path() == metrics::PATH => counted.response(),
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
+            let is_head = head.method == Method::HEAD;
+            let response = if is_head { live::without_body(response) } else { response };
             async move { Ok::<_, Infallible>(response) }
         }));
         let connection =

@@ -75,6 +75,12 @@ impl Seeds {
 
 impl Gateway {
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let is_head = request.method() == Method::HEAD;
+        let response = self.respond(request).await;
+        if is_head { live::without_body(response) } else { response }
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
         let (head, mut body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();

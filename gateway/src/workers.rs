@@ -31,6 +31,10 @@ const HTTP2_STREAMS_MAX: u32 = 1024;
 /// own limit of 20, that would cut its other streams.
 const HTTP2_RESETS_MAX: usize = 1024;
 
+/// What HTTP/1.1 takes in a path alone: with hyper's own limit of 16 KiB, cookies and tokens that pass there would not
+/// pass here.
+const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
+
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
@@ -145,6 +149,7 @@ fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gate
         .max_concurrent_streams(HTTP2_STREAMS_MAX)
         .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
         .max_local_error_reset_streams(HTTP2_RESETS_MAX)
+        .max_header_list_size(HTTP2_HEAD_BYTES_MAX)
         .adaptive_window(true)
         .keep_alive_interval(HTTP2_PING_INTERVAL);
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();

@@ -342,6 +342,26 @@ async fn a_web_page_of_another_host_cannot_use_a_gateway_of_this_machine() {
 }
 
 #[tokio::test]
+async fn http2_is_answered_as_http1_is() {
+    let gateway = Gateway::start(&nobody().await, "{}");
+    let (http1, http2) = (client(false), client(true));
+    for path in ["/", "/nothing", "/metrics", "/v1/messages/batches", "/v1/models/x"] {
+        let asked = || request("HEAD", &gateway.url(path), "");
+        let (one, two) = (send(&http1, asked()).await, send(&http2, asked()).await);
+        assert!(two.complete && two.body.is_empty(), "{path}: {two:?}");
+        assert_eq!(two.status, one.status, "{path}");
+        if path != "/metrics" {
+            assert_eq!(two.header("content-length"), one.header("content-length"), "{path}");
+        }
+    }
+    for client in [&http1, &http2] {
+        let mut asked = request("GET", &gateway.url("/"), "");
+        asked.headers_mut().insert("x-large", "x".repeat(40_000).parse().unwrap());
+        assert_eq!(send(client, asked).await.status, 200);
+    }
+}
+
+#[tokio::test]
 async fn a_passed_answer_that_breaks_off_is_told_in_the_log() {
     let (outs, mut out) = tokio::sync::mpsc::unbounded_channel();
     let upstream = Upstream::start(move |_, out| {
