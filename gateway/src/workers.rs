@@ -38,8 +38,13 @@ const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How long a connection may take to send a request's head.
+/// How long a new connection may take to send a request's head.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The same of one that has had a request, together with the time for which it is idle: hyper has one timer for both.
+/// Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs: they must be those who close,
+/// or a request meets the moment in which it is closed here.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How long the end waits for what was cut: look-ups of names and translations that still run.
 const CUT_TIME: Duration = Duration::from_secs(1);
@@ -162,10 +167,10 @@ fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gate
     });
 }
 
-/// For connections whose head comes in time.
+/// For connections that do not stay idle; what is new is for [`HadRequest`] to watch.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT);
     builder
 }
 
@@ -173,11 +178,39 @@ pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
 mod tests {
     use super::*;
 
+    use hyper::Response;
     use hyper_util::server::graceful::GracefulShutdown;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
+    use tokio::time::Instant;
 
+    use crate::answer::Body;
     use crate::service::tests::gateway;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_connection_is_kept_for_longer_than_load_balancers_keep_theirs() {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let service =
+            service_fn(|_| async { Ok::<_, Infallible>(Response::new(Body::whole("x"))) });
+        let connection = builder().serve_connection(TokioIo::new(server), service).into_owned();
+        tokio::spawn(async move { connection.await.is_ok() });
+        let mut answer = [0; 12];
+        for idle in [0, 65, 65] {
+            tokio::time::sleep(Duration::from_secs(idle)).await;
+            client.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await.unwrap();
+            client.read_exact(&mut answer).await.unwrap();
+            assert_eq!(&answer, b"HTTP/1.1 200");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            client.read_buf(&mut Vec::with_capacity(4096)).await.unwrap();
+        }
+        // One that sends a piece of a head now and then is not kept.
+        client.write_all(b"GET /").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        client.write_all(b" HTTP").await.unwrap();
+        let since = Instant::now();
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+        assert!(since.elapsed() <= Duration::from_secs(31), "{:?}", since.elapsed());
+    }
 
     /// Accepts clients of its own for two workers.
     struct Door {
