@@ -173,7 +173,20 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         json.end_object();
     }
     json.end_object();
+    keep_to_one_line(&mut out);
     Some(String::from_utf8(out).unwrap_or_default())
+}
+
+/// Changes what JSON lets stand bare and terminals and readers of lines obey: U+007F to U+009F, U+2028 and U+2029. With
+/// another bit each is a visible sign or a space, and as many bytes of UTF-8.
+fn keep_to_one_line(line: &mut [u8]) {
+    let mut last = 0_u32;
+    for byte in line {
+        last = last << 8 | u32::from(*byte);
+        if *byte == 0x7f || last & 0xffe0 == 0xc280 || last & 0xff_fffe == 0xe2_80a8 {
+            *byte ^= 0x20;
+        }
+    }
 }
 
 fn short(text: &str) -> &str {
@@ -215,6 +228,16 @@ mod tests {
         assert_eq!(read["cause"], "stall");
         assert_eq!(read["model"].as_str().unwrap().len(), 100);
         assert_eq!(read["shape"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn a_line_is_one_line_to_terminals_and_readers_of_unicode_too() {
+        let model = "a\u{7f}b\u{85}c\u{9b}31m\u{2028}d\u{2029}e \u{a0}é…";
+        let report = Report { model: model.to_owned(), ..Report::default() };
+        let line = line(&Request::default(), &report, Log::Info, 0);
+        let text = line.clone().unwrap();
+        assert!(!text.contains(|it: char| it.is_control() || "\u{2028}\u{2029}".contains(it)));
+        assert_eq!(read(line)["model"], "a_b¥c»31m\u{2008}d\u{2009}e \u{a0}é…");
     }
 
     #[test]
