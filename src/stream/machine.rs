@@ -275,9 +275,10 @@ impl Machine {
         }
         self.outcome.take_finish(chunk, before, self.ledger.report.progress);
         self.pump(false, out);
-        match self.outcome.finish_reason.as_deref().and_then(stop_reason::failure) {
-            Some(failure) if !self.text.is_cut() => Err(failure),
-            _ => Ok(()),
+        let word = self.outcome.finish_reason.as_deref().filter(|_| !self.text.is_cut());
+        match word.and_then(|word| stop_reason::failure(word, &self.ledger.asked)) {
+            Some(failure) => Err(failure),
+            None => Ok(()),
         }
     }
 
@@ -286,7 +287,7 @@ impl Machine {
     fn early_failure(&self, chunk: &Chunk<'_>) -> Option<Error> {
         chunk.choices.iter().find_map(|choice| {
             let word = choice.finish_reason?.decode();
-            let failure = stop_reason::failure(&word)?;
+            let failure = stop_reason::failure(&word, &self.ledger.asked)?;
             if stop_reason::is_told_in_text(&word)
                 && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
                 && !text.is_blank()

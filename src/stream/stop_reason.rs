@@ -15,7 +15,9 @@
 
 use std::borrow::Cow;
 
-use crate::error::{Error, Fault, Kind};
+use crate::asked::Asked;
+use crate::error::Error;
+use crate::translate::error;
 use crate::words;
 
 /// What is known at the end of an answer.
@@ -91,6 +93,8 @@ impl Meaning {
             | "server_error"
             | "network_error"
             | "insufficient_system_resource" => Self::Failure,
+            // Portkey's gateway tells the type of Claude's error so, in the middle of a call too.
+            word if word.ends_with("_error") => Self::Failure,
             _ => Self::Unknown,
         }
     }
@@ -153,15 +157,9 @@ pub(super) fn says_call(finish_reason: &str) -> bool {
 }
 
 /// The error that a `finish_reason` stands for, if it does.
-pub(super) fn failure(finish_reason: &str) -> Option<Error> {
-    if Meaning::of(finish_reason) != Meaning::Failure {
-        return None;
-    }
-    if in_snake_case(finish_reason) == "insufficient_system_resource" {
-        let message = "Upstream stopped: insufficient_system_resource";
-        return Some(Error::new(Fault::Upstream, Kind::Overloaded, message));
-    }
-    Some(stopped(finish_reason))
+pub(super) fn failure(finish_reason: &str, asked: &Asked) -> Option<Error> {
+    let is_failure = Meaning::of(finish_reason) == Meaning::Failure;
+    is_failure.then(|| error::of_code(&bare(finish_reason), message(finish_reason), asked))
 }
 
 /// Whether the text beside the word says what failed, and is no part of the answer.
@@ -190,13 +188,18 @@ pub(super) fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
 }
 
 fn stopped(word: &str) -> Error {
+    Error::misbehaved(message(word))
+}
+
+fn message(word: &str) -> String {
     let word: String = word.chars().filter(|letter| !letter.is_control()).take(64).collect();
-    Error::misbehaved(format!("Upstream stopped: {word}"))
+    format!("Upstream stopped: {word}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
 
     #[test]
     fn the_first_row_that_fits_decides() {
@@ -241,6 +244,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_no_answer() {
+        let failure = |word: &str| failure(word, &Asked::default());
         assert_eq!(failure("stop"), None);
         assert_eq!(failure("abort").unwrap().kind, Kind::Api);
         for word in ["time_limit", "canceled", "cancelled"] {
@@ -252,5 +256,29 @@ mod tests {
         assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
         let silent = Facts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Facts::default() };
         assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
+    }
+
+    #[test]
+    fn the_type_of_an_error_is_a_failure_of_its_kind() {
+        let failure = |word: &str| failure(word, &Asked::default());
+        for (word, kind, status) in [
+            ("overloaded_error", Kind::Overloaded, 529),
+            ("rate_limit_error", Kind::RateLimit, 429),
+            ("timeout_error", Kind::Timeout, 504),
+            ("timeout", Kind::Timeout, 504),
+            ("api_error", Kind::Api, 502),
+            ("OVERLOADED_ERROR: try again", Kind::Overloaded, 529),
+            ("some_new_error", Kind::Api, 502),
+        ] {
+            let error = failure(word).unwrap();
+            assert_eq!((error.kind, error.status), (kind, status), "{word}");
+            assert_eq!(error.message, format!("Upstream stopped: {word}"));
+        }
+        for word in ["error_toxic", "ERROR_LIMIT", "terror", "stop: some_error"] {
+            assert_eq!(failure(word), None, "{word}");
+        }
+        let asked = Asked { edge_key: true, ..Asked::default() };
+        let error = super::failure("authentication_error", &asked).unwrap();
+        assert_eq!((error.kind, error.should_retry), (Kind::Api, Some(false)));
     }
 }

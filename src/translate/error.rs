@@ -131,6 +131,13 @@ pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
     error
 }
 
+/// An error of which the upstream tells a code alone.
+#[must_use]
+pub(crate) fn of_code(code: &str, message: String, asked: &Asked) -> Error {
+    let said = Said::of_code(code, message);
+    error(said.status_of_codes().unwrap_or(502), &said, asked)
+}
+
 /// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:
 /// see [`Refusal::Answer`].
 #[must_use]

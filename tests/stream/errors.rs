@@ -33,11 +33,32 @@ fn what_a_failing_chunk_says_is_the_error_and_not_the_answer() {
 }
 
 #[test]
+fn the_type_of_an_error_in_place_of_a_finish_reason_leaves_nothing_that_looks_complete() {
+    let c = case();
+    let failed = failing("", "overloaded_error");
+    for before in
+        [text("Let me"), call(0, "c0", "w", "{\"a\":\"rm -rf /tmp"), call(0, "c0", "w", "{}")]
+    {
+        let found = c.stream(&done(&[before, failed.clone()]));
+        let error = found.error.clone().expect("an error");
+        assert_eq!((error.status, error.kind.word()), (529, "overloaded_error"));
+        assert_eq!(error.message, "Upstream stopped: overloaded_error");
+        assert!(!found.out.contains("message_stop"), "{}", found.out);
+    }
+    let found = c.stream(&done(&[json!({"role": "assistant", "content": ""}), failed]));
+    assert_eq!((found.error.unwrap().status, found.out), (529, String::new()));
+    let c = c.with(|asked, _| asked.edge_key = true);
+    let found = c.stream(&done(&[text("a"), failing("", "authentication_error")]));
+    assert_eq!(found.error.unwrap().message, "Upstream rejected the gateway's credentials.");
+}
+
+#[test]
 fn a_failure_that_is_known_before_the_first_byte_is_no_answer() {
     let c = case();
     for (message, finish, status) in [
         (json!({"content": ""}), "insufficient_system_resource", 529),
         (json!({"content": "part"}), "error", 502),
+        (json!({"content": "part"}), "rate_limit_error", 429),
         (json!({"content": "", "tool_calls": [{"function": {"arguments": "{}"}}]}), "stop", 502),
     ] {
         let body = json!({"choices": [{"message": message, "finish_reason": finish}]}).to_string();

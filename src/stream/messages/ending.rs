@@ -2,6 +2,7 @@
 //! leaves them out. What is there stays as it was written.
 
 use super::member::{count, member, quoted, text, with};
+use crate::asked::Asked;
 use crate::error::Error;
 use crate::json::{self, DEPTH_LIMIT};
 use crate::openai::{Chunk, Usage};
@@ -118,9 +119,9 @@ fn completed(usage: &str, counts: &Counts, input: bool) -> String {
 }
 
 /// The error that a `message_delta` stands for, if it does.
-pub(super) fn failure(data: &str) -> Option<Error> {
+pub(super) fn failure(data: &str, asked: &Asked) -> Option<Error> {
     let word = text(member(data, "delta")?, "stop_reason")?;
-    stop_reason::failure(&word.decode())
+    stop_reason::failure(&word.decode(), asked)
 }
 
 /// Two of them as one: what the later one says holds, its nulls aside.

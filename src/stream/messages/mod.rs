@@ -408,7 +408,7 @@ impl MessagesStream {
     }
 
     fn message_delta(&mut self, ledger: &mut Ledger, data: &str) -> Result<(), Error> {
-        if let Some(failure) = ending::failure(data) {
+        if let Some(failure) = ending::failure(data, &ledger.asked) {
             return Err(failure);
         }
         self.ending = Some(match self.ending.take() {

@@ -21,7 +21,7 @@ pub(in crate::stream) fn write_whole(
     body: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}")) {
+    if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), &ledger.asked) {
         return Err(failure);
     }
     if !ledger.asked.stream

@@ -118,6 +118,11 @@ impl Said {
         said
     }
 
+    /// A code alone, and what is made of it.
+    pub(super) fn of_code(code: &str, message: String) -> Self {
+        Self { message, codes: vec![code.to_owned()], ..Self::default() }
+    }
+
     /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each letter.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
