@@ -170,13 +170,11 @@ impl<'a> Choice<'a> {
         says(&self.delta) || says(&self.message)
     }
 
-    /// Whether it is more than a role, with which many streams begin.
+    /// Whether it is more than a role, with which many streams begin, or why the model stopped.
     #[must_use]
     pub fn says_something(&self) -> bool {
         let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
-        says(&self.delta)
-            || says(&self.message)
-            || self.finish_reason.is_some_and(|word| !word.is_blank())
+        says(&self.delta) || says(&self.message)
     }
 
     /// Reads the members of an object that was entered.

@@ -21,11 +21,8 @@ const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]"
 impl Machine {
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.ledger.sent.phase() == Phase::Start {
-            if !self.has_choice {
-                return Err(Error::answer_empty());
-            }
-            self.start(out);
+        if self.ledger.sent.phase() == Phase::Start && !self.has_choice {
+            return Err(Error::answer_empty());
         }
         if self.outcome.is_refusal() && self.is_in_call() {
             // It must not look complete, and this end would say so.
@@ -62,6 +59,8 @@ impl Machine {
             has_block: self.ledger.sent.has_block(),
             at_stop_sequence: sequence.is_some(),
         })?;
+        // Where nothing was said, only now: there is an answer.
+        self.start(out);
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
             self.ledger.warnings.add("finish_reason_unknown");
         }

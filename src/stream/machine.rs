@@ -246,9 +246,15 @@ impl Machine {
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
             return Err(failure);
         }
-        // What only names a role begins no message, so that an error behind it is still told with its status.
+        // What only names a role begins no message, so that an error behind it is still told with its status. Nor does a
+        // word that nobody knows, which alone is one.
         self.has_choice = true;
-        if self.begins_early || self.whole || chunk.choices.iter().any(Choice::says_something) {
+        let begins = |choice: &Choice<'_>| match choice.finish_reason {
+            _ if choice.says_something() => true,
+            Some(word) => !stop_reason::is_unknown(&word.decode()),
+            None => self.begins_early,
+        };
+        if chunk.choices.iter().any(begins) {
             self.start(out);
         }
         let mut has_messages = false;

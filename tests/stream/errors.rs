@@ -72,6 +72,49 @@ fn a_failure_that_is_known_before_the_first_byte_is_no_answer() {
 }
 
 #[test]
+fn a_word_that_nobody_knows_and_no_content_is_an_error_with_its_status() {
+    let role = json!({"role": "assistant", "content": ""});
+    for word in ["MALFORMED_FUNCTION_CALL", "function_call_filter: MALFORMED_FUNCTION_CALL", "x"] {
+        let finish = json!({"finish": word});
+        let counts = json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 0}});
+        for chunks in [
+            vec![finish.clone()],
+            vec![role.clone(), finish.clone(), counts],
+            vec![json!({"choices": [{"delta": role, "finish_reason": word}]})],
+        ] {
+            let found = case().stream(&done(&chunks));
+            assert_eq!((show(&found), &*found.out), ("502 api_error".to_owned(), ""), "{word}");
+            assert_eq!(found.error.unwrap().message, format!("Upstream stopped: {word}"));
+        }
+        let body = json!({"choices": [{"message": role, "finish_reason": word}]}).to_string();
+        for stream in [true, false] {
+            let found = case().whole(stream, &body);
+            assert_eq!((show(&found), &*found.out), ("502 api_error".to_owned(), ""), "{word}");
+        }
+        // It may go on, or have stopped where the client asked.
+        let unknown = "text \"Hi\"; end_turn !finish_reason_unknown";
+        case().gives(&done(&[finish.clone(), text("Hi")]), unknown);
+        case().gives(
+            &done(&[finish.clone(), text("Hi"), json!({"finish": "stop"})]),
+            "text \"Hi\"; end_turn",
+        );
+        let c = case().with(|asked, _| asked.stop_sequences = vec!["END".into()]);
+        let native =
+            json!({"choices": [{"delta": {}, "finish_reason": word, "stop_reason": "END"}]});
+        c.gives(&done(&[native]), "; stop_sequence \"END\" !finish_reason_unknown");
+    }
+    // A word that is known begins the message at once.
+    let mut answer = Answer::new(
+        Box::new(Asked { stream: true, ..case().asked }),
+        &Settings::default(),
+        Ids::new(7),
+    );
+    let mut out = Vec::new();
+    answer.handle_piece(sse(&[json!({"finish": "stop"})], "").as_bytes(), &mut out).unwrap();
+    assert!(answer.has_started());
+}
+
+#[test]
 fn the_word_in_front_of_an_errors_text_is_a_code() {
     let c = case();
     for (error, status) in [
