@@ -29,13 +29,17 @@ impl Counts {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
         let cache_creation = usage.cache_written.unwrap_or(0);
-        let without_cache =
-            |prompt: u64| prompt.saturating_sub(cache_read).saturating_sub(cache_creation);
+        let cached = cache_read.saturating_add(cache_creation);
+        // Portkey counts the cache of Claude beside the prompt, as its sum shows.
+        let beside = || usage.total?.checked_sub(usage.completion?)?.checked_sub(cached);
+        let without_cache = |prompt: u64| match beside() {
+            Some(alone) if alone == prompt => prompt,
+            _ => prompt.saturating_sub(cached),
+        };
         let input = usage.prompt.map(without_cache).or(usage.input);
         // Some count the prompt and the sum only.
         let difference = || usage.total?.checked_sub(usage.prompt?).filter(|output| *output > 0);
         // Google counts thinking in the sum alone. A cache beside the prompt would look like it.
-        let cached = cache_read.saturating_add(cache_creation);
         let with_thinking = |completion: u64| {
             let prompt = usage.prompt.filter(|prompt| *prompt > 0 && *prompt >= cached)?;
             let output = usage.total?.checked_sub(prompt)?;
@@ -149,6 +153,34 @@ mod tests {
         assert_eq!(counts(usage).input, 1);
         assert_eq!(counts(Usage { cache_read: Some(40), ..usage }).input, 0);
         assert_eq!(counts(Usage { prompt: None, input: Some(10), ..usage }).input, 10);
+    }
+
+    #[test]
+    fn a_cache_that_the_total_has_beside_the_prompt_is_no_part_of_it() {
+        for (prompt, cache_read, cache_written, total, input) in [
+            (10, Some(5000), Some(200), Some(5260), 10),
+            (6000, Some(5000), Some(0), Some(11_050), 6000),
+            (6000, Some(5000), None, Some(11_050), 6000),
+            (0, None, Some(200), Some(250), 0),
+            // Inside of it, or nobody knows.
+            (6000, Some(5000), Some(200), Some(6050), 800),
+            (6000, Some(5000), Some(200), Some(11_050), 800),
+            (6000, Some(5000), None, None, 1000),
+            // Google's thinking.
+            (6000, Some(5000), None, Some(6950), 1000),
+        ] {
+            let completion = Some(50);
+            let prompt = Some(prompt);
+            let usage =
+                Usage { prompt, completion, total, cache_read, cache_written, ..Usage::default() };
+            let found = counts(usage);
+            assert_eq!(found.input, input, "{usage:?}");
+            assert_eq!(found.output, if total == Some(6950) { 950 } else { 50 }, "{usage:?}");
+            assert_eq!(found.cache_read, cache_read.unwrap_or(0));
+        }
+        let unknown =
+            Usage { prompt: Some(10), cache_read: Some(6), total: Some(16), ..Usage::default() };
+        assert_eq!(counts(unknown).input, 4);
     }
 
     #[test]
