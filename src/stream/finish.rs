@@ -15,7 +15,7 @@ pub(super) struct Finish {
     went_on: bool,
     /// It does so again and again.
     repeats: bool,
-    /// So much had come when a chunk after the finish reason had usage and no content.
+    /// So much had come when a chunk after the finish reason had usage and no content, or the chunk with it the first usage.
     counted_at: Option<u64>,
     /// So much had come when it last told its counts as OpenAI does at the end, in a chunk without choices.
     totalled_at: Option<u64>,
@@ -24,14 +24,17 @@ pub(super) struct Finish {
 }
 
 impl Finish {
-    /// The upstream says why it stopped; `before`: how much had come before the chunk that says so.
-    pub(super) fn finished(&mut self, before: u64, progress: u64) {
+    /// The upstream says why it stopped; `before`: how much had come before the chunk that says so, `counted`: this is
+    /// the first that has counts.
+    pub(super) fn finished(&mut self, before: u64, progress: u64, counted: bool) {
         // With the first chunk, before any content, it says nothing of others.
         let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
         self.repeats |= went_on && (self.went_on || progress != before);
         self.went_on |= went_on;
         self.at = Some(progress);
-        self.counted_at = None;
+        // A server's first chunk with content may be one of many with both.
+        let is_end = counted && before > 0 && !self.repeats;
+        self.counted_at = is_end.then_some(progress);
     }
 
     /// The upstream tells its counts and nothing else.

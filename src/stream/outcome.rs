@@ -14,6 +14,8 @@ pub(super) struct Outcome {
     pub(super) model: Option<String>,
     pub(super) service_tier: Option<&'static str>,
     pub(super) usage: Option<Usage>,
+    /// The last chunk was the first with counts.
+    counts_first: bool,
     /// The last `finish_reason`.
     pub(super) finish_reason: Option<String>,
     /// When there was one, and whether it is to be believed.
@@ -33,6 +35,7 @@ impl Outcome {
         if let Some(tier) = chunk.service_tier {
             self.service_tier = Some(counts::service_tier(tier.raw()));
         }
+        self.counts_first = self.usage.is_none() && chunk.usage.is_some();
         if let Some(usage) = chunk.usage {
             self.usage = Some(usage.after(self.usage));
         }
@@ -55,7 +58,7 @@ impl Outcome {
     /// `progress`: how much with it.
     pub(super) fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64, progress: u64) {
         if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
-            self.finish.finished(before, progress);
+            self.finish.finished(before, progress, self.counts_first);
         } else if chunk.usage.is_some() && progress == before {
             self.finish.counted(progress);
         }

@@ -121,6 +121,38 @@ fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
 }
 
 #[test]
+fn counts_beside_the_finish_reason_are_the_end_where_they_are_the_first() {
+    let counts = r#"{"prompt_tokens":1,"completion_tokens":1}"#;
+    let chunk = |text: &str, finish: &str, usage: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":{finish}}}],\"usage\":{usage}}}\n\n"
+        )
+    };
+    let (stop, none) = ("\"stop\"", "null");
+    for (chunks, waits) in [
+        (vec![chunk("Hi", none, none), chunk("", stop, counts)], 10_000),
+        (vec![chunk("H", none, none), chunk("i", stop, counts)], 10_000),
+        // A server that counts with each chunk.
+        (vec![chunk("Hi", none, counts), chunk("", stop, counts)], 60_000),
+        (vec![chunk("Hi", stop, counts)], 60_000),
+        (vec![chunk("H", stop, none), chunk("i", stop, counts)], 120_000),
+        (vec![chunk("Hi", none, none), chunk("", stop, none)], 60_000),
+        (vec![chunk("", stop, counts)], 120_000),
+    ] {
+        let bytes = chunks.concat();
+        for size in [1, 7, bytes.len()] {
+            let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
+            let mut body = Vec::new();
+            exchange.handle_response_head(200, &[], NOW);
+            for piece in bytes.as_bytes().chunks(size) {
+                exchange.handle_response_body(piece, NOW, &mut body);
+            }
+            assert_eq!(exchange.poll_timeout(), Some(NOW + waits), "{bytes}");
+        }
+    }
+}
+
+#[test]
 fn a_word_of_the_end_ends_no_answer_that_goes_on_later() {
     let call = json!({"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "call_a",
         "function": {"name": "w", "arguments": "{}"}}]}, "finish_reason": "tool_calls"});
