@@ -118,7 +118,8 @@ impl Usage {
 fn written_slot<'w>(written: &'w mut [Option<u64>; 3], key: &str) -> Option<&'w mut Option<u64>> {
     let [write, creation, creation_input] = written;
     match key {
-        "cache_write_tokens" => Some(write),
+        // The second is Requesty's.
+        "cache_write_tokens" | "caching_tokens" => Some(write),
         // The second is new-api's.
         "cache_creation_tokens" | "cached_creation_tokens" | "created_cache_tokens" => {
             Some(creation)
@@ -169,7 +170,12 @@ mod tests {
 
     #[test]
     fn what_was_written_to_a_cache_has_many_names() {
-        for name in ["cache_write_tokens", "cache_creation_tokens", "cached_creation_tokens"] {
+        for name in [
+            "cache_write_tokens",
+            "caching_tokens",
+            "cache_creation_tokens",
+            "cached_creation_tokens",
+        ] {
             let usage = format!(r#"{{"prompt_tokens":9,"prompt_tokens_details":{{"{name}":3}}}}"#);
             assert_eq!(read(&usage).unwrap().cache_written, Some(3), "{name}");
         }
