@@ -6,7 +6,8 @@
 //!
 //! More is accepted than the standard allows: field names in capitals and behind padding, a last event
 //! without its blank line, events with no blank line between them, a line that is a bare JSON object
-//! (which some proxies put into the middle of a stream) or the bare end mark, and a field called `error`.
+//! (which some proxies put into the middle of a stream), several that are one, or the bare end mark, and a field
+//! called `error`.
 
 use std::borrow::Cow;
 
@@ -229,11 +230,14 @@ impl Decoder {
         }
         let line = without_padding(line);
         let bare = line;
-        if bare.first() == Some(&b'{') || bare.trim_ascii_end() == DONE.as_bytes() {
+        // The first line of several: Gemini ends a stream with an error so.
+        let opens = matches!(bare.last(), Some(b'{' | b'['));
+        let is_object = bare.first() == Some(&b'{') || opens && bare.starts_with(b"[{");
+        if is_object || bare.trim_ascii_end() == DONE.as_bytes() {
             if self.data().trim_ascii().is_empty() {
                 self.data.extend_from_slice(bare);
                 self.has_data = true;
-                return true;
+                return !opens;
             }
             if starts_anew(self.data(), bare) {
                 bare.clone_into(&mut self.next_data);
@@ -276,9 +280,11 @@ impl Decoder {
             } else {
                 self.called = called;
             }
-        } else if !(name.is_empty() || is(b"id") || is(b"retry") || begins_field(line))
-            && self.junk.len() < JUNK_BYTES
-        {
+        } else if name.is_empty() || is(b"id") || is(b"retry") || begins_field(line) {
+        } else if self.has_data && goes_on(self.data(), line) {
+            self.data.push(b'\n');
+            self.data.extend_from_slice(line.trim_ascii_end());
+        } else if self.junk.len() < JUNK_BYTES {
             self.junk.extend_from_slice(whole_letters(line, JUNK_BYTES));
             self.junk.push(b'\n');
         }
@@ -354,6 +360,12 @@ fn starts_anew(data: &[u8], value: &[u8]) -> bool {
         && data.trim_ascii_end().last() == Some(&b'}')
 }
 
+/// Whether `line` is the next one of the JSON text in `data`, which is printed for people. Nothing is trimmed for each line:
+/// `data` could end in a megabyte of spaces.
+fn goes_on(data: &[u8], line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'}' | b']')) || matches!(data.last(), Some(b'{' | b'[' | b','))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,6 +412,31 @@ mod tests {
             decode_all_ways(b"data: a\n\n{\"error\":\"x\"}\n\ndata: b\n\n"),
             ["a", "{\"error\":\"x\"}", "b"]
         );
+    }
+
+    #[test]
+    fn a_bare_object_in_several_lines_is_one_event() {
+        let error = "{\n\"error\": {\n\"code\": 503,\n\"details\": [\n{\n\"a\": 1\n},\n{}\n]\n}\n}";
+        for (error, padding) in
+            [(error.to_owned(), ""), (format!("[{error}\n]"), ""), (error.to_owned(), "  ")]
+        {
+            let indented = error.replace('\n', &format!("\n{padding}"));
+            for end in ["", "\n", "\r\n\r\n", "\n: ping\n\ndata: b\n\n"] {
+                let body = format!("data: a\n\n{indented}{end}");
+                let expected = [Some("a"), Some(&error), end.contains('b').then_some("b")];
+                let expected: Vec<&str> = expected.into_iter().flatten().collect();
+                assert_eq!(decode_all_ways(body.as_bytes()), expected, "{body}");
+            }
+        }
+        // What stands between the lines of others is none of them.
+        for (body, expected) in [
+            ("data: {\"a\":1}\nlog line\n\ndata: b\n\n", ["{\"a\":1}", "b"]),
+            ("{\"a\":1},\nlog line\n\ndata: b\n\n", ["{\"a\":1},", "b"]),
+            ("{\n: ping\nid: 1\n}\ndata: [DONE]\n\n", ["{\n}", "[DONE]"]),
+            ("[ERROR] Net\n\ndata: a\n\ndata: b\n\n", ["a", "b"]),
+        ] {
+            assert_eq!(decode_all_ways(body.as_bytes()), expected, "{body}");
+        }
     }
 
     /// The names and data of all events, cut anywhere.

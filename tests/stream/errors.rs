@@ -203,6 +203,26 @@ fn an_error_inside_a_delta_or_a_message_is_one() {
 }
 
 #[test]
+fn an_error_in_several_lines_without_a_field_is_one() {
+    let error = json!({"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}});
+    let lines = serde_json::to_string_pretty(&error).unwrap();
+    for lines in [lines.clone(), format!("[{lines}\n]"), format!("[\n{lines}\n]")] {
+        for end in ["", "\n", "\n\ndata: [DONE]\n\n", "\r\ndata: [DONE]\n\n"] {
+            let found = case().stream(&format!("{}{lines}{end}", sse(&[text("a")], "")));
+            assert_eq!(show(&found), "529 overloaded_error", "{lines}{end}");
+            assert_eq!(found.error.unwrap().message, "The model is overloaded.");
+        }
+    }
+    // What is cut off with its connection says nothing.
+    let half = lines.split_once(',').unwrap().0;
+    let cut = case().stream(&format!("{}{half}", sse(&[text("a")], "")));
+    assert_eq!(cut.error.unwrap().message, "Upstream stream ended before completion.");
+    // A field before the first line is enough.
+    let found = case().stream(&format!("{}data: {lines}\n\n", sse(&[text("a")], "")));
+    assert_eq!(show(&found), "529 overloaded_error");
+}
+
+#[test]
 fn plain_text_in_place_of_an_answer_says_what_failed() {
     for (said, status) in [
         ("[ERROR] Net", 502),
