@@ -107,7 +107,7 @@ impl<'s> References<'s> {
                 return Some(["#/", path].concat());
             }
         }
-        let name = words::rsplit_once(&decoded, b'/').map_or(decoded.as_ref(), |(_, name)| name);
+        let name = words::rsplit_once(&decoded, b'/').map_or(&*decoded, |(_, name)| name);
         for place in PLACES {
             let path = [place, "/", name].concat();
             if self.leads(&path) {
