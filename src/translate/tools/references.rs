@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::schema::{Holds, copy_member, holds};
 use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::names::{NameSet, Names};
+use crate::names::Names;
 use crate::words;
 
 /// So many times the bytes of the whole schema are read to follow paths that lead through more than definitions; what
@@ -28,18 +28,11 @@ pub(crate) fn plain(schema: &str) -> Cow<'_, str> {
         return schema.into();
     }
     let mut all = References::of(schema);
-    let mut out = Vec::new();
-    if all.schema(&mut Reader::of(schema), &mut Writer::new(&mut out), true).is_err() {
-        // Not reachable with a schema that was read from a request.
-        return schema.into();
-    }
-    if !all.follow() {
-        return schema.into();
-    }
-    out.clear();
-    match all.schema(&mut Reader::of(schema), &mut Writer::new(&mut out), true) {
-        Ok(()) => String::from_utf8(out).map_or_else(|_| schema.into(), Cow::Owned),
-        Err(_) => schema.into(),
+    // Nothing fails with a schema that was read from a request.
+    let _ = all.write();
+    match all.follow() {
+        true => all.write().map_or_else(|_| schema.into(), Cow::Owned),
+        false => schema.into(),
     }
 }
 
@@ -52,12 +45,11 @@ struct References<'s> {
     nested: Names<'s, &'s str>,
     /// What of that is referred to, and stands in the root.
     lifted: Names<'s, &'s str>,
-    /// References as they came.
-    found: NameSet<'s>,
-    /// What becomes of them, once that is known: nothing where they lead nowhere.
-    followed: Option<Names<'s, Option<String>>>,
-    /// Something is spelt with escapes.
-    escaped: bool,
+    /// References as they came, and what becomes of them once that is known: nothing where they lead nowhere.
+    found: Names<'s, String>,
+    followed: bool,
+    /// Something is written otherwise.
+    changes: bool,
     /// How much may still be read to follow paths.
     room: usize,
 }
@@ -68,7 +60,7 @@ impl<'s> References<'s> {
         for place in PLACES {
             let definitions = json::member(root, place).unwrap_or_default();
             for (name, schema) in json::members(definitions) {
-                defined.insert([place, "/", &name.decode()].concat(), schema);
+                defined.insert(path_of(place, &name.decode()), schema);
             }
         }
         Self {
@@ -76,24 +68,30 @@ impl<'s> References<'s> {
             defined,
             nested: Names::default(),
             lifted: Names::default(),
-            found: NameSet::default(),
-            followed: None,
-            escaped: false,
+            found: Names::default(),
+            followed: false,
+            changes: false,
             room: root.len().saturating_mul(TIMES_MAX),
         }
     }
 
+    /// Writes it as far as is known.
+    fn write(&mut self) -> Result<String, json::Error> {
+        let mut out = Vec::new();
+        self.schema(&mut Reader::of(self.root), &mut Writer::new(&mut out), true)?;
+        Ok(String::from_utf8(out).unwrap_or_default())
+    }
+
     /// Finds out what becomes of each reference; whether anything changes.
     fn follow(&mut self) -> bool {
-        let mut changes = self.escaped;
-        let mut followed = Names::default();
-        for reference in std::mem::take(&mut self.found).keys() {
-            let becomes = self.lead(reference);
-            changes |= becomes.as_deref() != Some(reference);
-            followed.insert(reference.to_owned(), becomes);
+        let found = std::mem::take(&mut self.found);
+        for reference in found.keys() {
+            let becomes = self.lead(reference).unwrap_or_default();
+            self.changes |= becomes != reference;
+            self.found.insert(reference.to_owned(), becomes);
         }
-        self.followed = Some(followed);
-        changes || !self.lifted.is_empty()
+        self.followed = true;
+        self.changes
     }
 
     /// Where a reference leads, in plain letters.
@@ -102,21 +100,18 @@ impl<'s> References<'s> {
             return Some(reference.to_owned());
         };
         let decoded = words::percent_decoded(path);
-        for path in [path, &decoded] {
-            if self.leads(path) {
-                return Some(["#/", path].concat());
-            }
-        }
         let name = words::rsplit_once(&decoded, b'/').map_or(&*decoded, |(_, name)| name);
-        for place in PLACES {
-            let path = [place, "/", name].concat();
-            if self.leads(&path) {
-                return Some(["#/", &path].concat());
+        let others = PLACES.map(|place| path_of(place, name));
+        for path in [path, &decoded].into_iter().chain(others.iter().map(String::as_str)) {
+            if self.leads(path) {
+                return Some(path_of("#", path));
             }
         }
-        let schema = *self.nested.get(&unescaped(name))?;
-        self.lifted.insert(unescaped(name).into_owned(), schema);
-        Some(["#/$defs/", name].concat())
+        let name = unescaped(name);
+        let schema = *self.nested.get(&name)?;
+        self.lifted.insert(name.into_owned(), schema);
+        self.changes = true;
+        others.first().map(|path| path_of("#", path))
     }
 
     /// Whether a path leads to anything.
@@ -124,7 +119,7 @@ impl<'s> References<'s> {
         let mut steps = path.split('/');
         let mut at = self.root;
         if let (Some(place), Some(name)) = (steps.next(), steps.next()) {
-            match self.defined.get(&[place, "/", &unescaped(name)].concat()) {
+            match self.defined.get(&path_of(place, &unescaped(name))) {
                 Some(schema) => at = schema,
                 None if PLACES.contains(&place) => return false,
                 None => steps = path.split('/'),
@@ -175,7 +170,8 @@ impl<'s> References<'s> {
             let keyword = key.decode();
             match (holds(&keyword), reader.kind()?) {
                 (_, Kind::String) if keyword == "$ref" => {
-                    if let Some(reference) = self.reference(reader.string()?) {
+                    let reference = self.reference(reader.string()?);
+                    if !reference.is_empty() {
                         json.key("$ref").text(&reference);
                     }
                 }
@@ -218,7 +214,7 @@ impl<'s> References<'s> {
                 self.schema(reader, json, false)?;
                 continue;
             }
-            self.escaped |= name.is_escaped();
+            self.changes |= name.is_escaped();
             if !root {
                 if self.lifted.contains(&name.decode()) {
                     reader.skip()?;
@@ -245,23 +241,30 @@ impl<'s> References<'s> {
     }
 
     /// What is written in place of a reference.
-    fn reference(&mut self, reference: Str<'s>) -> Option<Cow<'s, str>> {
+    fn reference(&mut self, reference: Str<'s>) -> Cow<'s, str> {
         let text = reference.decode();
-        let Some(followed) = &self.followed else {
-            self.escaped |= reference.is_escaped();
-            self.found.add(text.clone());
-            return Some(text);
-        };
-        followed.get(&text).cloned().flatten().map(Cow::Owned)
+        if self.followed {
+            return self.found.get(&text).cloned().unwrap_or_default().into();
+        }
+        self.changes |= reference.is_escaped();
+        self.found.insert(text.clone(), String::new());
+        text
     }
 }
 
-/// A step of a path, without the escapes of paths.
+fn path_of(place: &str, name: &str) -> String {
+    [place, "/", name].concat()
+}
+
+/// A step of a path, without the escapes of paths: `~1` is a `/`, and `~0` a `~`.
 fn unescaped(step: &str) -> Cow<'_, str> {
-    match words::has_byte(step, b'~') {
-        true => step.replace("~1", "/").replace("~0", "~").into(),
-        false => step.into(),
+    let mut parts = step.split('~');
+    let mut plain = Cow::Borrowed(parts.next().unwrap_or_default());
+    for part in parts {
+        plain.to_mut().push(if part.starts_with('1') { '/' } else { '~' });
+        plain.to_mut().push_str(part.get(1..).unwrap_or_default());
     }
+    plain
 }
 
 #[cfg(test)]
