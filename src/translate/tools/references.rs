@@ -24,7 +24,7 @@ const PLACES: [&str; 2] = ["$defs", "definitions"];
 
 /// The schema with such references.
 pub(crate) fn plain(schema: &str) -> Cow<'_, str> {
-    if !words::has(schema, "\"$ref\"") {
+    if !words::has_byte(schema, b'$') || !words::has(schema, "$ref\"") {
         return schema.into();
     }
     let mut all = References::of(schema);
