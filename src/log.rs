@@ -178,7 +178,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
 }
 
 /// Changes what JSON lets stand bare and terminals and readers of lines obey: U+007F to U+009F, U+2028 and U+2029. With
-/// another bit each is a visible sign or a space, and as many bytes of UTF-8.
+/// another bit each is a sign, a space or a soft hyphen, and as many bytes of UTF-8.
 fn keep_to_one_line(line: &mut [u8]) {
     let mut last = 0_u32;
     for byte in line {

@@ -234,7 +234,8 @@ impl Decoder {
         let opens = matches!(bare.last(), Some(b'{' | b'['));
         let is_object = bare.first() == Some(&b'{') || opens && bare.starts_with(b"[{");
         if is_object || bare.trim_ascii_end() == DONE.as_bytes() {
-            if self.data().trim_ascii().is_empty() {
+            self.trim_data();
+            if self.data().is_empty() {
                 self.data.extend_from_slice(bare);
                 self.has_data = true;
                 return !opens;
@@ -256,6 +257,7 @@ impl Decoder {
         // llama.cpp, until the end of 2025. A line of a log that begins with `ERROR:` is none.
         let is_error = name == b"error" && value.trim_ascii_start().first() == Some(&b'{');
         if is(b"data") || is_error {
+            self.trim_data();
             let anew = self.has_data && starts_anew(self.data(), value);
             if is_error {
                 if anew || self.called_late.is_some() {
@@ -289,6 +291,13 @@ impl Decoder {
             self.junk.push(b'\n');
         }
         false
+    }
+
+    /// Takes away the white space at the end of the data: there can be a megabyte of it, which would be looked through for
+    /// each line that follows.
+    fn trim_data(&mut self) {
+        let kept = self.data().trim_ascii_end().len();
+        self.data.truncate(self.data_from.saturating_add(kept));
     }
 
     /// Gives the event. Its name may stand after its data, as the standard has it: the last one
@@ -360,8 +369,7 @@ fn starts_anew(data: &[u8], value: &[u8]) -> bool {
         && data.trim_ascii_end().last() == Some(&b'}')
 }
 
-/// Whether `line` is the next one of the JSON text in `data`, which is printed for people. Nothing is trimmed for each line:
-/// `data` could end in a megabyte of spaces.
+/// Whether `line` is the next one of the JSON text in `data`, which is printed for people.
 fn goes_on(data: &[u8], line: &[u8]) -> bool {
     matches!(line.first(), Some(b'}' | b']')) || matches!(data.last(), Some(b'{' | b'[' | b','))
 }
@@ -514,6 +522,19 @@ mod tests {
     #[test]
     fn what_is_not_utf_8_is_replaced() {
         assert_eq!(decode_all_ways(b"data: a\xffb\n\n"), ["a\u{fffd}b"]);
+    }
+
+    #[test]
+    fn white_space_is_looked_through_once() {
+        let spaces = " ".repeat(1 << 20);
+        for (start, line) in [("data: x", "{\n"), ("data: ", "{\n"), ("data: x", "data:\n")] {
+            let body = format!("{start}{spaces}\n{}", line.repeat(1 << 16));
+            let began = std::time::Instant::now();
+            let mut decoder = Decoder::new(1 << 24);
+            let mut piece = body.as_bytes();
+            while decoder.next(&mut piece).is_ok_and(|event| event.is_some()) {}
+            assert!(began.elapsed().as_secs() < 5, "{line}");
+        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! | to a definition in a schema further down (schemars), or at another place (OpenAPI) | to the one of that name in the root, where it is put |
 //! | with escapes, as PHP writes `/`, or with percent signs | plainly |
 //!
-//! References that are no path from the root stay as they are. The client looks at inputs itself.
+//! Of a name that stands for several definitions further down, nobody knows which is meant. References that are no path
+//! from the root stay as they are. The client looks at inputs itself.
 
 use std::borrow::Cow;
 
@@ -17,10 +18,13 @@ use crate::words;
 
 /// So many times the bytes of the whole schema are read to follow paths that lead through more than definitions; what
 /// they lead to then is not asked.
-const TIMES_MAX: usize = 16;
+const TIMES_MAX: usize = 64;
 
 /// The places of definitions.
 const PLACES: [&str; 2] = ["$defs", "definitions"];
+
+/// In place of a schema: there are several.
+const SEVERAL: &str = "?";
 
 /// The schema with such references.
 pub(crate) fn plain(schema: &str) -> Cow<'_, str> {
@@ -39,39 +43,47 @@ pub(crate) fn plain(schema: &str) -> Cow<'_, str> {
 /// A schema that is written twice: first to see what it defines and refers to.
 struct References<'s> {
     root: &'s str,
-    /// What it defines, by its path, as `$defs/User`.
-    defined: Names<'s, &'s str>,
-    /// What the schemas further down define, by its name.
+    /// What stands in the root, by its path: its members, and the definitions, as `$defs/User`.
+    known: Names<'s, &'s str>,
+    /// What the schemas further down define, by such a path; [`SEVERAL`] where they differ.
     nested: Names<'s, &'s str>,
-    /// What of that is referred to, and stands in the root.
+    /// What of that is referred to, and stands in the root, too.
     lifted: Names<'s, &'s str>,
-    /// References as they came, and what becomes of them once that is known: nothing where they lead nowhere.
+    /// Paths as they came, and what becomes of them once that is known: nothing where they lead nowhere.
     found: Names<'s, String>,
     followed: bool,
     /// Something is written otherwise.
     changes: bool,
-    /// How much may still be read to follow paths.
+    /// How many were left out.
+    left_out: usize,
+    /// How much may still be read to follow paths, and be put into the root.
     room: usize,
+    room_in_root: usize,
 }
 
 impl<'s> References<'s> {
     fn of(root: &'s str) -> Self {
-        let mut defined = Names::default();
+        let mut known = Names::default();
+        for (name, schema) in json::members(root) {
+            known.insert(name.decode(), schema);
+        }
         for place in PLACES {
-            let definitions = json::member(root, place).unwrap_or_default();
+            let definitions = known.get(place).copied().unwrap_or_default();
             for (name, schema) in json::members(definitions) {
-                defined.insert(path_of(place, &name.decode()), schema);
+                known.insert(path_of(place, &name.decode()), schema);
             }
         }
         Self {
             root,
-            defined,
+            known,
             nested: Names::default(),
             lifted: Names::default(),
             found: Names::default(),
             followed: false,
             changes: false,
+            left_out: 0,
             room: root.len().saturating_mul(TIMES_MAX),
+            room_in_root: root.len(),
         }
     }
 
@@ -94,49 +106,59 @@ impl<'s> References<'s> {
         self.changes
     }
 
-    /// Where a reference leads, in plain letters.
+    /// Where a path leads, in plain letters.
     fn lead(&mut self, reference: &str) -> Option<String> {
-        let Some(path) = words::after_start(reference, "#/") else {
-            return Some(reference.to_owned());
-        };
-        let decoded = words::percent_decoded(path);
-        let name = words::rsplit_once(&decoded, b'/').map_or(&*decoded, |(_, name)| name);
-        let others = PLACES.map(|place| path_of(place, name));
-        for path in [path, &decoded].into_iter().chain(others.iter().map(String::as_str)) {
-            if self.leads(path) {
-                return Some(path_of("#", path));
+        let mut steps = reference.split('/');
+        let name = decoded(steps.next_back()?);
+        let place = steps.next_back()?;
+        let [first, second] = PLACES;
+        let places = if place == second { [second, first] } else { PLACES };
+        let mut found = self.walk(reference);
+        for place in places {
+            let path = path_of(place, &name);
+            if found.is_none() && (self.known.contains(&path) || self.lift(&path)) {
+                found = Some(["#/", place, "/", &escaped(&name)].concat());
             }
         }
-        let name = unescaped(name);
-        let schema = *self.nested.get(&name)?;
-        self.lifted.insert(name.into_owned(), schema);
-        self.changes = true;
-        others.first().map(|path| path_of("#", path))
+        found
     }
 
-    /// Whether a path leads to anything.
-    fn leads(&mut self, path: &str) -> bool {
-        let mut steps = path.split('/');
-        let mut at = self.root;
-        if let (Some(place), Some(name)) = (steps.next(), steps.next()) {
-            match self.defined.get(&path_of(place, &unescaped(name))) {
-                Some(schema) => at = schema,
-                None if PLACES.contains(&place) => return false,
-                None => steps = path.split('/'),
-            }
-        } else {
-            steps = path.split('/');
-        }
-        for step in steps {
-            let Some(room) = self.room.checked_sub(at.len()) else { return true };
-            self.room = room;
-            let next = match at.starts_with('[') {
-                true => step.parse().ok().and_then(|step| json::elements(at).nth(step)),
-                false => json::member(at, &unescaped(step)),
+    /// The same of a path that leads to what stands there.
+    fn walk(&mut self, reference: &str) -> Option<String> {
+        let (mut at, mut path) = ("", "#".to_owned());
+        for (depth, step) in reference.split('/').skip(1).enumerate() {
+            let place = path.get(2..).unwrap_or_default();
+            let by_name = |name: &str| match depth {
+                0 => self.known.get(name).copied(),
+                1 if PLACES.contains(&place) => self.known.get(&path_of(place, name)).copied(),
+                _ if at.starts_with('[') => json::elements(at).nth(name.parse().ok()?),
+                _ => json::member(at, name),
             };
-            let Some(next) = next else { return false };
-            at = next;
+            let Some(room) = self.room.checked_sub(if depth < 2 { 0 } else { at.len() }) else {
+                return Some(reference.to_owned());
+            };
+            let name = unescaped(step);
+            let (next, name) = match by_name(&name) {
+                Some(next) => (next, name),
+                None => (by_name(&decoded(step))?, decoded(step)),
+            };
+            (self.room, at) = (room, next);
+            path = path_of(&path, &escaped(&name));
         }
+        Some(path)
+    }
+
+    /// Puts what a schema further down defines into the root, if it is one thing.
+    fn lift(&mut self, path: &str) -> bool {
+        let schema = self.nested.get(path).copied().filter(|schema| *schema != SEVERAL);
+        let Some(schema) = schema else { return false };
+        if self.lifted.contains(path) {
+            return true;
+        }
+        let Some(room) = self.room_in_root.checked_sub(schema.len()) else { return false };
+        self.room_in_root = room;
+        self.lifted.insert(path.to_owned(), schema);
+        self.changes = true;
         true
     }
 
@@ -163,65 +185,71 @@ impl<'s> References<'s> {
                 return Ok(());
             }
         }
-        let mut lifts = root;
         reader.begin_object()?;
         json.begin_object();
         while let Some(key) = reader.next_key()? {
             let keyword = key.decode();
             match (holds(&keyword), reader.kind()?) {
-                (_, Kind::String) if keyword == "$ref" => {
-                    let reference = self.reference(reader.string()?);
-                    if !reference.is_empty() {
-                        json.key("$ref").text(&reference);
-                    }
-                }
-                (Holds::Schema, _) => {
-                    json.key_str(key);
-                    self.schema(reader, json, false)?;
-                }
+                (_, Kind::String) if keyword == "$ref" => match self.reference(reader.string()?) {
+                    Some(reference) => drop(json.key("$ref").text(&reference)),
+                    None => self.left_out = self.left_out.saturating_add(1),
+                },
+                (Holds::Schema, _) => self.held(reader, json, key, &keyword)?,
+                // Below.
+                _ if root && PLACES.contains(&keyword.as_ref()) => drop(reader.skip()?),
                 (Holds::Named, Kind::Object) => {
+                    let definitions = PLACES.iter().find(|place| **place == keyword);
                     json.key_str(key).begin_object();
-                    self.named(reader, json, PLACES.contains(&keyword.as_ref()), root)?;
-                    if keyword == "$defs" && std::mem::take(&mut lifts) {
-                        self.lift(json)?;
-                    }
+                    self.named(reader, json, definitions.copied())?;
                     json.end_object();
                 }
                 _ => copy_member(reader, json, key)?,
             }
         }
-        if lifts && !self.lifted.is_empty() {
-            json.key("$defs").begin_object();
-            self.lift(json)?;
-            json.end_object();
+        if root {
+            PLACES.iter().try_for_each(|place| self.definitions(place, json))?;
         }
         json.end_object();
         Ok(())
     }
 
-    /// Writes schemas under their names. `defines`: those of definitions.
+    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out would say more than it did.
+    fn held(
+        &mut self,
+        reader: &mut Reader<'s>,
+        json: &mut Writer<'_>,
+        key: Str<'s>,
+        keyword: &str,
+    ) -> Result<(), json::Error> {
+        let (before, left_out) = (json.out().len(), self.left_out);
+        json.key_str(key);
+        let from = json.out().len();
+        self.schema(reader, json, false)?;
+        if self.left_out != left_out && matches!(keyword, "not" | "oneOf") {
+            let choice = json.out().split_off(from);
+            json.out().truncate(before);
+            if keyword == "oneOf" {
+                json.key("anyOf").value().out().extend_from_slice(&choice);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes schemas under their names, those of definitions perhaps.
     fn named(
         &mut self,
         reader: &mut Reader<'s>,
         json: &mut Writer<'_>,
-        defines: bool,
-        root: bool,
+        place: Option<&str>,
     ) -> Result<(), json::Error> {
         reader.begin_object()?;
         while let Some(name) = reader.next_key()? {
-            if !defines {
-                json.key_str(name);
-                self.schema(reader, json, false)?;
-                continue;
-            }
-            self.changes |= name.is_escaped();
-            if !root {
-                if self.lifted.contains(&name.decode()) {
-                    reader.skip()?;
-                    continue;
-                }
+            if let Some(place) = place.filter(|_| !self.followed) {
+                self.changes |= name.is_escaped();
                 let schema = reader.clone().skip()?;
-                self.nested.get_or_insert_with(name.decode(), |_| schema);
+                self.nested.update(path_of(place, &name.decode()), |known| {
+                    *known = if known.is_empty() || *known == schema { schema } else { SEVERAL };
+                });
             }
             json.key_text(&name.decode());
             self.schema(reader, json, false)?;
@@ -229,26 +257,47 @@ impl<'s> References<'s> {
         Ok(())
     }
 
-    /// Writes the definitions that stand in the root from now on.
-    fn lift(&mut self, json: &mut Writer<'_>) -> Result<(), json::Error> {
-        let lifted: Vec<(String, &str)> =
-            self.lifted.iter().map(|(name, schema)| (name.to_owned(), *schema)).collect();
+    /// Writes what the root defines in one of the places.
+    fn definitions(
+        &mut self,
+        place: &'static str,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        let own = self.known.get(place).copied().unwrap_or_default();
+        let lifted = self.lifted.iter().filter_map(|(path, schema)| {
+            Some((path.strip_prefix(place)?.strip_prefix('/')?.to_owned(), *schema))
+        });
+        let lifted: Vec<(String, &str)> = lifted.collect();
+        if !own.starts_with('{') && lifted.is_empty() {
+            return Ok(());
+        }
+        json.key(place).begin_object();
+        for (name, schema) in json::members(own) {
+            self.changes |= name.is_escaped();
+            json.key_text(&name.decode());
+            self.schema(&mut Reader::of(schema), json, false)?;
+        }
         for (name, schema) in lifted {
             json.key_text(&name);
             self.schema(&mut Reader::of(schema), json, false)?;
         }
+        json.end_object();
         Ok(())
     }
 
     /// What is written in place of a reference.
-    fn reference(&mut self, reference: Str<'s>) -> Cow<'s, str> {
+    fn reference(&mut self, reference: Str<'s>) -> Option<Cow<'s, str>> {
         let text = reference.decode();
-        if self.followed {
-            return self.found.get(&text).cloned().unwrap_or_default().into();
+        let is_path = words::begins(&text, "#/");
+        if is_path && self.followed {
+            let becomes = self.found.get(&text).filter(|becomes| !becomes.is_empty());
+            return becomes.cloned().map(Cow::Owned);
         }
         self.changes |= reference.is_escaped();
-        self.found.insert(text.clone(), String::new());
-        text
+        if is_path {
+            self.found.insert(text.clone(), String::new());
+        }
+        Some(text)
     }
 }
 
@@ -256,7 +305,12 @@ fn path_of(place: &str, name: &str) -> String {
     [place, "/", name].concat()
 }
 
-/// A step of a path, without the escapes of paths: `~1` is a `/`, and `~0` a `~`.
+/// A step of a path as the name that it stands for.
+fn decoded(step: &str) -> Cow<'static, str> {
+    unescaped(&words::percent_decoded(step)).into_owned().into()
+}
+
+/// A step of a path without the escapes of paths: `~1` is a `/`, and `~0` a `~`.
 fn unescaped(step: &str) -> Cow<'_, str> {
     let mut parts = step.split('~');
     let mut plain = Cow::Borrowed(parts.next().unwrap_or_default());
@@ -265,6 +319,19 @@ fn unescaped(step: &str) -> Cow<'_, str> {
         plain.to_mut().push_str(part.get(1..).unwrap_or_default());
     }
     plain
+}
+
+/// The same with them.
+fn escaped(name: &str) -> String {
+    let mut step = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '~' => step.push_str("~0"),
+            '/' => step.push_str("~1"),
+            _ => step.push(letter),
+        }
+    }
+    step
 }
 
 #[cfg(test)]
@@ -287,18 +354,47 @@ mod tests {
             // Further down, and from there further down.
             (
                 r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}}}}}"##,
-                r##"{"items":{"$ref":"#/$defs/F","$defs":{}},"$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{}},"G":{"type":"null"}}}"##,
+                r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}}}},"$defs":{"F":{"not":{"$ref":"#/$defs/G"},"$defs":{"G":{"type":"null"}}},"G":{"type":"null"}}}"##,
             ),
             (
                 r##"{"$defs":{"A":{}},"items":{"$ref":"#/definitions/F","definitions":{"F":{"type":"null"}}}}"##,
-                r##"{"$defs":{"A":{},"F":{"type":"null"}},"items":{"$ref":"#/$defs/F","definitions":{}}}"##,
+                r##"{"items":{"$ref":"#/definitions/F","definitions":{"F":{"type":"null"}}},"$defs":{"A":{}},"definitions":{"F":{"type":"null"}}}"##,
             ),
             // At another place of the root.
             (
                 r##"{"items":{"$ref":"#/components/schemas/F"},"definitions":{"F":{}}}"##,
                 r##"{"items":{"$ref":"#/definitions/F"},"definitions":{"F":{}}}"##,
             ),
+            // Each of several is not the other.
+            (
+                r##"{"not":{"type":"null"},"anyOf":[{"$ref":"#/$defs/I","$defs":{"I":{"type":"string"}}},{"$ref":"#/$defs/I","$defs":{"I":{}}},{"$defs":{"I":{}}}]}"##,
+                r##"{"not":{"type":"null"},"anyOf":[{"$defs":{"I":{"type":"string"}}},{"$defs":{"I":{}}},{"$defs":{"I":{}}}]}"##,
+            ),
+            (
+                r##"{"$defs":{"I":{"type":"string"}},"items":{"$ref":"#/definitions/I","definitions":{"I":{"type":"null"}}}}"##,
+                r##"{"items":{"$ref":"#/definitions/I","definitions":{"I":{"type":"null"}}},"$defs":{"I":{"type":"string"}},"definitions":{"I":{"type":"null"}}}"##,
+            ),
+            // One by its whole path stays.
+            (
+                r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"not":{"$ref":"#/items/$defs/F"}}"##,
+                r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"not":{"$ref":"#/items/$defs/F"},"$defs":{"F":{}}}"##,
+            ),
+            // PHP's empty object.
+            (
+                r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"$defs":[]}"##,
+                r##"{"items":{"$ref":"#/$defs/F","$defs":{"F":{}}},"$defs":{"F":{}}}"##,
+            ),
+            // A negation of anything would be nothing, and so would be one of several.
+            (r##"{"not":{"$ref":"#/a"},"items":{}}"##, r#"{"items":{}}"#),
+            (
+                r##"{"oneOf":[{"$ref":"#/a"},{"type":"null"},{"$ref":"#/b"}],"items":{}}"##,
+                r#"{"anyOf":[{},{"type":"null"},{}],"items":{}}"#,
+            ),
             // Spelt otherwise.
+            (
+                r##"{"items":{"$ref":"#/definitions/a%2Fb"},"definitions":{"a/b":{}}}"##,
+                r##"{"items":{"$ref":"#/definitions/a~1b"},"definitions":{"a/b":{}}}"##,
+            ),
             (
                 r##"{"items":{"$ref":"#\/$defs\/F"},"$defs":{"F":{}}}"##,
                 r##"{"items":{"$ref":"#/$defs/F"},"$defs":{"F":{}}}"##,
@@ -331,6 +427,21 @@ mod tests {
             let written = plain(schema);
             assert!(matches!(written, Cow::Borrowed(_)), "{written}");
         }
+    }
+
+    #[test]
+    fn however_many_there_are_none_leads_nowhere() {
+        let open: Vec<String> = (0..500).map(|number| format!(r#""p{number}":{{}}"#)).collect();
+        let refers = |number: usize| format!(r##"{{"$ref":"#/components/schemas/U{number}"}}"##);
+        let properties: Vec<String> =
+            (0..500).map(|number| format!(r#""p{number}":{}"#, refers(number))).collect();
+        let properties = properties.join(",");
+        let bare = format!(r#"{{"properties":{{{properties}}}}}"#);
+        assert_eq!(plain(&bare), format!(r#"{{"properties":{{{}}}}}"#, open.join(",")));
+        let defined: Vec<String> = (0..500).map(|number| format!(r#""U{number}":{{}}"#)).collect();
+        let defined = defined.join(",");
+        let whole = format!(r#"{{"properties":{{{properties}}},"$defs":{{{defined}}}}}"#);
+        assert_eq!(plain(&whole), whole.replace("#/components/schemas/", "#/$defs/"));
     }
 
     #[test]
