@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use super::schema::{Holds, copy_member, holds};
+use super::schema::{Holds, copy_member, elements, holds};
 use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::names::Names;
 use crate::words;
@@ -172,13 +172,9 @@ impl<'s> References<'s> {
         match reader.kind()? {
             Kind::Object => {}
             Kind::Array => {
-                reader.begin_array()?;
-                json.begin_array();
-                while reader.next_element()? {
-                    self.schema(reader, json, false)?;
-                }
-                json.end_array();
-                return Ok(());
+                return elements(reader, json, &mut |reader, json| {
+                    self.schema(reader, json, false)
+                });
             }
             _ => {
                 json.raw(reader.skip()?);

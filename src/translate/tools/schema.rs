@@ -323,13 +323,9 @@ impl Walk<'_> {
         match reader.kind()? {
             Kind::Object => {}
             Kind::Array => {
-                reader.begin_array()?;
-                json.begin_array();
-                while reader.next_element()? {
-                    self.schema(reader, json, false)?;
-                }
-                json.end_array();
-                return Ok(());
+                return elements(reader, json, &mut |reader, json| {
+                    self.schema(reader, json, false)
+                });
             }
             // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at inputs itself.
             _ => {
@@ -490,6 +486,21 @@ impl Walk<'_> {
             _ => copy_member(reader, json, key),
         }
     }
+}
+
+/// Writes an array of schemas.
+pub(super) fn elements<'a>(
+    reader: &mut Reader<'a>,
+    json: &mut Writer<'_>,
+    write: &mut dyn FnMut(&mut Reader<'a>, &mut Writer<'_>) -> Result<(), json::Error>,
+) -> Result<(), json::Error> {
+    reader.begin_array()?;
+    json.begin_array();
+    while reader.next_element()? {
+        write(reader, json)?;
+    }
+    json.end_array();
+    Ok(())
 }
 
 /// The next member that is written where it stands, whatever the dialect.
