@@ -128,6 +128,8 @@ pub struct Details {
     pub upstream_message: Option<String>,
     /// The answer ended before it was complete, and the upstream did not say why.
     pub broke_off: bool,
+    /// The methods that a path takes, for the header `allow` of a 405.
+    pub allow: Option<&'static str>,
 }
 
 impl Error {
@@ -153,6 +155,7 @@ impl Error {
             retry_after: None,
             upstream_message: None,
             broke_off: false,
+            allow: None,
         }))
     }
 
@@ -172,6 +175,15 @@ impl Error {
     #[must_use]
     pub fn unsupported_kind(path: &str, kind: &str) -> Self {
         Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
+    }
+
+    /// A method that a path does not take: 405. `allow` names those that it takes, with commas between.
+    #[must_use]
+    pub fn method_not_allowed(method: &str, allow: &'static str) -> Self {
+        let mut error =
+            Self::invalid(format!("{method}: only {allow} is allowed here")).with_status(405);
+        error.allow = Some(allow);
+        error
     }
 
     /// An answer of the upstream that cannot be understood: 502.

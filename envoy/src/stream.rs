@@ -101,6 +101,7 @@ impl Stream {
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
         let mut exchange = Exchange::new(Arc::clone(&config), seed, pings(&config));
         exchange.remember(refusals);
+        exchange.leave_others();
         Self {
             exchange,
             config,

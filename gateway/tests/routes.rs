@@ -97,7 +97,7 @@ async fn a_client_that_writes_all_before_it_reads_reads_why_nothing_is_there() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     const LENGTH: usize = 8 << 20;
     let gateway = Gateway::start(&nobody().await, "{}");
-    for path in ["//v1/messages", "/v1/../x", "/v1/messages/batches"] {
+    for path in ["/x/v1/messages", "/v1/../x", "/v1/messages/batches"] {
         let mut client = tokio::net::TcpStream::connect(gateway.address).await.unwrap();
         let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {LENGTH}\r\n\r\n");
         client.write_all(head.as_bytes()).await.unwrap();

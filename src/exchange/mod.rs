@@ -3,7 +3,9 @@
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
 
+mod base;
 mod count;
+mod door;
 mod memory;
 mod pass;
 mod request;
@@ -14,9 +16,9 @@ mod unreachable;
 
 use std::sync::Arc;
 
+pub use base::with_version;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
-pub use request::with_version;
 pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
 pub use unreachable::Unreachable;
 
@@ -51,6 +53,8 @@ pub struct Exchange {
     recognise: Option<retry::Recognise>,
     /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
     keeps_body: bool,
+    /// What is not Creole's is somebody else's, and not sent on by the host.
+    leaves_others: bool,
     /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
@@ -157,6 +161,7 @@ impl Exchange {
             head: HeadState::Held(Vec::new()),
             recognise: None,
             keeps_body: false,
+            leaves_others: false,
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
@@ -241,7 +246,11 @@ impl Exchange {
         {
             return Some(head);
         }
-        let (cause, error) = failure.told();
+        let has_no_path = failure == Failure::NoRoute && matches!(self.state, State::PassThrough);
+        let (cause, mut error) = failure.told();
+        if has_no_path {
+            error.message.push_str(base::HINT);
+        }
         self.watchdog.byte(now);
         self.report.failed_by.get_or_insert(cause);
         let before = out.len();
@@ -494,7 +503,8 @@ impl Exchange {
 
     fn stream_head(&mut self) -> Head {
         let mut head = self.make_head(200, Body::Events);
-        head.add("cache-control", "no-cache".to_owned());
+        // Proxies that compress or rewrite a body collect it first, and the stream stands still.
+        head.add("cache-control", "no-cache, no-transform".to_owned());
         head.add("x-accel-buffering", "no".to_owned());
         head
     }
@@ -509,6 +519,9 @@ impl Exchange {
             && !head.headers.iter().any(|(name, _)| name.starts_with("retry-after"))
         {
             head.add("retry-after", seconds.to_string());
+        }
+        if let Some(methods) = error.allow {
+            head.add("allow", methods.to_owned());
         }
         head
     }

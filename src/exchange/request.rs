@@ -1,7 +1,6 @@
 //! The request's way through an exchange.
 
-use std::borrow::Cow;
-
+use super::base::{is_own, without_doubled};
 use super::count::Count;
 use super::retry::Sent;
 use super::seam::request_too_large;
@@ -47,13 +46,7 @@ impl Exchange {
                 self.end(Outcome::Answered, reply.head.status);
                 RequestHead::Reply(reply)
             }
-            Err(error) => {
-                let mut reply = self.refuse(&error);
-                if error.status == 405 {
-                    reply.head.add("allow", "POST".to_owned());
-                }
-                RequestHead::Reply(reply)
-            }
+            Err(error) => RequestHead::Reply(self.refuse(&error)),
         };
         if let RequestHead::Reply(reply) = &mut head
             && method == "HEAD"
@@ -71,7 +64,10 @@ impl Exchange {
         headers: &[Header],
     ) -> Result<RequestHead, Error> {
         let probe = matches!(method, "GET" | "HEAD");
-        let path = without_doubled_base(path);
+        let mut path = without_doubled(path);
+        if is_own(path) {
+            path = words::trim_end(path, b"/");
+        }
         self.client.path = match path {
             "/v1/messages" => Path::Messages,
             "/v1/messages/count_tokens" => Path::CountTokens,
@@ -95,12 +91,13 @@ impl Exchange {
                     format!("{method} {path}: not found"),
                 ));
             }
-            _ => return Ok(RequestHead::PassThrough),
+            _ => {
+                self.check_other(method)?;
+                return Ok(RequestHead::PassThrough);
+            }
         };
         if method != "POST" {
-            return Err(
-                Error::invalid(format!("{method}: only POST is allowed here")).with_status(405)
-            );
+            return Err(Error::method_not_allowed(method, "POST"));
         }
         let length = headers.value("content-length").and_then(|text| text.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.config.settings.request_bytes_max as u64) {
@@ -291,23 +288,6 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
         reader.skip().ok()?;
     }
     None
-}
-
-/// A path without the `/v1` of a base URL that ends so, which the SDKs put before `/v1/messages`.
-fn without_doubled_base(path: &str) -> &str {
-    path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path)
-}
-
-/// The path for [`Exchange::handle_request_head`] of a client whose base URL should have ended in `/v1`, as if it had:
-/// `/messages`. For a host that serves nothing else outside of `/v1`; behind a proxy, such a path is somebody's route.
-#[must_use]
-pub fn with_version(path: &str) -> Cow<'_, str> {
-    let bare = words::before(path, b"?#");
-    let is_known = matches!(bare, "/messages" | "/messages/count_tokens" | "/models");
-    match is_known || bare.starts_with("/models/") {
-        true => ["/v1", path].concat().into(),
-        false => path.into(),
-    }
 }
 
 /// A body without the mark before it.

@@ -26,7 +26,7 @@ fn a_head_has_these_headers_and_no_others() {
     let of_stream = [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("request-id", id),
-        ("cache-control", "no-cache"),
+        ("cache-control", "no-cache, no-transform"),
         ("x-accel-buffering", "no"),
     ];
     assert_eq!(head(true, whole), headers(&of_stream));
