@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
-//! A stage is a row in [`stages`]. The closing line, `N passed, N failed`, adds up what the stages print
+//! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up what the stages print
 //! as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait,
 //! or for which cargo builds more, are in [`stages_beside`] and run beside the others: see [`beside`].
 //! What is shown is in [`output`]; what a failed stage printed is shown once more at the end.
@@ -8,6 +8,7 @@
 mod beside;
 mod built;
 mod output;
+mod stages;
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,11 +21,8 @@ use clap::Args;
 use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
-use crate::hosts::Host;
-use crate::{clients, operate, setup, size, templates, worker, workspace};
-
-/// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
-const CHAOS_SECONDS: u64 = 15;
+use self::stages::{Stage, Work, stages, stages_beside};
+use crate::{clients, size, workspace};
 
 /// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
@@ -41,149 +39,6 @@ pub(crate) struct Options {
     /// One stage beside the others, by its whole name; the environment names what was built.
     #[arg(long, hide = true, value_name = "STAGE")]
     beside: Option<String>,
-}
-
-/// One check.
-struct Stage {
-    name: &'static str,
-    work: Work,
-}
-
-enum Work {
-    /// cargo with these arguments.
-    Cargo(&'static [&'static str]),
-    /// Builds what the stages after it run.
-    Build,
-    /// The tests of a package.
-    Tests(&'static str),
-    /// The same, of a package whose tests run servers and watch clocks, with all that they print.
-    Servers(&'static str),
-    /// Compares the artefacts with their budgets.
-    Sizes,
-    /// Real clients, by name or tier, in front of this host.
-    Clients(Host, &'static [&'static str]),
-    /// What a room of this program does; it runs commands through what it is given.
-    Own(fn(&Built, Each<'_>) -> Result<()>),
-}
-
-impl Stage {
-    /// Whether it runs servers and clients, which a busy machine can make late.
-    fn has_clocks(&self) -> bool {
-        matches!(self.work, Work::Servers(_) | Work::Clients(..) | Work::Own(_))
-    }
-
-    /// Whether it counts tests. Without any, it has not looked at what it is for.
-    fn has_tests(&self) -> bool {
-        match self.work {
-            Work::Cargo(arguments) => arguments.contains(&"test"),
-            Work::Build => false,
-            _ => true,
-        }
-    }
-}
-
-/// Runs a command, shows what it prints, and counts the tests in it.
-type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
-
-/// In order: what is quick and fails often comes first, and only what cargo runs before `build`. Every
-/// package of the workspace must have a row with its tests.
-fn stages() -> Vec<Stage> {
-    let rows = [
-        ("format", Work::Cargo(&["fmt", "--all", "--check"])),
-        (
-            "lints",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
-        ("build", Work::Build),
-        ("core", Work::Tests("creole")),
-        ("core, json", Work::Tests("creole-json")),
-        ("core, openai", Work::Tests("creole-openai")),
-        ("demo model", Work::Tests("creole-demo")),
-        ("xtask", Work::Tests("xtask")),
-        ("load generator", Work::Tests("creole-load")),
-        (
-            "chat templates",
-            Work::Own(|built, each| templates::test(built.test("templates")?, each)),
-        ),
-        (
-            "accumulators",
-            Work::Own(|built, each| clients::accumulators::test(built.test("fixtures")?, each)),
-        ),
-        ("rig of hosts", Work::Tests("creole-rig")),
-        ("filter", Work::Tests("creole-envoy")),
-        ("gateway", Work::Servers("creole-gateway")),
-        ("parts of Worker", Work::Tests("creole-cloudflare")),
-        ("packager of Worker", Work::Tests("xtask-worker")),
-        ("sizes", Work::Sizes),
-        ("canary", Work::Servers("creole-canary")),
-        ("hosts", Work::Servers("creole-hosts")),
-        ("embedding", Work::Tests("creole-wit")),
-        ("wasi:http", Work::Servers("creole-wasi-http")),
-        ("Worker in workerd", Work::Servers("creole-worker-tests")),
-    ];
-    rows.map(|(name, work)| Stage { name, work }).into()
-}
-
-/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that the
-/// stages above need not wait for its locks. They come after `build`, and beside the stages that compute.
-fn stages_beside() -> Vec<Stage> {
-    let rows = [
-        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
-        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
-        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
-        ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
-        ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),
-        ("guards, worker", Work::Own(|_, each| clients::guards::test(Host::Worker, each))),
-        ("operation, envoy", Work::Own(|_, each| operate::observe(Host::Envoy, each))),
-        ("operation, gateway", Work::Own(|_, each| operate::observe(Host::Gateway, each))),
-        ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
-        ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
-        ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
-        ("manifests", Work::Own(|_, each| operate::manifests(each))),
-        ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
-        ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
-        ("chaos, worker", Work::Own(|_, each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
-        (
-            "chaos, component",
-            Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
-        ),
-        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", setup::WASI])),
-        // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
-        // depend on adds no features here.
-        ("examples of core", Work::Cargo(&["test", "--doc"])),
-        ("pages of the API", Work::Cargo(&["doc", "--quiet", "--no-deps", "--workspace"])),
-        // What is there for WebAssembly only.
-        (
-            "lints wasm",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "--no-deps",
-                "-p",
-                "creole-cloudflare",
-                "-p",
-                "creole-envoy",
-                "-p",
-                "creole-wit",
-                "--target",
-                worker::TARGET,
-                "--features",
-                "creole-cloudflare/test-hooks,creole-envoy/test-hooks",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
-    ];
-    rows.map(|(name, work)| Stage { name, work }).into()
 }
 
 /// What one stage gave.
@@ -460,7 +315,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
     let packages = workspace::packages()?.into_iter().map(|(name, _)| name);
     let missing: Vec<String> = packages.filter(|package| !covered(package)).collect();
     if !missing.is_empty() {
-        bail!("no stage in xtask/src/test.rs runs the tests of {}", missing.join(", "));
+        bail!("no stage in xtask/src/test/stages.rs runs the tests of {}", missing.join(", "));
     }
     Ok(())
 }

@@ -1,0 +1,155 @@
+//! The table of stages.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::built::Built;
+use crate::hosts::Host;
+use crate::{clients, operate, setup, templates, worker};
+
+/// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
+const CHAOS_SECONDS: u64 = 15;
+
+/// One check.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) work: Work,
+}
+
+pub(super) enum Work {
+    /// cargo with these arguments.
+    Cargo(&'static [&'static str]),
+    /// Builds what the stages after it run.
+    Build,
+    /// The tests of a package.
+    Tests(&'static str),
+    /// The same, of a package whose tests run servers and watch clocks, with all that they print.
+    Servers(&'static str),
+    /// Compares the artefacts with their budgets.
+    Sizes,
+    /// Real clients, by name or tier, in front of this host.
+    Clients(Host, &'static [&'static str]),
+    /// What a room of this program does; it runs commands through what it is given.
+    Own(fn(&Built, Each<'_>) -> Result<()>),
+}
+
+impl Stage {
+    /// Whether it runs servers and clients, which a busy machine can make late.
+    pub(super) fn has_clocks(&self) -> bool {
+        matches!(self.work, Work::Servers(_) | Work::Clients(..) | Work::Own(_))
+    }
+
+    /// Whether it counts tests. Without any, it has not looked at what it is for.
+    pub(super) fn has_tests(&self) -> bool {
+        match self.work {
+            Work::Cargo(arguments) => arguments.contains(&"test"),
+            Work::Build => false,
+            _ => true,
+        }
+    }
+}
+
+/// Runs a command, shows what it prints, and counts the tests in it.
+pub(super) type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
+
+/// In order: what is quick and fails often comes first, and only what cargo runs before `build`. Every
+/// package of the workspace must have a row with its tests.
+pub(super) fn stages() -> Vec<Stage> {
+    let rows = [
+        ("format", Work::Cargo(&["fmt", "--all", "--check"])),
+        (
+            "lints",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+        ("build", Work::Build),
+        ("core", Work::Tests("creole")),
+        ("core, json", Work::Tests("creole-json")),
+        ("core, openai", Work::Tests("creole-openai")),
+        ("demo model", Work::Tests("creole-demo")),
+        ("xtask", Work::Tests("xtask")),
+        ("load generator", Work::Tests("creole-load")),
+        (
+            "chat templates",
+            Work::Own(|built, each| templates::test(built.test("templates")?, each)),
+        ),
+        (
+            "accumulators",
+            Work::Own(|built, each| clients::accumulators::test(built.test("fixtures")?, each)),
+        ),
+        ("rig of hosts", Work::Tests("creole-rig")),
+        ("filter", Work::Tests("creole-envoy")),
+        ("gateway", Work::Servers("creole-gateway")),
+        ("parts of Worker", Work::Tests("creole-cloudflare")),
+        ("packager of Worker", Work::Tests("xtask-worker")),
+        ("sizes", Work::Sizes),
+        ("canary", Work::Servers("creole-canary")),
+        ("hosts", Work::Servers("creole-hosts")),
+        ("embedding", Work::Tests("creole-wit")),
+        ("wasi:http", Work::Servers("creole-wasi-http")),
+        ("Worker in workerd", Work::Servers("creole-worker-tests")),
+    ];
+    rows.map(|(name, work)| Stage { name, work }).into()
+}
+
+/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that the
+/// stages above need not wait for its locks. They come after `build`, and beside the stages that compute.
+pub(super) fn stages_beside() -> Vec<Stage> {
+    let rows = [
+        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
+        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
+        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
+        ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
+        ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),
+        ("guards, worker", Work::Own(|_, each| clients::guards::test(Host::Worker, each))),
+        ("operation, envoy", Work::Own(|_, each| operate::observe(Host::Envoy, each))),
+        ("operation, gateway", Work::Own(|_, each| operate::observe(Host::Gateway, each))),
+        ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
+        ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
+        ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
+        ("manifests", Work::Own(|_, each| operate::manifests(each))),
+        ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
+        ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
+        ("chaos, worker", Work::Own(|_, each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
+        (
+            "chaos, component",
+            Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
+        ),
+        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", setup::WASI])),
+        // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
+        // depend on adds no features here.
+        ("examples of core", Work::Cargo(&["test", "--doc"])),
+        ("pages of the API", Work::Cargo(&["doc", "--quiet", "--no-deps", "--workspace"])),
+        // What is there for WebAssembly only.
+        (
+            "lints wasm",
+            Work::Cargo(&[
+                "clippy",
+                "--quiet",
+                "--no-deps",
+                "-p",
+                "creole-cloudflare",
+                "-p",
+                "creole-envoy",
+                "-p",
+                "creole-wit",
+                "--target",
+                worker::TARGET,
+                "--features",
+                "creole-cloudflare/test-hooks,creole-envoy/test-hooks",
+                "--",
+                "-D",
+                "warnings",
+            ]),
+        ),
+    ];
+    rows.map(|(name, work)| Stage { name, work }).into()
+}
