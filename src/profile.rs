@@ -51,6 +51,9 @@ keys! {
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
         /// What happens to thinking blocks of another endpoint, or of an upstream with another `url` or `base_path`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
+        /// The field for reasoning that did not come from this upstream. Its own goes back in the field in which it came.
+        /// vLLM reads `reasoning`; most other servers read `reasoning_content`.
+        reasoning_field: ReasoningField = ReasoningField::ReasoningContent;
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
         /// reads the function's name out of `functions.NAME:N`.
         id_style: IdStyle = IdStyle::Any;
@@ -59,7 +62,7 @@ keys! {
         /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these sequences all the
         /// same.
         stop: bool = true;
-        /// Most `stop` sequences; the rest is cut by Creole. 0 is no limit. OpenAI: 4.
+        /// Most `stop` sequences; the rest is cut by Creole. 0 is no limit. OpenAI and vLLM: 4.
         max_stop: usize = 0;
         /// Most tools in a request; more are refused here with a clear text. 0 is no limit. OpenAI: 128.
         max_tools: usize = 0;
@@ -122,6 +125,8 @@ keys! {
         empty_description: bool = false;
         /// Whether `function.strict` and `json_schema.strict` are understood.
         strict_tools: bool = false;
+        /// Which schemas are sent with `strict: true`, where `strict_tools` is on.
+        strict_schemas: StrictSchemas = StrictSchemas::Openai;
         /// How the upstream is asked for a token count, where `count_tokens` is `upstream`.
         tokenizer: Tokenizer = Tokenizer::None;
         /// What becomes of Anthropic's web search tool.
@@ -150,6 +155,9 @@ keys! {
         dedupe_reasoning: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.
         strip_prefill_echo: bool = false;
+        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a stream that happens to
+        /// begin with the same words keeps them.
+        stream_prefill_echo: bool = true;
         /// What an answer without content becomes.
         empty_content: EmptyContent = EmptyContent::None;
         /// Which model name the client is told.
@@ -226,6 +234,13 @@ words! {
         Drop = "drop",
         /// Its text is sent as reasoning.
         Forward = "forward",
+    }
+    /// See [`Profile::reasoning_field`].
+    ReasoningField {
+        /// `reasoning_content`
+        ReasoningContent = "reasoning_content",
+        /// `reasoning`
+        Reasoning = "reasoning",
     }
     /// See [`Profile::id_style`].
     IdStyle {
@@ -366,6 +381,13 @@ words! {
         /// which it leaves out of what the model sees. Definitions take four times the bytes of a schema or 16 KiB, and
         /// are followed six deep.
         Ollama = "ollama",
+    }
+    /// See [`Profile::strict_schemas`].
+    StrictSchemas {
+        /// Those that OpenAI's strict mode takes. With any other, OpenAI refuses the request.
+        Openai = "openai",
+        /// All. vLLM and SGLang make a grammar of whatever a schema says.
+        Any = "any",
     }
     /// See [`Profile::tokenizer`].
     Tokenizer {

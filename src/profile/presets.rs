@@ -1,9 +1,10 @@
 //! The profiles of known kinds of servers.
 
 use super::{
-    Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningHistory,
-    ResponseFormat, TextAfterToolResults, ThinkingSwitch, Tokenizer, ToolChoiceAny,
-    ToolChoiceNamed, ToolChoiceNone, ToolContentParts, ToolSchema, UserId,
+    Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningField,
+    ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults, ThinkingSwitch,
+    Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone, ToolContentParts, ToolSchema,
+    UserId,
 };
 
 /// The names that `profile` takes in the configuration.
@@ -74,6 +75,12 @@ impl Profile {
                 profile.joined_texts = true;
                 profile.empty_description = true;
                 profile.prefill = Prefill::Continue;
+                profile.strict_tools = true;
+                profile.strict_schemas = StrictSchemas::Any;
+                if name == "vllm" {
+                    profile.max_stop = 4;
+                    profile.reasoning_field = ReasoningField::Reasoning;
+                }
             }
             "llama.cpp" => {
                 profile.tokenizer = Tokenizer::InputTokens;
@@ -86,6 +93,8 @@ impl Profile {
                 profile.tool_content_parts = ToolContentParts::Images;
                 profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
                 profile.tool_schema = ToolSchema::LlamaCpp;
+                profile.strip_prefill_echo = true;
+                profile.stream_prefill_echo = false;
             }
             "ollama" => {
                 profile.top_k = true;

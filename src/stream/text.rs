@@ -92,7 +92,7 @@ impl Machine {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());
         };
-        let pieces = filter.push(text.raw());
+        let pieces = filter.push(text.raw(), self.whole);
         self.take_pieces(pieces, out)
     }
 

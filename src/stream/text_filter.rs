@@ -2,7 +2,7 @@
 //!
 //! | step | when | what |
 //! |---|---|---|
-//! | echo | `strip_prefill_echo` | leaves out the start that repeats the prefill |
+//! | echo | `strip_prefill_echo`, in a stream also `stream_prefill_echo` | leaves out the start that repeats the prefill |
 //! | think | `inline_think` | `<think>…</think>` at the start becomes reasoning |
 //! | stop | the client has stop sequences | cuts the text at the one that ends first, if the upstream did not stop there |
 //! | markup | `text_tool_calls` | calls written as text become calls, and channels of Harmony what they are |
@@ -52,8 +52,11 @@ impl TextFilter {
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
             unescape: Unescape::default(),
-            echo: (profile.strip_prefill_echo && !asked.prefill.is_empty())
-                .then(|| Prefill { prefill: asked.prefill.clone(), matched: 0 }),
+            echo: (profile.strip_prefill_echo && !asked.prefill.is_empty()).then(|| Prefill {
+                prefill: asked.prefill.clone(),
+                matched: 0,
+                in_streams: profile.stream_prefill_echo,
+            }),
             think: profile.inline_think.then(InlineThink::new),
             stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
             markup: match profile.text_tool_calls {
@@ -69,8 +72,11 @@ impl TextFilter {
         is_needed.then_some(filter)
     }
 
-    /// Takes text, escaped as it came.
-    pub(super) fn push(&mut self, raw: &str) -> Vec<Piece> {
+    /// Takes text, escaped as it came. `is_whole`: it is the text of a whole answer, and no piece of a stream.
+    pub(super) fn push(&mut self, raw: &str, is_whole: bool) -> Vec<Piece> {
+        if self.echo.as_ref().is_some_and(|echo| !is_whole && !echo.in_streams) {
+            self.echo = None;
+        }
         let text = self.unescape.push(raw);
         let mut pieces = Vec::new();
         self.echo_step(&text, &mut pieces);
@@ -256,6 +262,8 @@ impl Unescape {
 struct Prefill {
     prefill: String,
     matched: usize,
+    /// Streams begin with it, too.
+    in_streams: bool,
 }
 
 /// The stop sequences of the client.
@@ -304,7 +312,7 @@ mod tests {
             for part in parts {
                 let mut raw = Vec::new();
                 json::escape(&mut raw, part);
-                pieces.extend(filter.push(std::str::from_utf8(&raw).unwrap()));
+                pieces.extend(filter.push(std::str::from_utf8(&raw).unwrap(), false));
                 if matches!(pieces.last(), Some(Piece::Stop(_))) {
                     break;
                 }
@@ -377,6 +385,16 @@ mod tests {
         assert_eq!(run(&asked, "{\"a\": 1}"), [text("\": 1}")]);
         assert_eq!(run(&asked, "{\"b\": 1}"), [text("{\"b\": 1}")]);
         assert_eq!(run(&asked, "{\""), [text("{\"")]);
+    }
+
+    #[test]
+    fn a_stream_keeps_what_only_whole_answers_repeat() {
+        let profile =
+            Profile { strip_prefill_echo: true, stream_prefill_echo: false, ..Profile::default() };
+        let asked = Asked { prefill: "ha".to_owned(), profile, ..Asked::default() };
+        assert_eq!(run(&asked, "haha"), [text("haha")]);
+        let mut filter = TextFilter::new(&asked).unwrap();
+        assert_eq!(filter.push("haha", true), [text("ha")]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::words;
 
 use super::effort::Effective;
 use super::headers::{Header, Headers};
-use super::tools::{meets_strict_subset, plain, write_output_schema};
+use super::tools::{plain, takes_strictly, write_output_schema};
 
 /// Longest `prompt_cache_key`.
 const CACHE_KEY_BYTES_MAX: usize = 64;
@@ -117,7 +117,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
             json.key("json_schema").begin_object().key("name").text("output");
             write_output_schema(json.key("schema"), &schema, profile.tool_schema);
             if profile.strict_tools {
-                json.key("strict").bool(meets_strict_subset(&schema));
+                json.key("strict").bool(takes_strictly(profile.strict_schemas, &schema));
             }
             json.end_object();
         }

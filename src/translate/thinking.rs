@@ -7,7 +7,7 @@ use crate::config::{Config, Upstream};
 use crate::ids::hex_of_hash;
 use crate::json::{self, Str, Writer, escape};
 use crate::names::Names;
-use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
+use crate::profile::{ForeignThinking, Profile, ReasoningField, ReasoningHistory};
 use crate::translate::signature::{self, Field, Signature};
 use crate::warning::Warnings;
 
@@ -149,7 +149,10 @@ impl<'a> Reasoning<'a> {
 
     /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.
     pub(super) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
-        let field = self.field.unwrap_or(Field::ReasoningContent);
+        let field = self.field.unwrap_or(match profile.reasoning_field {
+            ReasoningField::ReasoningContent => Field::ReasoningContent,
+            ReasoningField::Reasoning => Field::Reasoning,
+        });
         if field != Field::Parts {
             self.write_items("thinking_blocks", is_block, json);
             let is_detail = |item: &str| !is_block(item) && !is_opaque(item);

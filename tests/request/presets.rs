@@ -412,3 +412,56 @@ fn a_tool_without_a_description_has_an_empty_one_where_templates_raise_an_error(
         assert_eq!(description.map(|it| it.as_str().unwrap()), expected, "{preset}");
     }
 }
+
+#[test]
+fn vllm_gets_four_stop_sequences_and_the_answer_is_cut_at_the_others() {
+    let stops = json!(["a", "b", "c", "d", "e", "f"]);
+    let request = || json!({"stop_sequences": stops});
+    let four = json!(["a", "b", "c", "d"]);
+    assert_eq!(sent_to("vllm", json!({}), request())["stop"], four);
+    assert_eq!(sent_to("vllm", json!({"max_stop": 0}), request())["stop"], stops);
+    assert_eq!(sent_to("sglang", json!({}), request())["stop"], stops);
+    let (_, asked) = try_with(&config("vllm", json!({}), json!({})), &whole(request())).0.unwrap();
+    assert_eq!(json!(asked.stop_sequences), stops);
+}
+
+#[test]
+fn strict_tools_go_to_servers_that_make_a_grammar_of_any_schema_as_they_are() {
+    // Not in OpenAI's subset: a property is optional, and the object is open.
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}, "s": {}}, "required": ["n"]});
+    let request = json!({
+        "tools": [
+            {"name": "w", "strict": true, "input_schema": schema},
+            {"name": "x", "strict": false, "input_schema": schema},
+        ],
+        "output_config": {"format": {"type": "json_schema", "schema": schema}},
+    });
+    for (preset, strict) in
+        [("vllm", true), ("sglang", true), ("openai", false), ("default", false)]
+    {
+        let body = sent_to(preset, json!({}), request.clone());
+        let function = |at: usize| &body["tools"][at]["function"];
+        assert_eq!(function(0).get("strict"), strict.then_some(&json!(true)), "{preset}");
+        assert_eq!(function(1).get("strict"), None, "{preset}");
+        assert_eq!(function(0)["parameters"], schema, "{preset}");
+        let output = &body["response_format"]["json_schema"];
+        assert_eq!(output.get("strict").unwrap_or(&json!(false)), strict, "{preset}");
+    }
+}
+
+#[test]
+fn reasoning_of_another_model_goes_into_the_field_that_the_server_reads() {
+    let block = json!({"type": "thinking", "thinking": "R", "signature": "EqoB"});
+    let history = json!([user("q"), assistant(json!([block, text("a")])), user("r")]);
+    let forward = json!({"foreign_thinking": "forward"});
+    for (preset, field) in [
+        ("vllm", "reasoning"),
+        ("sglang", "reasoning_content"),
+        ("llama.cpp", "reasoning_content"),
+        ("default", "reasoning_content"),
+    ] {
+        let body = sent_to(preset, forward.clone(), json!({"messages": history}));
+        let expected = json!({"role": "assistant", "content": "a", field: "R"});
+        assert_eq!(body["messages"][1], expected, "{preset}");
+    }
+}

@@ -31,7 +31,7 @@ use std::borrow::Cow;
 
 pub(super) use references::plain;
 pub(super) use schema::write_output_schema;
-pub(super) use strict::meets_strict_subset;
+pub(super) use strict::takes_strictly;
 
 use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};

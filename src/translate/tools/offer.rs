@@ -18,7 +18,7 @@ use std::borrow::Cow;
 
 use super::function::{Function, member_name};
 use super::names;
-use super::strict::meets_strict_subset;
+use super::strict::takes_strictly;
 use super::toolsets::Toolset;
 use super::typed::Kind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
@@ -26,7 +26,7 @@ use crate::anthropic::{path_at, unknown_tag};
 use crate::error::Error;
 use crate::json::{self, Kind as ValueKind, Reader};
 use crate::names::{NameSet, Names};
-use crate::profile::{Profile, ToolSchema};
+use crate::profile::{Profile, StrictSchemas, ToolSchema};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -109,8 +109,8 @@ pub(super) struct Offers<'a> {
     /// How many were loaded.
     loaded: usize,
     names: names::Rules,
-    /// `function.strict` is understood.
-    strict_tools: bool,
+    /// Which schemas are sent with `function.strict`, where that is understood.
+    strict_schemas: Option<StrictSchemas>,
 }
 
 impl<'a> Offers<'a> {
@@ -119,7 +119,8 @@ impl<'a> Offers<'a> {
             body,
             names: names::Rules::of(profile),
             // The other dialects take away what makes a schema strict.
-            strict_tools: profile.strict_tools && profile.tool_schema == ToolSchema::Full,
+            strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
+                .then_some(profile.strict_schemas),
             ..Self::default()
         }
     }
@@ -240,7 +241,8 @@ impl<'a> Offers<'a> {
             check_schema(&function.schema, body, at)?;
         }
         if kind == Kind::Custom && definition.strict {
-            function.strict = self.strict_tools && meets_strict_subset(&function.schema);
+            let taken = self.strict_schemas;
+            function.strict = taken.is_some_and(|taken| takes_strictly(taken, &function.schema));
             if !function.strict {
                 left_out(warnings, body, at, "strict")?;
             }

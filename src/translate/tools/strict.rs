@@ -3,17 +3,27 @@
 use super::schema::ARRAY;
 use crate::json::Reader;
 use crate::names::NameSet;
+use crate::profile::StrictSchemas;
 use crate::words;
 
 /// The values of `format` in OpenAI's strict mode.
 const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Whether a schema can be sent with `strict: true`: every object has `additionalProperties: false`
+/// Whether an upstream that takes `taken` with `strict: true` takes this schema so.
+#[must_use]
+pub(crate) fn takes_strictly(taken: StrictSchemas, schema: &str) -> bool {
+    match taken {
+        StrictSchemas::Openai => meets_strict_subset(schema),
+        StrictSchemas::Any => true,
+    }
+}
+
+/// Whether OpenAI takes a schema with `strict: true`: every object has `additionalProperties: false`
 /// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
 /// value of `format` is used that OpenAI's strict mode refuses.
 #[must_use]
-pub(crate) fn meets_strict_subset(schema: &str) -> bool {
+pub(super) fn meets_strict_subset(schema: &str) -> bool {
     strict(&mut Reader::of(schema), true).is_some()
 }
 

@@ -3,7 +3,7 @@ mod merged;
 mod ollama;
 
 use super::*;
-use crate::translate::tools::meets_strict_subset;
+use crate::translate::tools::strict::meets_strict_subset;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
