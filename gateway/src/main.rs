@@ -22,12 +22,15 @@ mod live;
 mod load;
 mod log;
 mod metrics;
+mod names;
 mod offline;
 mod pass;
+mod pool;
 mod reach;
 mod serve;
 mod service;
 mod signals;
+mod wire;
 mod workers;
 
 use std::io::{self, Write as _};

@@ -1,9 +1,10 @@
 //! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
 //! nothing else is served.
 
+use bytes::Bytes;
 use creole::{Failure, PassedHead};
-use http_body_util::Either;
-use hyper::body::Incoming;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
 
@@ -32,11 +33,18 @@ pub(crate) async fn pass(
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::connection(&sent), upstream);
     headers::change(&mut sent, change);
-    let mut request = Request::new(Either::Right(body));
+    // A method that is safe to repeat, without a body that could not be read again.
+    let may_repeat = head.method.is_idempotent() && body.is_end_stream();
+    let mut request = Request::new(());
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    match gateway.client.request(request).await {
+    let answered = if may_repeat {
+        gateway.client.send(request.map(|()| Full::<Bytes>::default())).await
+    } else {
+        gateway.client.pass(request.map(|()| body)).await
+    };
+    match answered {
         Ok(response) => {
             live.request.passed = Some((response.status().as_u16(), name));
             let (mut head, upstream) = response.into_parts();

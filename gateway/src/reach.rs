@@ -1,5 +1,7 @@
 //! The way to the upstreams: pooled clients, with or without TLS.
 //!
+//! A request that meets the moment in which its upstream closes a kept connection is sent once more, on a new one.
+//!
 //! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its stream would hold up
 //! all others once the connection's window is full, and streams above the server's limit would wait for one to end.
 
@@ -7,6 +9,7 @@ use std::error::Error;
 use std::io;
 use std::iter;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,19 +18,20 @@ use creole::config::Address;
 use creole::{Failure, Unreachable};
 use http_body_util::{Either, Full};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper::{Request, Response};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 
+use crate::names::Names;
+use crate::wire::{Connector, Given};
+
 /// A translated request, or a client's body on its way through.
-pub(crate) type RequestBody = Either<Full<Bytes>, Incoming>;
+type RequestBody = Either<Full<Bytes>, Incoming>;
 
-pub(crate) type Client = legacy::Client<Connector, RequestBody>;
-
-/// What opens connections to upstreams.
-pub(crate) type Connector = HttpsConnector<HttpConnector>;
+type Pool = legacy::Client<Connector, RequestBody>;
 
 /// An address that does not answer at all. The core's own timeout also covers the time until the
 /// model starts to answer and is much longer.
@@ -41,26 +45,69 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
-/// TLS cannot be set up; the text is for the operator.
+/// TLS cannot be set up, or there are no more threads; the text is for the operator.
 pub(crate) fn connector() -> Result<Connector, String> {
-    let mut http = HttpConnector::new();
+    let names = Names::start().map_err(|error| format!("cannot start a thread: {error}"))?;
+    let mut http = HttpConnector::new_with_resolver(names);
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    Ok(HttpsConnectorBuilder::new()
-        .with_tls_config(tls()?)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(http))
+    let https = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http();
+    Ok(Connector::new(https.enable_http1().wrap_connector(http)))
 }
 
-/// A pool of its own.
-pub(crate) fn client(connector: &Connector) -> Client {
-    legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS_MAX)
-        .build(connector.clone())
+/// Sends requests to upstreams.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    kept: Pool,
+    /// Opens a connection for each request.
+    new: Pool,
+}
+
+impl Client {
+    /// With a pool of its own.
+    pub(crate) fn new(connector: &Connector) -> Self {
+        let pool = |connections| {
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_max_idle_per_host(connections)
+                .build(connector.clone())
+        };
+        Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
+    }
+
+    /// Sends a request that may be sent twice. If a kept connection was closed and no byte of an answer came, the
+    /// request goes out once more.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        let again = request.clone();
+        let captured = capture_connection(&mut request);
+        let mut sent = self.kept.request(request.map(Either::Left));
+        let mut given = None;
+        let answered = std::future::poll_fn(|context| {
+            let polled = Pin::new(&mut sent).poll(context);
+            given = Given::of(&captured, given.take());
+            polled
+        });
+        match answered.await {
+            Err(error) if given.is_some_and(|given| given.was_reused_in_vain()) => {
+                tracing::debug!("sent once more: the upstream closed a kept connection: {error}");
+                self.new.request(again.map(Either::Left)).await
+            }
+            answered => answered,
+        }
+    }
+
+    /// Sends a request that must not be sent twice, with its client's body.
+    pub(crate) async fn pass(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        self.kept.request(request.map(Either::Right)).await
+    }
 }
 
 /// Whether a URL leads to the gateway's own address, as far as that shows without asking for names.

@@ -70,7 +70,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let callers = Arc::new(Callers::new(address, &options.allow_host));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
-        client: reach::client(&connector),
+        client: reach::Client::new(&connector),
         budget: Arc::clone(&budget),
         seeds: Arc::clone(&seeds),
         metrics: Arc::clone(&metrics),

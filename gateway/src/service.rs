@@ -3,13 +3,14 @@
 //! A client that goes away makes hyper drop the future or the body in here, and with it the
 //! upstream's connection.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use creole::{Config, Failure, Refusals, Reply, RequestHead, UpstreamRequest};
-use http_body_util::{BodyExt as _, Either, Full};
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
 use hyper::{HeaderMap, Method, Request, Response, Uri};
@@ -23,7 +24,7 @@ use crate::live::{self, Live};
 use crate::load::Load;
 use crate::metrics::{self, Metrics};
 use crate::pass;
-use crate::reach::{self, Client, RequestBody};
+use crate::reach::{self, Client};
 
 /// A body's length is a claim until its bytes are here: no more than this is reserved for it.
 const RESERVED_MAX: usize = 1 << 20;
@@ -156,7 +157,7 @@ impl Gateway {
         let Some(request) = self.upstream_request(request) else {
             return Answered::Response(live.fail(Failure::NoRoute));
         };
-        let mut sent = self.client.request(request);
+        let mut sent = pin!(self.client.send(request));
         let answered = loop {
             tokio::select! {
                 biased;
@@ -237,10 +238,10 @@ impl Gateway {
         let _ = tokio::time::timeout(DISCARD_TIME, read).await;
     }
 
-    fn upstream_request(&self, request: UpstreamRequest) -> Option<Request<RequestBody>> {
+    fn upstream_request(&self, request: UpstreamRequest) -> Option<Request<Full<Bytes>>> {
         let upstream = self.config.upstreams.get(&request.upstream)?;
         let uri: Uri = format!("{}{}", upstream.url, request.path).parse().ok()?;
-        let mut sent = Request::new(Either::Left(Full::new(Bytes::from(request.body))));
+        let mut sent = Request::new(Full::new(Bytes::from(request.body)));
         *sent.method_mut() = Method::POST;
         *sent.uri_mut() = uri;
         *sent.headers_mut() = headers::map(request.headers);
@@ -284,7 +285,7 @@ pub(crate) mod tests {
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
-            client: reach::client(&reach::connector().unwrap()),
+            client: Client::new(&reach::connector().unwrap()),
             budget: Budget::new(0),
             seeds: Arc::new(Seeds::Fixed(1)),
             metrics: Arc::new(Metrics::new()),

@@ -1,0 +1,129 @@
+//! Look-ups of upstreams' names, on a few threads of their own and with a limit of time.
+//!
+//! The system's own look-up blocks its thread, for up to a minute where a name server does not answer. All who wait for
+//! a name share one look-up, so that a name that hangs takes one thread, however many requests there are for it.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::vec;
+
+use hyper_util::client::legacy::connect::dns::Name;
+use tokio::sync::watch;
+use tower_service::Service;
+
+use crate::pool::Pool;
+
+/// More names than these hang at once only where no name server answers.
+const THREADS: usize = 8;
+
+/// Two tries of five seconds, as `resolv.conf` has it unless told otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A result is an `Err` with its words: errors of the system cannot be shared.
+type Found = Result<Vec<SocketAddr>, String>;
+
+type Waiting = watch::Receiver<Option<Found>>;
+
+type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
+
+/// Resolves names.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pool: Pool,
+    lookup: Lookup,
+    /// Look-ups that have not ended.
+    waiting: Arc<Mutex<HashMap<String, Waiting>>>,
+}
+
+impl Names {
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn start() -> io::Result<Self> {
+        Self::with(|name| (name, 0).to_socket_addrs())
+    }
+
+    fn with(lookup: Lookup) -> io::Result<Self> {
+        Ok(Self { pool: Pool::start("names", THREADS)?, lookup, waiting: Arc::default() })
+    }
+
+    /// The look-up of this name that is under way, or a new one.
+    fn look_up(&self, name: &str) -> Waiting {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = waiting.get(name) {
+            return found.clone();
+        }
+        let (done, found) = watch::channel(None);
+        waiting.insert(name.to_owned(), found.clone());
+        let (name, lookup, waiting) = (name.to_owned(), self.lookup, Arc::clone(&self.waiting));
+        self.pool.give(move || {
+            let result = lookup(&name).map(Iterator::collect).map_err(|error| error.to_string());
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+            done.send_replace(Some(result));
+        });
+        found
+    }
+}
+
+async fn found(mut waiting: Waiting) -> io::Result<vec::IntoIter<SocketAddr>> {
+    let found = tokio::time::timeout(TIMEOUT, waiting.wait_for(Option::is_some)).await;
+    let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+    let found = found.map_err(io::Error::other)?.clone();
+    Ok(found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?.into_iter())
+}
+
+impl Service<Name> for Names {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(found(self.look_up(name.as_str())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[tokio::test]
+    async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
+        static BEGUN: AtomicUsize = AtomicUsize::new(0);
+        let names = Names::with(|name| {
+            if name.starts_with("slow") {
+                BEGUN.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_secs(600));
+            }
+            Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
+        });
+        let names = names.unwrap();
+        let slow: Vec<_> = (0..1000).map(|_| names.look_up("slow.test")).collect();
+        let mut quick = names.look_up("quick.test");
+        quick.wait_for(Option::is_some).await.unwrap();
+        assert_eq!(BEGUN.load(Ordering::SeqCst), 1);
+        // Time stands still for the thread alone.
+        tokio::time::pause();
+        for slow in slow {
+            assert_eq!(found(slow).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_was_found_is_looked_up_anew_next_time() {
+        let names = Names::with(|_| Err(io::Error::other("no such name"))).unwrap();
+        for _ in 0..2 {
+            let error = found(names.look_up("a.test")).await.unwrap_err();
+            assert_eq!(error.to_string(), "no such name");
+            assert!(names.waiting.lock().unwrap().is_empty());
+        }
+    }
+}

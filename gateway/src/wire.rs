@@ -1,0 +1,148 @@
+//! Connections to upstreams that know how much came in on them.
+//!
+//! A server may close a kept connection at the moment in which a request is written to it. No byte of an answer comes
+//! then, and the request can be sent again on a new connection.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+
+use hyper::Uri;
+use hyper::http::Extensions;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::{
+    CaptureConnection, Connected, Connection, HttpConnector,
+};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tower_service::Service;
+
+use crate::names::Names;
+
+/// Bytes that came in on one connection.
+#[derive(Clone, Debug, Default)]
+struct Received(Arc<AtomicU64>);
+
+/// A connection, and what had come in on it when a request was given to it.
+#[derive(Debug)]
+pub(crate) struct Given {
+    received: Received,
+    before: u64,
+}
+
+impl Given {
+    /// The connection that was chosen for a request, as soon as there is one. To be called before anything is written
+    /// to it. `last` is what the call before gave: a request that could not be written goes to another connection.
+    pub(crate) fn of(captured: &CaptureConnection, last: Option<Self>) -> Option<Self> {
+        let mut found = Extensions::new();
+        if let Some(connected) = captured.connection_metadata().as_ref() {
+            connected.get_extras(&mut found);
+        }
+        let Some(received) = found.remove::<Received>() else { return last };
+        if last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.received.0, &received.0)) {
+            return last;
+        }
+        let before = received.0.load(Ordering::Relaxed);
+        Some(Self { received, before })
+    }
+
+    /// Whether it had served a request before, and has given nothing since.
+    pub(crate) fn was_reused_in_vain(&self) -> bool {
+        self.before > 0 && self.received.0.load(Ordering::Relaxed) == self.before
+    }
+}
+
+/// What opens connections to upstreams.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector(HttpsConnector<HttpConnector<Names>>);
+
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, Failed>> + Send>>;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+impl Connector {
+    pub(crate) fn new(https: HttpsConnector<HttpConnector<Names>>) -> Self {
+        Self(https)
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Wire>;
+    type Error = Failed;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Connecting {
+        let connecting = self.0.call(uri);
+        Box::pin(async move {
+            let connected = connecting.await?;
+            let wire = Wire { stream: TokioIo::new(connected), received: Received::default() };
+            Ok(TokioIo::new(wire))
+        })
+    }
+}
+
+/// A connection to an upstream.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    stream: TokioIo<Stream>,
+    received: Received,
+}
+
+impl Connection for Wire {
+    fn connected(&self) -> Connected {
+        self.stream.inner().connected().extra(self.received.clone())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let read = buffer.filled().len().saturating_sub(before);
+        self.received.0.fetch_add(read as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+}
