@@ -20,6 +20,17 @@ pub(super) fn escaped(text: &str) -> String {
     String::from_utf8(raw).unwrap_or_default()
 }
 
+/// How a line break is written in a JSON string.
+const BREAKS: [&str; 6] = ["\\n", "\\r", "\\u000a", "\\u000A", "\\u000d", "\\u000D"];
+
+/// An escaped text without the line breaks at its start.
+fn without_breaks(mut raw: &str) -> &str {
+    while let Some(rest) = BREAKS.iter().find_map(|line_break| raw.strip_prefix(line_break)) {
+        raw = rest;
+    }
+    raw
+}
+
 /// What is known of the text of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Text {
@@ -29,6 +40,8 @@ pub(super) struct Text {
     cut_at: Option<usize>,
     /// Some has come, however it came.
     has_come: bool,
+    /// Its beginning has come: line breaks belong to it from now on.
+    has_begun: bool,
     /// What came of it in deltas.
     echo: Echo,
 }
@@ -88,12 +101,28 @@ impl Machine {
     pub(super) fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank());
         self.text.has_come = true;
+        let text = if self.text.has_begun { text } else { self.beginning(text) };
+        if text.is_empty() {
+            return Ok(());
+        }
         let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());
         };
         let pieces = filter.push(text.raw(), self.whole);
         self.take_pieces(pieces, out)
+    }
+
+    /// The first text of an answer. Behind reasoning, templates write line breaks, and some servers take them for the
+    /// beginning of the text.
+    fn beginning<'t>(&mut self, text: Str<'t>) -> Str<'t> {
+        if self.reasoning.field.is_none() {
+            self.text.has_begun = !text.is_blank();
+            return text;
+        }
+        let text = Str::inside(without_breaks(text.raw())).unwrap_or(text);
+        self.text.has_begun = !text.is_empty();
+        text
     }
 
     /// What a filter made of the text.

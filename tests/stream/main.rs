@@ -4,6 +4,7 @@
 //! Both must say the same, and every stream must obey the grammar that clients rely on.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
+mod after_reasoning;
 mod blocks;
 mod calls;
 mod endings;

@@ -131,6 +131,6 @@ fn white_space_behind_a_thought_does_not_part_it() {
     );
     hermes.gives(
         &done(&[thought, text("\n\n"), text("Hi"), stop()]),
-        &format!(r#"thinking {whole}, text "\n\nHi"; end_turn"#),
+        &format!(r#"thinking {whole}, text "Hi"; end_turn"#),
     );
 }
