@@ -28,6 +28,9 @@ impl Machine {
             // It must not look complete, and this end would say so.
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
+        if self.choices.drop_held() {
+            self.ledger.warnings.add("choice_dropped");
+        }
         self.finish_text(out)?;
         self.finish_reasoning(out)?;
         if let Some(hidden) = self.reasoning.hidden.take()

@@ -18,6 +18,7 @@
 //! call a fragment belongs to is decided in `call`.
 
 use super::call::{CallState, Calls};
+use super::choices::{Choices, Verdict};
 use super::ledger::{BLOCK_BYTES, Ledger};
 use super::outcome::Outcome;
 use super::queue::{Block, Queue};
@@ -45,6 +46,7 @@ pub(super) struct Machine {
     pub(super) sink: Sink,
     pub(super) queue: Queue,
     pub(super) calls: Calls,
+    pub(super) choices: Choices,
     pub(super) reasoning: Reasoning,
     pub(super) text: Text,
     pub(super) outcome: Outcome,
@@ -73,6 +75,7 @@ impl Machine {
             text: Text::new(&asked),
             reasoning: Reasoning::new(&asked),
             ledger: Ledger::new(asked, settings, ids),
+            choices: Choices::default(),
             queue: Queue::default(),
             outcome: Outcome::default(),
             begins_early: false,
@@ -112,6 +115,8 @@ impl Machine {
     ) -> Result<(), Error> {
         self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
         self.start(out);
+        let held = self.choices.note_one(choice, false);
+        self.take_held(held, out)?;
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -123,7 +128,7 @@ impl Machine {
         let held = self.queue.held_bytes().saturating_add(self.calls.held_bytes());
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
-        let snapshots = self.snapshots.held_bytes();
+        let snapshots = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
         if held.saturating_add(filtered).saturating_add(snapshots)
             > self.ledger.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.ledger.rules.response_bytes_max
@@ -158,6 +163,7 @@ impl Machine {
             };
         }
         self.whole = true;
+        self.choices.note_whole(chunk, |word| stop_reason::says_call(&word.decode()));
         self.take_chunk(chunk, out)?;
         if self.ledger.sent.is_final() { Ok(()) } else { self.end(out) }
     }
@@ -240,7 +246,7 @@ impl Machine {
             return self.fail(raw, out);
         }
         if chunk.choices.is_empty() {
-            self.outcome.take_finish(chunk, before, self.ledger.report.progress);
+            self.take_finish(chunk, before);
             return Ok(());
         }
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
@@ -257,6 +263,8 @@ impl Machine {
         if chunk.choices.iter().any(begins) {
             self.start(out);
         }
+        let held = self.choices.note(chunk);
+        self.take_held(held, out)?;
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
             match (&choice.delta, &choice.message) {
@@ -274,12 +282,14 @@ impl Machine {
                 }
                 _ => has_messages = !self.whole,
             }
-            self.outcome.take_choice(choice);
+            if !self.choices.is_other(choice.index) {
+                self.outcome.take_choice(choice);
+            }
         }
         if has_messages {
             self.take_messages(chunk, out)?;
         }
-        self.outcome.take_finish(chunk, before, self.ledger.report.progress);
+        self.take_finish(chunk, before);
         self.pump(false, out);
         let word = self.outcome.finish_reason.as_deref().filter(|_| !self.text.is_cut());
         match word.and_then(|word| stop_reason::failure(word, &self.ledger.asked)) {
@@ -304,6 +314,28 @@ impl Machine {
         })
     }
 
+    /// Notes whether a chunk says that the answer is over.
+    fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
+        let finishes = chunk
+            .choices
+            .iter()
+            .any(|choice| choice.finish_reason.is_some() && !self.choices.is_other(choice.index));
+        self.outcome.take_finish(chunk, finishes, before, self.ledger.report.progress);
+    }
+
+    /// Takes texts that were held until the numbers of their choices were understood.
+    fn take_held(&mut self, held: Vec<String>, out: &mut Vec<u8>) -> Result<(), Error> {
+        if self.choices.holds_others() && self.choices.drop_held() {
+            self.ledger.warnings.add("choice_dropped");
+        }
+        for raw in held {
+            if !self.text.is_cut() {
+                self.take_raw_text(&raw, out)?;
+            }
+        }
+        Ok(())
+    }
+
     /// One choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
     pub(super) fn take_delta(
         &mut self,
@@ -311,18 +343,32 @@ impl Machine {
         delta: &Delta<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        if self.text.is_cut() {
+        if self.text.is_cut() || self.choices.is_other(choice) {
             return Ok(());
         }
         if let Some(role) = delta.role {
             self.in_result = role == Role::Tool;
         }
-        let is_left_out = self.in_result && !delta.content.is_empty();
+        let mut is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
             self.ledger.warnings.add("content_dropped");
         }
         if delta.has_reasoning() {
+            if self.choices.judge_reasoning(choice, delta) == Verdict::Other {
+                self.ledger.warnings.add("choice_dropped");
+                return Ok(());
+            }
             self.take_reasoning(delta, out);
+        }
+        if self.choices.text() != Some(choice) && !is_left_out {
+            match self.choices.judge_text(choice, delta) {
+                Verdict::Part => {}
+                Verdict::Held => is_left_out = true,
+                Verdict::Other => {
+                    self.ledger.warnings.add("choice_dropped");
+                    return Ok(());
+                }
+            }
         }
         for part in delta.content.iter().filter(|_| !is_left_out) {
             if self.text.is_cut() {

@@ -8,7 +8,7 @@
 //! | step | files |
 //! |---|---|
 //! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
-//! | chunks to blocks | `machine`; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan` and `bare`; `snapshots`: messages in place of deltas |
+//! | chunks to blocks | `machine`; `choices`: which are one answer; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan` and `bare`; `snapshots`: messages in place of deltas |
 //! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `queue`, `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
@@ -23,6 +23,7 @@
 
 mod bare;
 mod call;
+mod choices;
 mod counts;
 mod echo;
 mod end;

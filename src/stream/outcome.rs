@@ -54,10 +54,16 @@ impl Outcome {
         }
     }
 
-    /// Notes whether a chunk says that the answer is over. `before`: how much had come before it,
-    /// `progress`: how much with it.
-    pub(super) fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64, progress: u64) {
-        if chunk.choices.iter().any(|choice| choice.finish_reason.is_some()) {
+    /// Notes whether a chunk says that the answer is over, as `finishes` tells of its choices. `before`: how much had come
+    /// before it, `progress`: how much with it.
+    pub(super) fn take_finish(
+        &mut self,
+        chunk: &Chunk<'_>,
+        finishes: bool,
+        before: u64,
+        progress: u64,
+    ) {
+        if finishes {
             self.finish.finished(before, progress, self.counts_first);
         } else if chunk.usage.is_some() && progress == before {
             self.finish.counted(progress);

@@ -12,6 +12,7 @@
 //! A text that begins with all texts before it is read as all of it so far, any other as the next piece.
 //! The message adds nothing that the deltas have brought already (text, reasoning, calls).
 
+use super::choices::Verdict;
 use super::machine::Machine;
 use super::reasoning::{marked, said, without_end};
 use crate::error::Error;
@@ -191,6 +192,9 @@ impl Machine {
         let refusal = take(&mut snapshots.refusal, &said.refusal);
         self.say([thought, text, refusal], out)?;
         for (choice, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
+            if self.choices.is_other(choice) {
+                continue;
+            }
             let takes_calls = self.calls.is_empty() || snapshots.has_calls;
             snapshots.has_calls |= takes_calls && said.has_calls;
             let delta = snapshots.rest_of(message, takes_calls);
@@ -204,7 +208,12 @@ impl Machine {
     fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> ChunkTexts {
         let mut said = ChunkTexts::default();
         let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
-        for (_, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
+        for (choice, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
+            let has_text = message.content.iter().any(|part| matches!(part, Part::Text(_)));
+            if has_text && self.choices.judge_message(choice) == Verdict::Other {
+                self.ledger.warnings.add("choice_dropped");
+                continue;
+            }
             for part in message.content.iter() {
                 match part {
                     Part::Text(part) if message.is_thought => {
@@ -247,7 +256,8 @@ impl Machine {
         if let Some(text) = text {
             delta.content.push(Part::Text(text));
         }
-        self.take_delta(0, &delta, out)
+        let choice = self.choices.text().unwrap_or_default();
+        self.take_delta(choice, &delta, out)
     }
 }
 

@@ -7,6 +7,7 @@
 mod after_reasoning;
 mod blocks;
 mod calls;
+mod choices;
 mod endings;
 mod errors;
 mod fragments;
