@@ -285,6 +285,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Gives the text of a value that `read` reads.
+    pub fn raw_by<E: From<Error>>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<Raw<'a>, E> {
+        self.peek();
+        let (start, blanks) = (self.at, self.blanks);
+        read(self)?;
+        let blanks = self.blanks.saturating_sub(blanks);
+        Ok(Raw::new(self.slice(start), blanks))
+    }
+
     /// Checks that nothing but white space is left.
     pub fn end(&mut self) -> Result<(), Error> {
         match self.peek() {
