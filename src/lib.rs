@@ -58,6 +58,7 @@ pub mod fuzz;
 mod hash;
 pub mod ids;
 pub mod json;
+mod json_schema;
 pub mod log;
 pub mod metrics;
 pub mod names;

@@ -363,6 +363,9 @@ words! {
         /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`,
         /// `oneOf`, `allOf` or `not` in the root: the properties of all branches are offered. In all dialects a `$ref`
         /// that leads nowhere is left out, and one to a definition further down leads to the root, where that is put.
+        /// In all dialects, what no draft allows is mended at any depth: PHP's `"properties": []`, a property that is a
+        /// word or a number (`{}`), types such as `STRING` (`string`) and `any` (left out), a `description` that is no
+        /// text. A branch or a property that allows nothing (`{"not": {}}`) is left out.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",

@@ -177,7 +177,7 @@ impl<'a> Source<'a, '_> {
         self.reader.skip()
     }
 
-    fn expect(&mut self, kind: Kind) -> Read<()> {
+    pub(super) fn expect(&mut self, kind: Kind) -> Read<()> {
         match self.reader.kind()? {
             found if found == kind => Ok(()),
             found => Err(expected(kind.name(), found)),

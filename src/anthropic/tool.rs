@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use super::source::{Read, Source, bad_tag, required};
 use crate::json::{Kind, Raw, Str};
+use crate::json_schema::Found;
 
 /// An element of `tools`, or the `definition` of an added tool.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub(crate) struct ToolDefinition<'a> {
     pub description: Option<Str<'a>>,
     /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
     pub input_schema: Option<Raw<'a>>,
+    /// What was found in `input_schema`.
+    pub found: Found,
     /// Whether there is a `cache_control`.
     pub cached: bool,
     /// `input_examples`, each an object.
@@ -78,7 +81,11 @@ impl<'a> ToolDefinition<'a> {
             "type" => self.tool_type = source.reader.string()?.decode(),
             "name" => return source.word(&mut self.name),
             "description" => return source.string(&mut self.description),
-            "input_schema" => return source.raw_object(&mut self.input_schema),
+            "input_schema" => {
+                source.expect(Kind::Object)?;
+                let (schema, found) = Found::read(&mut source.reader)?;
+                (self.input_schema, self.found) = (Some(schema), found);
+            }
             "input_examples" => {
                 self.input_examples.clear();
                 source.array(|source| {

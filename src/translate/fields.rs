@@ -105,7 +105,7 @@ fn is_zero(number: &str) -> bool {
 }
 
 fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {
-    let Some(schema) = request.output_schema.map(plain) else { return };
+    let Some((schema, found)) = request.output_schema.map(plain) else { return };
     if profile.response_format == ResponseFormat::None {
         // The upstream refused it. Where the configuration says so, the request is rejected.
         return;
@@ -115,7 +115,7 @@ fn write_response_format(request: &Request<'_>, profile: &Profile, json: &mut Wr
         ResponseFormat::JsonSchema => {
             json.kind("json_schema");
             json.key("json_schema").begin_object().key("name").text("output");
-            write_output_schema(json.key("schema"), &schema, profile.tool_schema);
+            write_output_schema(json.key("schema"), &schema, found, profile.tool_schema);
             if profile.strict_tools {
                 json.key("strict").bool(takes_strictly(profile.strict_schemas, &schema));
             }

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use super::mended::plain_of;
 use super::names;
-use super::references::plain;
 use super::schema::{copy_member, write_schema};
 use super::typed::{Builtin, input_schema};
 use crate::anthropic::tool::ToolDefinition;
 use crate::json::{self, Reader, Str, Writer};
+use crate::json_schema::Found;
 use crate::profile::ToolSchema;
 use crate::words;
 
@@ -29,6 +30,8 @@ pub(super) struct Function<'a> {
     pub(super) place: Option<usize>,
     /// Its JSON Schema before any dialect.
     pub(super) schema: Cow<'a, str>,
+    /// What was found in it.
+    found: Found,
     /// `function.strict`
     pub(super) strict: bool,
     /// A guard leaves it out of this request. Calls in the history keep its name and schema.
@@ -47,10 +50,13 @@ impl<'a> Function<'a> {
         name: Cow<'a, str>,
         rules: names::Rules,
     ) -> Self {
+        let schema = definition.input_schema.map_or("{}", |schema| schema.text());
+        let (schema, found) = plain_of(schema, definition.found);
         Self {
             outgoing: accepted(&name, rules),
             name,
-            schema: plain(definition.input_schema.map_or("{}", |schema| schema.text())),
+            schema,
+            found,
             description: definition.description.unwrap_or_default(),
             ..Self::default()
         }
@@ -68,6 +74,7 @@ impl<'a> Function<'a> {
             outgoing: accepted(&name, rules),
             name,
             schema: Cow::Owned(input_schema(builtin.input)),
+            found: Found::NOTHING,
             description: definition.description.unwrap_or_else(|| Str::plain(builtin.description)),
             ..Self::default()
         };
@@ -98,6 +105,7 @@ impl<'a> Function<'a> {
             outgoing: member_name(member.name, toolset, rules),
             toolset: Some(toolset),
             schema: Cow::Owned(input_schema(member.input)),
+            found: Found::NOTHING,
             description: Str::plain(member.description),
             ..Self::default()
         }
@@ -174,7 +182,7 @@ impl<'a> Function<'a> {
         let before = json.out().len();
         json.key("parameters");
         let start = json.out().len();
-        write_schema(json, &self.schema, dialect);
+        write_schema(json, &self.schema, self.found, dialect);
         if dialect == ToolSchema::Gemini && has_no_properties(json.out().get(start..)) {
             // Its endpoint refused such objects.
             json.out().truncate(before);

@@ -14,6 +14,7 @@ mod function;
 mod gemini;
 mod grammar;
 mod kimi;
+mod mended;
 mod merged;
 mod names;
 mod offer;
@@ -29,7 +30,7 @@ mod tests;
 
 use std::borrow::Cow;
 
-pub(super) use references::plain;
+pub(super) use mended::plain;
 pub(super) use schema::write_output_schema;
 pub(super) use strict::takes_strictly;
 

@@ -27,7 +27,7 @@ const PLACES: [&str; 2] = ["$defs", "definitions"];
 const SEVERAL: &str = "?";
 
 /// The schema with such references.
-pub(crate) fn plain(schema: &str) -> Cow<'_, str> {
+pub(super) fn plain(schema: &str) -> Cow<'_, str> {
     if !words::has_byte(schema, b'$') || !words::has(schema, "$ref\"") {
         return schema.into();
     }

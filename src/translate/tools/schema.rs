@@ -15,24 +15,21 @@ use super::kimi;
 use super::merged::{Merged, Which, is_merged};
 use super::ollama::{self, Inlined};
 use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json_schema::{
+    Found, PATTERN_PROPERTIES, Shape, is_no_root, is_unportable, may_be_bool, shape,
+};
 use crate::names::{NameSet, Names};
 use crate::profile::ToolSchema;
-use crate::words;
 
-/// Writes `schema`, an object, as the `parameters` of a function. A missing `type` or `properties`
-/// is added, and `null` for one of them or for `required` left out: several servers refuse that. They also refuse
-/// a root that is a choice, what is [malformed](is_malformed), and, at any depth, an array without `items`, a boolean in place of a schema and
-/// a pattern that [not every engine takes](is_unportable).
-pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema) {
-    let stays = || {
-        let has_null = words::has(schema, "null");
-        is_complete(schema, has_null) && is_taken(schema, has_null)
-    };
+/// Writes `schema`, a plain object, as the `parameters` of a function. A missing `type` or `properties` is added:
+/// several servers refuse that. They also refuse a root that is a choice and, at any depth, an array without `items`,
+/// a boolean in place of a schema and a pattern that not every engine takes.
+pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, found: Found, dialect: ToolSchema) {
     let dialect = match dialect {
         ToolSchema::Ollama if !ollama::loses(schema) => ToolSchema::Full,
         dialect => dialect,
     };
-    if dialect == ToolSchema::Full && stays() {
+    if dialect == ToolSchema::Full && found.is_complete && !found.is_refused {
         json.raw(schema);
     } else {
         walk(json, schema, dialect, true);
@@ -44,14 +41,15 @@ pub(super) fn write_schema(json: &mut Writer<'_>, schema: &str, dialect: ToolSch
 pub(in crate::translate) fn write_output_schema(
     json: &mut Writer<'_>,
     schema: &str,
+    found: Found,
     tools: ToolSchema,
 ) {
     if matches!(tools, ToolSchema::LlamaCpp | ToolSchema::Kimi) {
         walk(json, schema, tools, false);
-    } else if is_taken(schema, words::has(schema, "null")) {
-        json.raw(schema);
-    } else {
+    } else if found.is_refused {
         walk(json, schema, ToolSchema::Full, false);
+    } else {
+        json.raw(schema);
     }
 }
 
@@ -67,196 +65,7 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     }
 }
 
-/// What follows the properties of a schema is hardly ever longer, and most schemas are read no further than those.
-const TAIL_BYTES: usize = 256;
-
-/// Whether the schema has what every function needs, and nothing that would be refused in a root. `has_null`: the word
-/// is in it.
-fn is_complete(schema: &str, has_null: bool) -> bool {
-    let mut reader = Reader::of(schema);
-    let (mut typed, mut properties, mut refused) = (false, false, false);
-    let start = schema.len().saturating_sub(TAIL_BYTES);
-    let tail = (start..).find_map(|start| schema.get(start..)).unwrap_or_default();
-    let is_plain = !has_null && !words::has(schema, "Of\"") && !words::has(tail, "\"not\"");
-    let mut read = || {
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let keyword = key.raw();
-            match (keyword, reader.kind()?) {
-                ("type", Kind::String) => typed = reader.clone().string()? == "object",
-                ("properties", Kind::Object) => properties = true,
-                _ => refused |= is_no_root(keyword) || is_malformed(keyword, reader.clone())?,
-            }
-            if typed && properties && is_plain {
-                break;
-            }
-            reader.skip()?;
-        }
-        Ok::<(), json::Error>(())
-    };
-    read().is_ok() && typed && properties && !refused
-}
-
-/// Whether OpenAI refuses a tool for this keyword in the root of its schema, as Anthropic does for some of them.
-fn is_no_root(keyword: &str) -> bool {
-    matches!(keyword, "anyOf" | "oneOf" | "allOf" | "not" | "enum" | "const")
-}
-
-/// Whether no schema in it is refused for an array, a boolean, a `null` or a pattern. Most need no walk to say so: they
-/// have no array, or `items` directly behind each, no boolean but in `additionalProperties`, no `null` but as a default,
-/// and few have a pattern. What else is malformed is seen where there is a walk.
-fn is_taken(schema: &str, has_null: bool) -> bool {
-    let has_items = |at: usize| {
-        let rest = schema.get(at.saturating_add(ARRAY.len())..).unwrap_or_default().trim_start();
-        let next = rest.strip_prefix(',').unwrap_or_default().trim_start();
-        let value = next.strip_prefix("\"items\"").unwrap_or_default().trim_start();
-        value.strip_prefix(':').is_some_and(|value| value.trim_start().starts_with('{'))
-    };
-    // Few words end so.
-    let arrays = !words::has(schema, "ay\"") || words::places(schema, ARRAY).all(has_items);
-    let is_plain = |at: usize| {
-        let rest = schema.get(at..).unwrap_or_default();
-        // Another word that begins so is `patternProperties`.
-        let Some(rest) = rest.strip_prefix(PATTERN) else { return false };
-        // Where no text follows, it is a property's name.
-        let text = rest.trim_start().strip_prefix(':').unwrap_or_default();
-        !Reader::of(text).string().is_ok_and(is_unportable)
-    };
-    let patterns = || words::places(schema, "\"pattern").all(is_plain);
-    // `true` and `false` by their ends, with which few other words begin, end or go on.
-    let booleans =
-        || ["rue", "lse"].iter().all(|end| words::places(schema, end).all(is_no_schema(schema)));
-    let nulls = || !has_null || words::places(schema, "null").all(is_no_keyword(schema));
-    arrays && patterns() && booleans() && nulls()
-        || all_taken(&mut Reader::of(schema)).unwrap_or(false)
-}
-
-/// Whether what ends at a place in a schema is certainly no boolean in place of a schema.
-fn is_no_schema(schema: &str) -> impl Fn(usize) -> bool {
-    |end| {
-        let before = schema.get(..end).unwrap_or_default();
-        let Some(before) = before.strip_suffix('t').or_else(|| before.strip_suffix("fa")) else {
-            return true;
-        };
-        let before = before.trim_end();
-        match before.strip_suffix(':') {
-            Some(key) => key.trim_end().ends_with("\"additionalProperties\""),
-            None => !before.ends_with(['[', ',']),
-        }
-    }
-}
-
-/// Whether a `null` at a place in a schema is certainly not the value of a keyword that must not be one.
-fn is_no_keyword(schema: &str) -> impl Fn(usize) -> bool {
-    |at| {
-        let before = schema.get(..at).unwrap_or_default().trim_end();
-        let key = before.strip_suffix(':').map(str::trim_end);
-        key.is_none_or(|key| key.ends_with("\"default\"") || key.ends_with("\"const\""))
-    }
-}
-
 pub(super) const ARRAY: &str = "\"array\"";
-const PATTERN: &str = "\"pattern\"";
-
-/// Whether each array in a schema has `items`, all that stands for a schema is one, and every engine takes every pattern.
-fn all_taken(reader: &mut Reader<'_>) -> Result<bool, json::Error> {
-    let mut taken = true;
-    match reader.kind()? {
-        Kind::Object => {}
-        Kind::Array => {
-            reader.begin_array()?;
-            while reader.next_element()? {
-                taken &= all_taken(reader)?;
-            }
-            return Ok(taken);
-        }
-        _ => {
-            reader.skip()?;
-            return Ok(false);
-        }
-    }
-    let (mut array, mut items) = (false, false);
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        let keyword = key.decode();
-        let keyword = keyword.as_ref();
-        items |= keyword == "items";
-        taken &= !is_malformed(keyword, reader.clone())?;
-        match (holds(keyword), reader.kind()?) {
-            (Holds::Schema, Kind::Array) if keyword == "items" => {
-                taken = false;
-                reader.skip()?;
-            }
-            (Holds::Schema, Kind::Bool) if may_be_bool(keyword) => drop(reader.skip()?),
-            (Holds::Schema, _) => taken &= all_taken(reader)?,
-            (Holds::Named, Kind::Object) => {
-                reader.begin_object()?;
-                while let Some(name) = reader.next_key()? {
-                    taken &= keyword != PATTERN_PROPERTIES || !is_unportable(name);
-                    taken &= all_taken(reader)?;
-                }
-            }
-            (_, Kind::String) if keyword == "pattern" => {
-                taken &= !is_unportable(reader.string()?);
-            }
-            _ => {
-                let data = reader.skip()?;
-                if keyword == "type" {
-                    array = words::has(data, ARRAY);
-                }
-            }
-        }
-    }
-    Ok(taken && (!array || items))
-}
-
-/// Whether a keyword has no value that it may have in any draft that servers read: those of drafts 3 and 4, which
-/// converters of types still write, or `null` for what is not set. One of them ends every request.
-fn is_malformed(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
-    Ok(match (keyword, value.kind()?) {
-        ("const" | "default" | "example" | "examples", _) => false,
-        (_, Kind::Null) => true,
-        ("properties" | "$defs" | "definitions" | PATTERN_PROPERTIES, kind) => kind != Kind::Object,
-        ("anyOf" | "oneOf" | "allOf", kind) => kind != Kind::Array,
-        ("exclusiveMinimum" | "exclusiveMaximum", Kind::Bool) => true,
-        ("required", kind) => kind != Kind::Array,
-        ("enum" | "items" | "prefixItems", Kind::Array) => {
-            value.begin_array()?;
-            !value.next_element()?
-        }
-        ("enum", _) => true,
-        _ => false,
-    })
-}
-
-const PATTERN_PROPERTIES: &str = "patternProperties";
-
-/// Whether an engine refuses a pattern that clients' engines take, and an upstream with it the whole request; the
-/// client looks at inputs itself. OpenAI's knows no `\p{…}` and does not look around, as those of zod do;
-/// DeepSeek's takes an open bracket inside of another for a second one, and knows no `\0`, which Claude Code's
-/// have. `(?<name>…)` is written in another way in Python.
-fn is_unportable(pattern: Str<'_>) -> bool {
-    let pattern = pattern.decode();
-    let mut letters = pattern.as_bytes().iter();
-    let mut in_brackets = false;
-    while let Some(letter) = letters.next() {
-        let refused = match letter {
-            b'\\' => matches!(letters.next(), Some(b'p' | b'P' | b'0')),
-            b'[' => std::mem::replace(&mut in_brackets, true),
-            b']' => {
-                in_brackets = false;
-                false
-            }
-            b'(' if !in_brackets => matches!(letters.as_slice(), [b'?', b'=' | b'!' | b'<', ..]),
-            _ => false,
-        };
-        if refused {
-            return true;
-        }
-    }
-    false
-}
-
 /// What the value of a keyword is made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
@@ -269,35 +78,11 @@ pub(super) enum Holds {
 }
 
 pub(super) fn holds(keyword: &str) -> Holds {
-    match keyword {
-        "items"
-        | "prefixItems"
-        | "additionalItems"
-        | "unevaluatedItems"
-        | "contains"
-        | "additionalProperties"
-        | "unevaluatedProperties"
-        | "propertyNames"
-        | "anyOf"
-        | "oneOf"
-        | "allOf"
-        | "not"
-        | "if"
-        | "then"
-        | "else" => Holds::Schema,
-        "properties" | PATTERN_PROPERTIES | "$defs" | "definitions" | "dependentSchemas" => {
-            Holds::Named
-        }
+    match shape(keyword) {
+        Shape::Schema | Shape::Branches | Shape::Items => Holds::Schema,
+        Shape::Named => Holds::Named,
         _ => Holds::Data,
     }
-}
-
-/// Whether every server takes a boolean as the schema that this keyword holds.
-fn may_be_bool(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "additionalProperties" | "unevaluatedProperties" | "additionalItems" | "unevaluatedItems"
-    )
 }
 
 /// Copies a schema into a dialect.
@@ -511,7 +296,7 @@ pub(super) fn next_keyword<'a>(
     while let Some(key) = reader.next_key()? {
         let keyword = key.decode();
         let is_second = keyword == "items" && facts.prefix_items && reader.kind()? == Kind::Array;
-        if is_second || is_malformed(&keyword, reader.clone())? {
+        if is_second {
             reader.skip()?;
             continue;
         }

@@ -1,15 +1,19 @@
 mod gemini;
+mod mended;
 mod merged;
 mod ollama;
 
 use super::*;
+use crate::translate::tools::mended::mended as mend;
 use crate::translate::tools::strict::meets_strict_subset;
+use crate::words;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 fn written(schema: &str, dialect: ToolSchema) -> String {
     let mut out = Vec::new();
-    write_schema(&mut Writer::new(&mut out), schema, dialect);
+    let (schema, found) = mend(schema.into(), Found::of(schema));
+    write_schema(&mut Writer::new(&mut out), &schema, found, dialect);
     String::from_utf8(out).unwrap()
 }
 
@@ -260,7 +264,8 @@ fn other_patterns_are_copied_byte_for_byte() {
 fn the_schema_of_an_output_is_mended_like_a_tools() {
     let sent = |schema: &str, tools| {
         let mut out = Vec::new();
-        write_output_schema(&mut Writer::new(&mut out), schema, tools);
+        let (schema, found) = mend(schema.into(), Found::of(schema));
+        write_output_schema(&mut Writer::new(&mut out), &schema, found, tools);
         String::from_utf8(out).unwrap()
     };
     let written = |schema: &str| sent(schema, ToolSchema::Full);
@@ -334,7 +339,7 @@ fn llama_cpp_gets_nothing_that_breaks_its_grammar() {
         ("{}", "ANY"),
         ("true", "ANY"),
         ("null", "ANY"),
-        (r#"{"not":{}}"#, r#"{TYPES,"not":ANY}"#),
+        (r#"{"not":{"type":"null"}}"#, r#"{TYPES,"not":{"type":"null"}}"#),
         (r#"{"additionalProperties":{}}"#, r#"{"additionalProperties":ANY}"#),
         (r#"{"additionalProperties":true}"#, r#"{TYPES,"additionalProperties":true}"#),
         (r#"{"type":"object"}"#, ""),
