@@ -14,6 +14,7 @@ mod http;
 mod load;
 mod operate;
 mod run;
+mod servers;
 mod setup;
 mod shrink;
 mod site;
@@ -42,6 +43,8 @@ enum Command {
     Test(test::Options),
     /// Run real clients of the Messages API, headless, in front of a host and the demo model.
     Clients(clients::Options),
+    /// Run an official SDK in front of a host and real model servers, with a tiny model whose answers are known.
+    Servers(servers::Options),
     /// Mixed load with faults on a real host; every response is classified.
     Chaos {
         /// Where the translator runs.
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options).map(|()| true),
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
+        Command::Servers(options) => servers::servers(&options),
         Command::Chaos { host, seconds } => {
             operate::chaos(host, seconds, setup::run).map(|()| true)
         }

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::children::{Children, Stop};
 use crate::clients;
-use crate::hosts::{Host, Plan};
+use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
 
@@ -109,6 +109,22 @@ pub(crate) fn start_anywhere(
     start(host, given, document, profile, http::free_port()?, children)
 }
 
+/// Starts a host with a configuration that says where each upstream is; gives where clients connect.
+/// In Envoy, all of them are at `upstream`.
+pub(crate) fn start_complete(
+    host: Host,
+    upstream: &Url,
+    config: Value,
+    children: &mut Children,
+) -> Result<SocketAddr> {
+    let listen = http::free_port()?;
+    let folder = folder(listen)?;
+    let config = config.to_string();
+    let plan = Plan { listen, upstream: upstream.clone(), config, secrets: Vec::new(), folder };
+    launch(&host.prepare()?, &plan, children)?;
+    Ok(listen)
+}
+
 /// The demo model's binary: `CREOLE_DEMO` if that is set, else a new one.
 pub(crate) fn demo_model() -> Result<PathBuf> {
     match std::env::var_os("CREOLE_DEMO") {
@@ -133,9 +149,7 @@ fn start(
             bail!("the configuration names the secret {name}: set this environment variable");
         }
     }
-    // One folder for each port: several hosts can run side by side.
-    let folder = workspace::own().join("run").join(listen.port().to_string());
-    fs::create_dir_all(&folder)?;
+    let folder = folder(listen)?;
     let prepared = host.prepare()?;
     let demo_log = folder.join("demo.log");
     let demo = given.is_none();
@@ -152,11 +166,7 @@ fn start(
     let key = client_key(demo, &upstream, &secrets);
     let config = Value::Object(document).to_string();
     let plan = Plan { listen, upstream, config, secrets, folder };
-    eprintln!("· starting");
-    let started = prepared.start(&plan, children)?;
-    // Compiling the filter takes Envoy a second or two, more on a busy machine.
-    children
-        .wait_until("the host", Duration::from_secs(60), || http::status(listen, "/").is_ok())?;
+    let started = launch(&prepared, &plan, children)?;
     let mut logs = vec![started.log];
     if demo {
         logs.push(demo_log);
@@ -170,6 +180,24 @@ fn start(
         demo,
         key,
     })
+}
+
+/// A folder for each port: several hosts can run side by side.
+fn folder(listen: SocketAddr) -> Result<PathBuf> {
+    let folder = workspace::own().join("run").join(listen.port().to_string());
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Starts a host and waits until it answers.
+fn launch(prepared: &Prepared, plan: &Plan, children: &mut Children) -> Result<Started> {
+    eprintln!("· starting");
+    let started = prepared.start(plan, children)?;
+    // Compiling the filter takes Envoy a second or two, more on a busy machine.
+    children.wait_until("the host", Duration::from_secs(60), || {
+        http::status(plan.listen, "/").is_ok()
+    })?;
+    Ok(started)
 }
 
 fn print(serving: &Serving) {

@@ -21,7 +21,7 @@ use clap::Args;
 use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
-use self::stages::{Stage, Work, stages, stages_beside};
+use self::stages::{ON_DEMAND, Stage, Work, stages, stages_beside};
 use crate::{clients, size, workspace};
 
 /// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
@@ -33,7 +33,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// What can be chosen.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Only the stages whose name contains one of these words.
+    /// Only the stages whose name contains one of these words; some run in no other way.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
     /// One stage beside the others, by its whole name; the environment names what was built.
@@ -90,8 +90,11 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     every_package_has_a_stage(&stages)?;
     every_word_has_a_stage(&options.only, stages.iter().chain(&beside))?;
     let wanted = |stage: &&Stage| {
-        options.only.is_empty()
-            || options.only.iter().any(|word| stage.name.contains(word.as_str()))
+        if options.only.is_empty() {
+            !ON_DEMAND.contains(&stage.name)
+        } else {
+            options.only.iter().any(|word| stage.name.contains(word.as_str()))
+        }
     };
     let start = Instant::now();
     let names: Vec<&'static str> = beside.iter().filter(wanted).map(|stage| stage.name).collect();

@@ -199,6 +199,13 @@ pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
     Url::parse(&url)
 }
 
+/// A Python with the newest official SDK.
+pub(crate) fn python_with_sdk() -> Result<PathBuf> {
+    let client = Client::read("python-sdk-2".to_owned())?;
+    install::install(&client)?;
+    Ok(install::program(&client))
+}
+
 /// The clients that are meant by names and tiers, in the order of their folders.
 fn chosen(names: &[String]) -> Result<Vec<Client>> {
     let all = all()?;

@@ -6,10 +6,13 @@ use anyhow::Result;
 
 use super::built::Built;
 use crate::hosts::Host;
-use crate::{clients, operate, setup, templates, worker};
+use crate::{clients, operate, servers, setup, templates, worker};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
+
+/// Stages whose servers take up to 10 GB and minutes to start: they run only where a word chooses them.
+pub(super) const ON_DEMAND: &[&str] = &["real-servers, vllm"];
 
 /// One check.
 pub(super) struct Stage {
@@ -115,6 +118,9 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
         ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
         ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
+        ("real-servers, llama.cpp", Work::Own(|_, each| servers::test("llama.cpp", each))),
+        ("real-servers, mlx-lm", Work::Own(|_, each| servers::test("mlx-lm", each))),
+        ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", each))),
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
         ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
         ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),

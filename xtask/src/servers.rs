@@ -1,0 +1,221 @@
+//! `cargo xtask servers`: real model servers, with a tiny model whose answers are known, behind a host.
+//!
+//! A server is a folder of `tests/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
+//! starts the server; `checks.py` asks the host with an official SDK and compares what comes back.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum as _};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::children::{Children, Stop};
+use crate::clients::{self, install};
+use crate::hosts::Host;
+use crate::http::Url;
+use crate::workspace::{self, step};
+use crate::{run, setup};
+
+/// What can be chosen.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Folders of `tests/real-servers`, or a tier: `default`, `second`, or `all`.
+    #[arg(value_name = "NAME", default_value = "default")]
+    names: Vec<String>,
+    /// Where the translator runs; without it, on the hosts that `server.json` names.
+    #[arg(long, value_enum)]
+    host: Vec<Host>,
+}
+
+/// One server: its folder, and what `server.json` says.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Server {
+    /// The name of its folder.
+    #[serde(skip)]
+    folder: String,
+    /// As people write it.
+    name: String,
+    /// When it runs.
+    tier: Tier,
+    /// Creole's profile for it.
+    profile: String,
+    /// Flags of the profile that are different.
+    #[serde(default)]
+    overrides: Map<String, Value>,
+    /// The model's name there.
+    #[serde(default = "tiny")]
+    model: String,
+    /// The hosts in front of it.
+    hosts: Vec<String>,
+    /// Members of a request after which the model never ends by itself.
+    endless: Map<String, Value>,
+    /// For `checks.py`: how it is known that the server computes.
+    #[serde(rename = "occupied")]
+    _occupied: String,
+    /// For `checks.py`: how many tokens a prompt and its answer may have.
+    #[serde(rename = "window", default)]
+    _window: Option<u64>,
+    /// For `checks.py`: what the server cannot do, by the check that shows it.
+    #[serde(rename = "lacks", default)]
+    _lacks: Map<String, Value>,
+}
+
+/// When a server runs: in `cargo xtask test`, or where it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Tier {
+    Default,
+    Second,
+}
+
+fn tiny() -> String {
+    "tiny".to_owned()
+}
+
+/// Runs the chosen servers, all of them even after a failure.
+pub(crate) fn servers(options: &Options) -> Result<bool> {
+    let mut good = true;
+    for server in chosen(&options.names)? {
+        let done = server.check(&options.host, setup::run);
+        if let Err(error) = &done {
+            println!("{}: {error:#}", server.name);
+        }
+        good &= done.is_ok();
+    }
+    Ok(good)
+}
+
+/// Runs one server, by the name of its folder; `each` runs a command and counts its tests.
+pub(crate) fn test(folder: &str, each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+    Server::read(folder.to_owned())?.check(&[], each)
+}
+
+/// The servers that are meant by names and tiers.
+fn chosen(names: &[String]) -> Result<Vec<Server>> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(sources())? {
+        let path = entry?.path();
+        if path.join("server.json").is_file() {
+            let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            all.push(Server::read(folder).with_context(|| path.display().to_string())?);
+        }
+    }
+    all.sort_by(|a, b| a.folder.cmp(&b.folder));
+    let means = |name: &str, server: &Server| {
+        let tier = match server.tier {
+            Tier::Default => "default",
+            Tier::Second => "second",
+        };
+        name == "all" || name == tier || name == server.folder
+    };
+    for name in names {
+        if !all.iter().any(|server| means(name, server)) {
+            let known: Vec<&str> = all.iter().map(|server| server.folder.as_str()).collect();
+            bail!("no server {name}; there are {}", known.join(", "));
+        }
+    }
+    all.retain(|server| names.iter().any(|name| means(name, server)));
+    Ok(all)
+}
+
+fn sources() -> PathBuf {
+    workspace::root().join("tests/real-servers")
+}
+
+impl Server {
+    fn read(folder: String) -> Result<Self> {
+        let path = sources().join(&folder).join("server.json");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let read: Self = serde_json::from_str(&text).context("server.json")?;
+        Ok(Self { folder, ..read })
+    }
+
+    fn hosts(&self) -> Result<Vec<Host>> {
+        let host = |name: &String| {
+            Host::from_str(name, false).map_err(|error| anyhow::anyhow!("{}: {error}", self.folder))
+        };
+        self.hosts.iter().map(host).collect()
+    }
+
+    /// Installs and starts it, and checks every host in front of it.
+    fn check(
+        &self,
+        hosts: &[Host],
+        mut each: impl FnMut(&mut Command) -> Result<()>,
+    ) -> Result<()> {
+        let (sources, own) = (sources(), workspace::own().join("real-servers").join(&self.folder));
+        install::locked(&self.name, &sources.join(&self.folder), &own, None)?;
+        let sdk = clients::python_with_sdk()?;
+        let mut children = Children::new(Stop::shared()?);
+        let files = own.join("files");
+        fs::create_dir_all(&files)?;
+        let mut serve = Command::new(own.join("python/bin/python"));
+        serve.arg("-B").arg(sources.join(&self.folder).join("serve.py"));
+        serve.arg(sources.join("model")).arg(&files);
+        let address = step(&format!("starting {}", self.name), || {
+            children.start_and_read_line("the model server", &mut serve, &own.join("server.log"))
+        })?;
+        let process = children.newest().context("no server was started")?.to_string();
+        let mut failed = Vec::new();
+        let hosts = if hosts.is_empty() { self.hosts()? } else { hosts.to_vec() };
+        for host in hosts {
+            println!("\n== {} behind {}", self.name, host.name());
+            // It ends before the next one starts; the server stays.
+            let mut in_front = Children::new(Stop::shared()?);
+            let config = self.config(&address);
+            let listen = run::start_complete(host, &Url::parse(&address)?, config, &mut in_front)?;
+            let mut checks = Command::new(&sdk);
+            checks.arg("-B").arg(sources.join("checks.py")).arg(format!("http://{listen}"));
+            checks.arg(&address).arg(sources.join(&self.folder).join("server.json"));
+            if let Err(error) = each(checks.arg(&process)) {
+                failed.push(format!("{}: {error:#}", host.name()));
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
+    }
+
+    /// Creole's configuration: the server, and once more as one whose model does not end by itself, and which
+    /// is told no stop sequences.
+    fn config(&self, address: &str) -> Value {
+        let mut endless = self.overrides.clone();
+        endless.insert("stop".to_owned(), false.into());
+        endless.insert("extra_body".to_owned(), self.endless.clone().into());
+        let upstream = |overrides: &Map<String, Value>| json!({"url": address, "profile": self.profile, "profile_overrides": overrides});
+        json!({
+            "count_tokens": "upstream",
+            "upstreams": {"endless": upstream(&endless), "server": upstream(&self.overrides)},
+            "models": {
+                "endless": {"upstream": "endless", "model": self.model},
+                "*": {"upstream": "server", "model": self.model},
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_server_has_its_files_and_hosts_that_exist() {
+        let all = chosen(&["all".to_owned()]).unwrap();
+        assert!(all.len() > 1);
+        for server in all {
+            let folder = sources().join(&server.folder);
+            for file in ["serve.py", "requirements.txt"] {
+                assert!(folder.join(file).is_file(), "{}: {file}", server.folder);
+            }
+            assert!(!server.hosts().unwrap().is_empty(), "{}", server.folder);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_server_is_refused() {
+        let error = chosen(&["vlm".to_owned()]).err().unwrap().to_string();
+        assert!(error.contains("llama.cpp"), "{error}");
+    }
+}
