@@ -210,6 +210,9 @@ impl Answering {
 
     /// The exchange is over: lets the upstream end its body, for a moment.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.live.exchange.leaves_upstream() {
+            self.upstream.cut();
+        }
         let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));
         while !self.upstream.is_over() {
             if self.upstream.poll(context).is_pending() {

@@ -39,6 +39,10 @@ const CLOSE_DELAY_MS: u64 = 200;
 /// given to the client from here, and to some clients a broken stream is a failure whatever it said.
 const LINGER_MS: u64 = 3000;
 
+/// The same for an upstream that goes on behind a stop sequence which it does not know. It ends by itself, mostly soon,
+/// and each answer of a client that uses such a sequence would break.
+const CUT_LINGER_MS: u64 = 30_000;
+
 /// One HTTP stream.
 #[derive(Debug)]
 pub struct Stream {
@@ -355,7 +359,11 @@ impl Stream {
         if head_sent {
             if cut && self.close_at.is_none() {
                 let whole = self.exchange.report().outcome == Outcome::Answered;
-                let delay = if whole { LINGER_MS } else { CLOSE_DELAY_MS };
+                let delay = match whole {
+                    true if self.exchange.leaves_upstream() => CUT_LINGER_MS,
+                    true => LINGER_MS,
+                    false => CLOSE_DELAY_MS,
+                };
                 self.close_at = Some(now.saturating_add(delay));
             }
             return self.go_on(piece, end_of_stream, out);
@@ -425,7 +433,9 @@ impl Stream {
         if let Some(deferred) = self.deferred_mut() {
             deferred.push(&out, false);
             if self.exchange.is_ended() {
-                self.close_at = Some(now.saturating_add(CLOSE_DELAY_MS));
+                let cut = self.exchange.leaves_upstream();
+                let delay = if cut { CUT_LINGER_MS } else { CLOSE_DELAY_MS };
+                self.close_at = Some(now.saturating_add(delay));
             }
             return self.flush();
         }

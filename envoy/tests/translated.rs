@@ -342,6 +342,30 @@ fn streams_that_hold_too_much_of_an_answer_are_ended() {
 }
 
 #[test]
+fn a_message_that_was_cut_is_whole_at_once_and_its_stream_ends_with_the_upstream() {
+    let config = r#"{"upstreams":{"u":{"profile_overrides":{"stop":false}}}}"#;
+    let body = STREAM.replacen('{', r#"{"stop_sequences":[" you"],"#, 1);
+    let mut envoy = sent(config, &body);
+    envoy.head(200, &[], false, "via_upstream");
+    let start = envoy.now;
+    envoy.answer(CHUNKS[0].as_bytes(), false);
+    let cut = envoy.answer(CHUNKS[1].as_bytes(), false);
+    assert!(!text(&written(&cut, Side::Response, b"")).contains("message_stop"));
+    // The upstream may tell its counts for a moment. A tick could not write.
+    assert!(envoy.tick(start + 300).is_empty());
+    let next = envoy.answer(CHUNKS[1].as_bytes(), false);
+    assert!(text(&written(&next, Side::Response, b"")).contains("message_stop"));
+    // It goes on, and nobody sees it.
+    let ended = envoy.now;
+    for _ in 0..3 {
+        let more = envoy.answer(CHUNKS[1].as_bytes(), false);
+        assert!(written(&more, Side::Response, CHUNKS[1].as_bytes()).is_empty());
+    }
+    assert!(envoy.tick(ended + 29_999).is_empty());
+    assert_eq!(envoy.tick(ended + 30_000), [(envoy.id, vec![Action::CloseStream])]);
+}
+
+#[test]
 fn a_stream_whose_pieces_give_nothing_holds_nothing() {
     let mut envoy = sent(r#"{"buffered_bytes_max": 2000}"#, STREAM);
     envoy.head(200, &[], false, "via_upstream");

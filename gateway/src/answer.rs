@@ -154,7 +154,9 @@ impl Answering {
                     let take =
                         |exchange: &mut Exchange| exchange.handle_response_body(&piece, now, out);
                     let head = live.timed(take);
-                    if live.exchange.wants_retry() || live.exchange.is_ended() {
+                    if live.exchange.leaves_upstream() {
+                        self.upstream = None;
+                    } else if live.exchange.wants_retry() || live.exchange.is_ended() {
                         self.end_upstream();
                     }
                     return Poll::Ready(head);

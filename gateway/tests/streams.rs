@@ -87,6 +87,40 @@ async fn each_piece_reaches_the_client_before_the_next_is_sent() {
 }
 
 #[tokio::test]
+async fn a_stop_sequence_that_the_upstream_does_not_know_ends_message_and_upstream() {
+    let (upstream, mut outs) = Upstream::written().await;
+    let config = r#"{"upstreams":{"default":{"profile_overrides":{"stop":false}}}}"#;
+    let gateway = Gateway::start(&upstream.url(), config);
+    for (http2, goes_on) in [(false, true), (true, true), (false, false)] {
+        let client = client(http2);
+        let mut body: serde_json::Value = serde_json::from_str(&messages(true)).unwrap();
+        body["stop_sequences"] = serde_json::json!(["END"]);
+        let sent = client.request(request("POST", &gateway.url("/v1/messages"), body.to_string()));
+        let first = async {
+            let mut out = outs.recv().await.unwrap();
+            out.send_data(chunk("One END")).await.unwrap();
+            out
+        };
+        let (response, mut out) = rig::soon("the head", async { tokio::join!(sent, first) }).await;
+        let since = std::time::Instant::now();
+        // For as long as it is heard.
+        let going = tokio::spawn(async move {
+            while goes_on && out.send_data(chunk(" more")).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            out
+        });
+        let rest = rig::read(response.unwrap()).await;
+        assert!(rest.complete && rest.body.contains("event: message_stop"), "{rest:?}");
+        assert!(rest.body.contains(r#""stop_sequence":"END""#), "{rest:?}");
+        assert!(!rest.body.contains("more"), "{rest:?}");
+        rig::until("the upstream", || upstream.is_idle()).await;
+        assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
+        drop(rig::soon("the upstream's end", going).await);
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_ends_the_upstreams_stream() {
     let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), "{}");

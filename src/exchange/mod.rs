@@ -62,6 +62,8 @@ pub struct Exchange {
     refused: Vec<Refused>,
     /// How often it was asked again.
     retries: usize,
+    /// The answer was ended here, while the upstream goes on.
+    leaves_upstream: bool,
 }
 
 /// What is kept of the request's head.
@@ -166,6 +168,7 @@ impl Exchange {
             remembered: Vec::new(),
             refused: Vec::new(),
             retries: 0,
+            leaves_upstream: false,
         }
     }
 
@@ -200,6 +203,13 @@ impl Exchange {
     #[must_use]
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
+    }
+
+    /// Whether the exchange has ended in the middle of the upstream's answer: the text was cut at a stop sequence that the
+    /// upstream does not know. It goes on to generate what nobody reads, so its connection is to be closed at once.
+    #[must_use]
+    pub fn leaves_upstream(&self) -> bool {
+        self.leaves_upstream
     }
 
     /// The answer that a call made at once, as a whole.
@@ -286,7 +296,7 @@ impl Exchange {
                 self.watchdog.sent(now);
                 None
             }
-            Due::End => self.handle_response_end(End::Complete, now, out),
+            Due::End => self.end_early(now, out),
             Due::Stalled(what) => {
                 if let State::Events { answer } = &mut self.state {
                     answer.break_off();

@@ -137,6 +137,10 @@ impl Exchange {
             self.finish(Outcome::Answered, 200, now);
             return head;
         }
+        if self.watchdog.is_cut_over(now) && matches!(self.state, State::Events { .. }) {
+            let late = self.end_early(now, out);
+            return head.or(late);
+        }
         if out.len() == before && self.may_ping() && self.watchdog.ping_is_due(now) {
             return self.ping(now, out);
         }
@@ -211,6 +215,13 @@ impl Exchange {
             return Err(Error::answer_too_large());
         }
         Ok(())
+    }
+
+    /// Ends an answer of which nothing is missing but the end of the upstream's body.
+    pub(super) fn end_early(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let answer = self.state.answer();
+        self.leaves_upstream = answer.is_some_and(|answer| answer.ending() == Ending::Cut);
+        self.handle_response_end(End::Complete, now, out)
     }
 
     /// The upstream's body is over.

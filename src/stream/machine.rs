@@ -209,7 +209,7 @@ impl Machine {
     /// Whether nothing of the answer need follow.
     pub(super) fn ending(&self) -> Ending {
         if self.text.is_cut() {
-            return Ending::Sure;
+            return Ending::Cut;
         }
         self.outcome.finish.ending(self.ledger.report.progress, self.answers())
     }

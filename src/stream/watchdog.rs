@@ -13,6 +13,10 @@ const SURE_MS: u64 = 10_000;
 /// The same where the upstream said that it stopped and has not told its counts: some then call a tool.
 const LIKELY_MS: u64 = 60_000;
 
+/// How long an upstream may still tell its counts, once the text was cut at a stop sequence. It may not know the
+/// sequence, and then it goes on, and whoever pays for its tokens pays.
+const CUT_MS: u64 = 200;
+
 /// Whether nothing of an answer need follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -22,6 +26,8 @@ pub enum Ending {
     Likely,
     /// All is there.
     Sure,
+    /// The text was cut here: whatever else the upstream generates, nobody sees.
+    Cut,
 }
 
 /// What is due.
@@ -66,6 +72,10 @@ pub(crate) struct Watchdog {
     /// The time that it gets then.
     patience_ms: u64,
     sent_at: Millis,
+    /// The host can write while the upstream is silent.
+    writes: bool,
+    /// When the text was cut.
+    cut_at: Option<Millis>,
 }
 
 impl Watchdog {
@@ -85,6 +95,8 @@ impl Watchdog {
             complete_at: None,
             patience_ms: 0,
             sent_at: 0,
+            writes: pings,
+            cut_at: None,
         }
     }
 
@@ -97,6 +109,7 @@ impl Watchdog {
         self.progress_at = now;
         self.sent_at = now;
         self.complete_at = None;
+        self.cut_at = None;
     }
 
     /// The upstream's head has come, of an answer that is a stream or is not. The time before it was no silence
@@ -131,9 +144,20 @@ impl Watchdog {
                 return;
             }
             Ending::Likely => LIKELY_MS,
+            Ending::Cut => {
+                self.cut_at.get_or_insert(now);
+                // A host that writes only when the upstream does would lose the end of the message in between.
+                if self.writes { CUT_MS } else { SURE_MS }
+            }
             Ending::Sure => SURE_MS,
         };
         self.complete_at.get_or_insert(now);
+    }
+
+    /// Whether the text was cut, and what the upstream still says of its answer was waited for.
+    #[must_use]
+    pub(crate) fn is_cut_over(&self, now: Millis) -> bool {
+        self.cut_at.is_some_and(|at| now >= at.saturating_add(CUT_MS))
     }
 
     /// The client was sent something.
@@ -270,6 +294,21 @@ mod tests {
         assert_eq!(watchdog.next(true), 70_000);
         watchdog.ending(Ending::Open, 12_000);
         assert_ne!(watchdog.due(80_000), Due::End);
+    }
+
+    #[test]
+    fn counts_behind_a_cut_are_waited_for_only_a_moment() {
+        let settings = Settings { ping_interval_ms: 600_000, ..Settings::default() };
+        for (writes, end) in [(true, 250), (false, 10_050)] {
+            let mut watchdog = Watchdog::new(&settings, writes);
+            watchdog.start(500, 0);
+            watchdog.head(true, 0);
+            watchdog.ending(Ending::Cut, 50);
+            assert!(!watchdog.is_cut_over(249));
+            watchdog.ending(Ending::Cut, 240);
+            assert_eq!((watchdog.is_cut_over(250), watchdog.next(true)), (true, end));
+            assert_eq!((watchdog.due(end - 1), watchdog.due(end)), (Due::Nothing, Due::End));
+        }
     }
 
     #[test]

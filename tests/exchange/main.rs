@@ -7,6 +7,7 @@
     clippy::unwrap_used
 )]
 
+mod cuts;
 mod doors;
 mod endings;
 mod errors;
