@@ -284,7 +284,7 @@ fn is_of_template(error: &Error) -> bool {
 }
 
 fn is_neighbours(error: &Error) -> bool {
-    is_of_template(error) && error::is_neighbours(&error.message)
+    is_of_template(error) && error::is_turns(&error.message)
 }
 
 fn is_pairing(error: &Error) -> bool {

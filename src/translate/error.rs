@@ -21,6 +21,7 @@ mod parameter;
 mod python;
 mod reasoning;
 mod said;
+mod turns;
 
 use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
@@ -30,10 +31,11 @@ pub(crate) use context::most_output;
 pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
 pub(crate) use mendable::{in_clients_words, is_documents};
-pub(crate) use pairing::{is_neighbours, is_pairing};
+pub(crate) use pairing::is_pairing;
 pub(crate) use parameter::{names_effort, refused_parameter};
 pub(crate) use reasoning::is_reasoning;
 use said::Said;
+pub(crate) use turns::is_turns;
 
 /// Longest message for the client, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;

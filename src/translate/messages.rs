@@ -12,6 +12,7 @@
 //! System messages, and words that clients add by themselves, go there for every upstream if nobody speaks
 //! beside them: templates forget what the model thought before a user message.
 
+use super::beginning;
 use super::parts::{self, Parts, begin_text, end_text, push};
 use super::tool_id::Outgoing;
 use super::tools::ToolSet;
@@ -30,10 +31,6 @@ const BREAKPOINTS_MAX: usize = 4;
 
 /// What the assistant says between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
-
-/// What the user says before a conversation that begins with the assistant: n8n's memory cuts in the middle of a
-/// turn.
-const BEGINNING: &str = "[The beginning of this conversation is missing.]";
 
 /// The system prompt.
 #[derive(Debug, Default)]
@@ -91,17 +88,19 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         };
         if !self.system.texts.is_empty() || self.system.schema.is_some() {
             if role == "user" {
-                put_before_first_user(&mut turns, Item::SystemPrompt);
+                beginning::put_before_first_user(&mut turns, Item::SystemPrompt);
             } else {
                 json.begin_object().key("role").text(role);
                 self.system_content(json.key("content"));
                 json.end_object();
             }
         }
-        if self.profile().alternating_roles && matches!(turns.first(), Some(Turn::Assistant(_))) {
+        let speaks = |turn: &Turn<'a>| matches!(turn, Turn::User(user) if self.speaks(user));
+        if self.profile().alternating_roles && beginning::is_missing(&turns)
+            || !turns.iter().any(speaks)
+        {
             self.warnings.add("beginning_missing");
-            let text = Text { text: Str::plain(BEGINNING), cached: false, cited: false };
-            put_before_first_user(&mut turns, Item::Block(Block::Text(text)));
+            beginning::put_before(&mut turns);
         }
         let mut turns = turns.into_iter();
         while let Some(turn) = turns.next() {
@@ -187,21 +186,45 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         json.end_array();
     }
 
-    fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
-        let User { results, items } = user;
-        let merge =
-            self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool;
+    /// Whether texts after results are part of the last result.
+    fn merges(&self) -> bool {
+        self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
+    }
+
+    /// Whether the texts of a turn with results go into the last result.
+    fn joins_result(&self, items: &[Item<'a>]) -> bool {
         // A system message is an item of the user's only where the upstream takes none there.
         let in_place = self.profile().mid_system != MidSystem::AsUser;
-        let told = items
-            .iter()
-            .all(|item| is_of_client(item) && (matches!(item, Item::System(_)) || !in_place));
-        let (merged, items) = if !results.is_empty() && (merge || told) {
+        let is_told =
+            |item: &Item<'_>| is_of_client(item) && (matches!(item, Item::System(_)) || !in_place);
+        self.merges() || items.iter().all(is_told)
+    }
+
+    /// Whether a turn becomes a message of the user's, and not only results.
+    fn speaks(&self, user: &User<'a>) -> bool {
+        let User { results, items } = user;
+        if results.is_empty() {
+            return !items.is_empty();
+        }
+        let speaks = if self.joins_result(items) {
+            items.iter().any(|item| !self.is_text(item))
+        } else {
+            !items.is_empty()
+        };
+        speaks
+            || results
+                .iter()
+                .any(|result| self.waits(&parts::attachments(&result.content, self.profile())))
+    }
+
+    fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
+        let User { results, items } = user;
+        let (merged, items) = if !results.is_empty() && self.joins_result(&items) {
             items.into_iter().partition(|item| self.is_text(item))
         } else {
             (Vec::new(), items)
         };
-        let bridges = merge && !results.is_empty();
+        let bridges = self.merges() && !results.is_empty();
         let last = results.len().saturating_sub(1);
         for (at, result) in results.into_iter().enumerate() {
             self.tool(result, if at == last { &merged } else { &[] }, json)?;
@@ -213,6 +236,12 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         self.user_message(items, json)
     }
 
+    /// Whether what is attached to a result has to wait for a message of the user's.
+    fn waits(&self, attached: &[&Block<'_>]) -> bool {
+        let takes_images = self.profile().tool_content_parts == ToolContentParts::Images;
+        attached.iter().any(|block| !(takes_images && matches!(block, Block::Image(_))))
+    }
+
     /// A result and the words that stand with it, so that no user message comes after it.
     pub(super) fn tool(
         &mut self,
@@ -221,11 +250,10 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         let attached = parts::attachments(&result.content, self.profile());
-        let in_parts = self.profile().tool_content_parts == ToolContentParts::Images
-            && !attached.is_empty()
-            && attached.iter().all(|block| matches!(block, Block::Image(_)));
+        let waits = self.waits(&attached);
+        let in_parts = !waits && !attached.is_empty();
         let id = self.ids.id(result.id.decode(), "");
-        let waits = (!attached.is_empty() && !in_parts).then(|| id.to_owned());
+        let waits = waits.then(|| id.to_owned());
         json.begin_object().key("role").text("tool");
         if let Some(name) = self.called.get(id) {
             json.key("name").text(name);
@@ -434,17 +462,6 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
 
 fn begin_user<'j, 'o>(json: &'j mut Writer<'o>) -> &'j mut Writer<'o> {
     json.begin_object().key("role").text("user").key("content")
-}
-
-/// Puts something before the first words of the user.
-fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: Item<'a>) {
-    match turns.first_mut() {
-        Some(Turn::User(user)) => user.items.insert(0, item),
-        _ => {
-            let user = User { results: Vec::new(), items: vec![item] };
-            turns.insert(0, Turn::User(user));
-        }
-    }
 }
 
 fn is_cached(item: &Item<'_>) -> bool {

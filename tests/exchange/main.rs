@@ -8,9 +8,11 @@
 )]
 
 mod cuts;
+mod beginnings;
 mod doors;
 mod endings;
 mod errors;
+mod host;
 mod memory;
 mod report;
 mod requests;

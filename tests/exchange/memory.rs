@@ -1,86 +1,9 @@
 //! What an upstream refused once is left out of later requests.
 
-use creole::Refusals;
-
+use super::host::{Host, request};
 use super::*;
 
 const TEN_MINUTES: u64 = 600_000;
-
-/// What a client got, and what its upstream was asked, request by request.
-struct Got {
-    head: Head,
-    body: Vec<u8>,
-    asked: Vec<Value>,
-}
-
-/// A host, and an upstream that refuses requests with words of its own.
-struct Host<'h> {
-    config: Arc<Config>,
-    refusals: Arc<Refusals>,
-    /// Whether it keeps the client's body, for a second request.
-    asks_again: bool,
-    refuses: &'h dyn Fn(&Value) -> Option<&'h str>,
-}
-
-impl<'h> Host<'h> {
-    fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<&'h str>) -> Self {
-        let config = drive::config("{}");
-        Self { config, refusals: Arc::default(), asks_again, refuses }
-    }
-
-    fn ask(&self, body: &Value, now: u64) -> Got {
-        let body = body.to_string().into_bytes();
-        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, Pings::No);
-        exchange.remember(Arc::clone(&self.refusals));
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-        let mut request = exchange.handle_request(&body, now).unwrap();
-        let (mut asked, mut out) = (Vec::new(), Vec::new());
-        loop {
-            let sent = serde_json::from_slice(&request.body).unwrap();
-            let refusal = (self.refuses)(&sent);
-            asked.push(sent);
-            let (status, answer) = match refusal {
-                Some(message) => (400, json!({"error": {"message": message}})),
-                None => (
-                    200,
-                    json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
-                        "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
-                ),
-            };
-            exchange.handle_response_head(status, &[], now);
-            if self.asks_again {
-                exchange.expect_retry();
-            }
-            exchange.handle_response_body(answer.to_string().as_bytes(), now, &mut out);
-            let mut head = exchange.handle_response_end(End::Complete, now, &mut out);
-            if exchange.wants_retry() {
-                if let Some(again) = exchange.handle_retry(&body, now) {
-                    request = again;
-                    continue;
-                }
-                head = exchange.handle_response_end(End::Complete, now, &mut out);
-            }
-            return Got { head: head.unwrap(), body: out, asked };
-        }
-    }
-}
-
-impl Got {
-    fn warnings(&self) -> &str {
-        header(&self.head, "x-creole-warnings").unwrap_or_default()
-    }
-
-    fn status(&self) -> (u16, Option<&str>) {
-        (self.head.status, header(&self.head, "x-should-retry"))
-    }
-}
-
-fn request(model: &str, more: Value) -> Value {
-    let mut body = json!({"model": model, "max_tokens": 9, "temperature": 0.5,
-        "messages": [{"role": "user", "content": "q"}]});
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    body
-}
 
 fn no_temperature(sent: &Value) -> Option<&'static str> {
     let message = "Unsupported parameter: 'temperature' is not supported with this model.";

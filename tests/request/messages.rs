@@ -87,8 +87,9 @@ fn failures_and_empty_results_can_be_told_apart() {
     let with = |content: Value, is_error: bool, overrides| {
         let mut result = result("toolu_1", content);
         result["is_error"] = json!(is_error);
-        let history = json!([assistant(json!([call("toolu_1")])), user(json!([result]))]);
-        messages_to(overrides, history)[1]["content"].take()
+        let history =
+            json!([user("q"), assistant(json!([call("toolu_1")])), user(json!([result]))]);
+        messages_to(overrides, history)[2]["content"].take()
     };
     assert_eq!(with(json!("boom"), true, json!({})), "Error: boom");
     assert_eq!(with(json!("ERROR: boom"), true, json!({})), "ERROR: boom");
@@ -113,17 +114,19 @@ fn search_results_references_and_browser_states_become_texts() {
             {"tab_id": "2", "title": "B", "url": "https://b"},
         ], "state_changes": [{"type": "tab_opened", "tab_id": "2"}]},
     ]);
-    let history = json!([assistant(json!([call("t")])), user(json!([result("t", blocks)]))]);
+    let history =
+        json!([user("q"), assistant(json!([call("t")])), user(json!([result("t", blocks)]))]);
     assert_eq!(
-        messages(history)[1]["content"],
+        messages(history)[2]["content"],
         "Tool loaded: WebFetch\n* 1 A https://a (active)\n* 2 B https://b\ntab_opened: 2"
     );
     // Whatever the kind of a change is, it stands within a string.
     for (kind, line) in [(json!("x\""), "x\":"), (json!({"a": "b"}), "*"), (json!(null), "*")] {
         let blocks =
             json!([{"type": "browser_state", "tabs": [], "state_changes": [{"type": kind}]}]);
-        let history = json!([assistant(json!([call("t")])), user(json!([result("t", blocks)]))]);
-        assert_eq!(messages(history)[1]["content"], line);
+        let called = assistant(json!([call("t")]));
+        let history = json!([user("q"), called, user(json!([result("t", blocks)]))]);
+        assert_eq!(messages(history)[2]["content"], line);
     }
 }
 
@@ -345,10 +348,10 @@ fn an_input_that_is_not_an_object_becomes_an_empty_one() {
 
 #[test]
 fn a_message_with_calls_only_has_the_content_that_the_upstream_wants() {
-    let history =
-        json!([assistant(json!([call("toolu_1")])), user(json!([result("toolu_1", "r")]))]);
+    let called = assistant(json!([call("toolu_1")]));
+    let history = json!([user("q"), called, user(json!([result("toolu_1", "r")]))]);
     let content =
-        |mode| messages_to(json!({"empty_assistant_content": mode}), history.clone())[0].take();
+        |mode| messages_to(json!({"empty_assistant_content": mode}), history.clone())[1].take();
     assert_eq!(content("null")["content"], Value::Null);
     assert_eq!(content("empty")["content"], "");
     assert_eq!(content("absent").get("content"), None);

@@ -92,11 +92,12 @@ fn what_follows_calls_without_their_results_is_one_message_with_them() {
         ])
     );
     let silent = messages(json!([
+        user("q"),
         assistant(json!([call("toolu_1")])),
         assistant(json!([call("toolu_2")])),
         user(json!([result("toolu_1", "one"), result("toolu_2", "two")])),
     ]));
-    assert_eq!(silent[0], calling(&["call_1", "call_2"]));
+    assert_eq!(silent[1], calling(&["call_1", "call_2"]));
 }
 
 #[test]
@@ -202,6 +203,85 @@ fn the_user_begins_where_roles_alternate() {
     // The system prompt is a user's message already.
     let (sent, warnings) = of(json!({"alternating_roles": true, "system_role": "user"}));
     assert_eq!((&sent[0], &sent[1]["content"], &*warnings), (&user("S"), &json!("a"), ""));
+}
+
+/// What is sent of a conversation in which only the assistant and its tools speak, with this profile.
+fn beginning(profile: &str, overrides: Value, history: Value) -> (Value, String) {
+    let request = json!({"messages": history, "system": "S"});
+    let (result, warnings) = try_with(&config(profile, overrides, json!({})), &whole(request));
+    (result.unwrap().0["messages"].clone(), warnings)
+}
+
+#[test]
+fn somebody_asks_where_only_the_assistant_speaks() {
+    let loops = [
+        json!([assistant(json!([call("toolu_1")])), user(json!([result("toolu_1", "r")]))]),
+        json!([
+            user(""),
+            assistant(json!([call("toolu_1")])),
+            user(json!([result("toolu_1", "r")]))
+        ]),
+    ];
+    let asks = user("[The beginning of this conversation is missing.]");
+    for profile in
+        ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"]
+    {
+        for history in &loops {
+            let (sent, warnings) = beginning(profile, json!({}), history.clone());
+            let sent = sent.as_array().unwrap();
+            let of = |role: &str| sent.iter().position(|it| it["role"] == role);
+            assert!(of("user") < of("assistant"), "{profile}: {sent:?}");
+            assert_eq!(sent[of("user").unwrap()], asks, "{profile}");
+            assert!(warnings.contains("beginning_missing"), "{profile}: {warnings}");
+        }
+    }
+    // Words of the client are no question: they stand with the result.
+    let reminder = text("<system-reminder>\nx\n</system-reminder>");
+    let told = user(json!([result("toolu_1", "r"), reminder]));
+    let history = json!([assistant(json!([call("toolu_1")])), told]);
+    let (sent, warnings) = beginning("vllm", json!({}), history);
+    assert_eq!((&sent[1], &*warnings), (&asks, "beginning_missing"));
+}
+
+#[test]
+fn nobody_is_put_before_a_conversation_in_which_the_user_speaks() {
+    let image = json!({"type": "image", "source":
+        {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
+    let asked = assistant(json!([call("toolu_1")]));
+    for (overrides, history) in [
+        // In words, with an image of a result, as the system prompt, and with a result that nobody asked for.
+        (json!({}), json!([asked, user(json!([result("toolu_1", "r"), text("and?")]))])),
+        (
+            json!({}),
+            json!([
+                asked,
+                user(json!([{"type": "tool_result", "tool_use_id": "toolu_1",
+            "content": [image]}]))
+            ]),
+        ),
+        (json!({"system_role": "user"}), json!([asked, user(json!([result("toolu_1", "r")]))])),
+        (json!({}), json!([user(json!([result("toolu_0", "r")]))])),
+        (json!({}), json!([user("q"), asked, user(json!([result("toolu_1", "r")]))])),
+    ] {
+        let (sent, warnings) = beginning("default", overrides, history);
+        assert!(!warnings.contains("beginning_missing"), "{warnings}: {sent}");
+        assert!(!sent.to_string().contains("The beginning"), "{sent}");
+        assert!(sent.as_array().unwrap().iter().any(|it| it["role"] == "user"), "{sent}");
+    }
+    // What is merged into the result is no message of the user's, and neither is an image within it.
+    for (overrides, block) in [
+        (json!({"text_after_tool_results": "merge_into_last_tool"}), text("and?")),
+        (json!({"tool_content_parts": "images"}), json!(null)),
+    ] {
+        let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [image]});
+        let content = match &block {
+            Value::Null => json!([result]),
+            block => json!([super::result("toolu_1", "r"), block]),
+        };
+        let (sent, warnings) = beginning("default", overrides, json!([asked, user(content)]));
+        assert!(warnings.contains("beginning_missing"), "{warnings}: {sent}");
+        assert_eq!(sent[1]["role"], "user", "{sent}");
+    }
 }
 
 #[test]

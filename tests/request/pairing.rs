@@ -181,9 +181,10 @@ fn orphans_become_words_and_the_last_of_two_results_counts() {
         sent(orphan)["messages"],
         json!([user(json!([text("[Tool result without a call: lost]"), image_part(), text("q")]))])
     );
-    let twice = json!({"messages": [assistant(json!([call("toolu_1")])), user(json!([result("toolu_1", "a"), result("toolu_1", "b")]))]});
+    let twice = json!({"messages": [user("q"), assistant(json!([call("toolu_1")])), user(json!([result("toolu_1", "a"), result("toolu_1", "b")]))]});
     assert_eq!(warned(twice.clone()), "tool_result_duplicate");
-    assert_eq!(sent(twice)["messages"], json!([calling(&["call_1"]), tool("call_1", "b")]));
+    let expected = json!([user("q"), calling(&["call_1"]), tool("call_1", "b")]);
+    assert_eq!(sent(twice)["messages"], expected);
 }
 
 #[test]

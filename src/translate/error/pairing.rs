@@ -84,18 +84,6 @@ pub(crate) fn is_pairing(message: &str) -> bool {
     says(message, IDS, "not found", "") || says(message, SUBJECTS, RELATIONS, "")
 }
 
-/// Whether an upstream's error message says that messages of the user and of the assistant must take turns.
-#[must_use]
-pub(crate) fn is_neighbours(message: &str) -> bool {
-    // Templates; Perplexity; DeepSeek's first reasoner
-    says(
-        message,
-        phrases!["role", "message"],
-        phrases!["must alternate", "should alternate", "does not support successive"],
-        "",
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,21 +148,6 @@ mod tests {
             "File tool_x not found",
         ] {
             assert!(!is_pairing(message), "{message}");
-        }
-    }
-    #[test]
-    fn the_wordings_of_servers_that_want_the_roles_to_alternate_are_known() {
-        for message in [
-            "Conversation roles must alternate user/assistant/user/assistant/...",
-            "Error: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.",
-            "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s).",
-            "deepseek-reasoner does not support successive user or assistant messages (messages[1] and messages[2] in your input). You should interleave the user/assistant messages in the message sequence.",
-            "messages: roles must alternate between \"user\" and \"assistant\", but found multiple \"user\" roles in a row",
-        ] {
-            assert!(is_neighbours(message) && !is_pairing(message), "{message}");
-        }
-        for message in ["Unexpected role 'user' after role 'tool'", "an alternate model", ""] {
-            assert!(!is_neighbours(message), "{message}");
         }
     }
 }

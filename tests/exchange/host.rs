@@ -1,0 +1,83 @@
+//! A host whose upstream refuses requests.
+
+use creole::Refusals;
+
+use super::*;
+
+/// What a client got, and what its upstream was asked, request by request.
+pub(super) struct Got {
+    pub(super) head: Head,
+    pub(super) body: Vec<u8>,
+    pub(super) asked: Vec<Value>,
+}
+
+/// A host, and an upstream that refuses requests with words of its own.
+pub(super) struct Host<'h, M> {
+    pub(super) config: Arc<Config>,
+    pub(super) refusals: Arc<Refusals>,
+    /// Whether it keeps the client's body, for a second request.
+    pub(super) asks_again: bool,
+    /// The status with which the upstream refuses.
+    pub(super) status: u16,
+    pub(super) refuses: &'h dyn Fn(&Value) -> Option<M>,
+}
+
+impl<'h, M: AsRef<str>> Host<'h, M> {
+    pub(super) fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<M>) -> Self {
+        let config = drive::config("{}");
+        Self { config, refusals: Arc::default(), asks_again, status: 400, refuses }
+    }
+
+    pub(super) fn ask(&self, body: &Value, now: u64) -> Got {
+        let body = body.to_string().into_bytes();
+        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, Pings::No);
+        exchange.remember(Arc::clone(&self.refusals));
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let mut request = exchange.handle_request(&body, now).unwrap();
+        let (mut asked, mut out) = (Vec::new(), Vec::new());
+        loop {
+            let sent = serde_json::from_slice(&request.body).unwrap();
+            let refusal = (self.refuses)(&sent);
+            asked.push(sent);
+            let (status, answer) = match refusal {
+                Some(message) => (self.status, json!({"error": {"message": message.as_ref()}})),
+                None => (
+                    200,
+                    json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
+                        "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+                ),
+            };
+            exchange.handle_response_head(status, &[], now);
+            if self.asks_again {
+                exchange.expect_retry();
+            }
+            exchange.handle_response_body(answer.to_string().as_bytes(), now, &mut out);
+            let mut head = exchange.handle_response_end(End::Complete, now, &mut out);
+            if exchange.wants_retry() {
+                if let Some(again) = exchange.handle_retry(&body, now) {
+                    request = again;
+                    continue;
+                }
+                head = exchange.handle_response_end(End::Complete, now, &mut out);
+            }
+            return Got { head: head.unwrap(), body: out, asked };
+        }
+    }
+}
+
+impl Got {
+    pub(super) fn warnings(&self) -> &str {
+        header(&self.head, "x-creole-warnings").unwrap_or_default()
+    }
+
+    pub(super) fn status(&self) -> (u16, Option<&str>) {
+        (self.head.status, header(&self.head, "x-should-retry"))
+    }
+}
+
+pub(super) fn request(model: &str, more: Value) -> Value {
+    let mut body = json!({"model": model, "max_tokens": 9, "temperature": 0.5,
+        "messages": [{"role": "user", "content": "q"}]});
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
