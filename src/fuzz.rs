@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::json::Reader;
 use crate::openai::Chunk;
 use crate::profile::Effort;
-use crate::translate::{self, Refused, Translated, error};
+use crate::translate::{self, Refused, Room, Translated, error};
 use crate::warning::Warnings;
 
 pub use crate::stream::fuzz::{response, sse, stream};
@@ -73,6 +73,7 @@ fn without(text: &str, config: &Config) {
         Refused::Reasoning,
         Refused::ResponseFormat,
         Refused::MaxTokens(100),
+        Refused::Room(Room { answer: 100, prompt: 10, estimate: 10 }),
         Refused::Effort(vec![Effort::Low]),
         Refused::Thinking,
         Refused::Sampling,

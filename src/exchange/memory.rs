@@ -23,8 +23,8 @@ const MODEL_BYTES_MAX: usize = 256;
 
 /// What an error says where it depends on more than the model and the parameter: `cannot both be specified`, `may only
 /// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in
-/// the latest assistant message cannot be modified`.
-const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified"];
+/// the latest assistant message cannot be modified`, `limit for a minute`.
+const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified", "a minute or"];
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
 /// [`Exchange::remember`]. Of requests it holds nothing but names of models.
@@ -73,7 +73,7 @@ impl Refusals {
 
     fn add(&self, of: Sort, refused: Refused, now: Millis) {
         let mut remembered = self.lock();
-        remembered.retain(|one| one.of != of || one.refused.code() != refused.code());
+        remembered.retain(|one| one.of != of || !refused.replaces(&one.refused));
         if remembered.len() >= REFUSALS_MAX {
             remembered.remove(0);
         }

@@ -176,6 +176,8 @@ impl Exchange {
     pub(super) fn refused_of_all(&self, error: &Error, asked: &Asked) -> Option<Refused> {
         let refused = if asked.has_reasoning && is_reasoning(error) {
             Refused::Reasoning
+        } else if let Some(room) = error::room(&error.message, asked) {
+            Refused::Room(room)
         } else if let Some(most) = most_output(asked, error) {
             Refused::MaxTokens(most)
         } else if wants_usage(asked) && is_stream_options(error) {

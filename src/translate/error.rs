@@ -27,7 +27,7 @@ use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words::{self, phrases};
-pub(crate) use context::most_output;
+pub(crate) use context::{most_output, room};
 pub(crate) use format::is_response_format;
 pub(crate) use images::{is_images, is_one_image};
 pub(crate) use mendable::{in_clients_words, is_documents};

@@ -35,7 +35,7 @@ use crate::config::{Config, CountTokens};
 use crate::error::{Error, Fault, Kind};
 use crate::warning::Warnings;
 use headers::Header;
-pub use refused::Refused;
+pub use refused::{Refused, Room};
 use request::Aim;
 
 /// What becomes of a request.

@@ -25,6 +25,8 @@ pub enum Refused {
     ResponseFormat,
     /// The limit of the answer, for which it gives so many tokens at most.
     MaxTokens(u64),
+    /// The limit of the answer, for which there is no room in the context window beside the prompt.
+    Room(Room),
     /// `stream_options`, in each stream: the answer's tokens are not told.
     StreamOptions,
     /// The name of the limit: the other one is sent.
@@ -55,6 +57,48 @@ pub enum Refused {
     Neighbours,
 }
 
+/// How much of a context window a prompt left for the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// The most tokens that the answer may have.
+    pub answer: u64,
+    /// Tokens of the prompt, as the upstream counted them.
+    pub prompt: u64,
+    /// Tokens of the prompt, as Creole estimates them.
+    pub estimate: u64,
+}
+
+impl Room {
+    /// Fewer tokens are no answer.
+    pub(crate) const LEAST: u64 = 16;
+
+    /// Tokens of prompt and answer together.
+    #[must_use]
+    pub(crate) fn window(self) -> u64 {
+        self.prompt.saturating_add(self.answer)
+    }
+
+    /// The most tokens for the answer to a prompt with this estimate, by what the upstream counted where its estimate
+    /// was another one. `None` where there is no room for an answer: the upstream may count otherwise.
+    #[must_use]
+    pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
+        // What is not known is rather counted too high: an eighth.
+        let share = |tokens: u64, of: u64, eighths: u128| {
+            let parts = u128::from(self.estimate.max(1)).saturating_mul(8);
+            let tokens = u128::from(tokens).saturating_mul(u128::from(of)).saturating_mul(eighths);
+            u64::try_from(tokens.checked_div(parts).unwrap_or_default()).unwrap_or(u64::MAX)
+        };
+        let prompt = if estimate >= self.estimate {
+            let more = estimate.saturating_sub(self.estimate);
+            self.prompt.saturating_add(share(more, self.prompt.max(self.estimate), 9))
+        } else {
+            let fewer = self.estimate.saturating_sub(estimate);
+            self.prompt.saturating_sub(share(fewer, self.prompt.min(self.estimate), 7))
+        };
+        self.window().checked_sub(prompt).filter(|answer| *answer >= Self::LEAST)
+    }
+}
+
 /// What is counted.
 const PAIRING: &str = "pairing_refused";
 const IMAGES: &str = "images_refused";
@@ -76,7 +120,7 @@ impl Refused {
             Self::Documents => (DOCUMENTS, ""),
             Self::Reasoning => (REASONING, ""),
             Self::ResponseFormat => (RESPONSE_FORMAT, ""),
-            Self::MaxTokens(_) => (MAX_TOKENS, ""),
+            Self::MaxTokens(_) | Self::Room(_) => (MAX_TOKENS, ""),
             Self::StreamOptions => (STREAM_OPTIONS, ""),
             Self::MaxTokensField => (PARAMETER, "max_tokens_field"),
             Self::Effort(_) => (PARAMETER, "reasoning_effort_values"),
@@ -123,6 +167,7 @@ impl Refused {
                 | Self::Documents
                 | Self::Reasoning
                 | Self::MaxTokens(_)
+                | Self::Room(_)
                 | Self::Effort(_)
                 | Self::Thinking
                 | Self::ThinkingSwitch
@@ -133,13 +178,25 @@ impl Refused {
         )
     }
 
-    /// Changes the profile to that of an upstream that does not take this.
+    /// Whether this one says what an older one said, or that it was wrong: a server whose window is named as its limit
+    /// then refuses an answer as long as that.
+    #[must_use]
+    pub(crate) fn replaces(&self, older: &Self) -> bool {
+        match (self, older) {
+            (Self::Room(room), Self::MaxTokens(most)) => *most >= room.window(),
+            (Self::MaxTokens(_), Self::Room(_)) => false,
+            _ => self.code() == older.code(),
+        }
+    }
+
+    /// Changes the profile to that of an upstream that does not take this. `estimate`: the tokens of the prompt.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.
     pub(super) fn narrow(
         &self,
         profile: &mut Profile,
+        estimate: impl FnOnce() -> u64,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         match self {
@@ -157,7 +214,12 @@ impl Refused {
                 warnings.dropped("output_config.format")?;
                 profile.response_format = ResponseFormat::None;
             }
-            Self::MaxTokens(most) => profile.max_tokens_max = *most,
+            Self::MaxTokens(most) => limit(profile, *most),
+            Self::Room(room) => {
+                if let Some(most) = room.beside(estimate()) {
+                    limit(profile, most);
+                }
+            }
             Self::StreamOptions => profile.stream_usage = false,
             Self::MaxTokensField => {
                 profile.max_tokens_field = match profile.max_tokens_field {
@@ -200,5 +262,46 @@ impl Refused {
             Self::Neighbours => profile.alternating_roles = true,
         }
         Ok(())
+    }
+}
+
+/// Lowers the limit of the answer.
+fn limit(profile: &mut Profile, most: u64) {
+    let known = profile.max_tokens_max;
+    profile.max_tokens_max = if known == 0 { most } else { known.min(most) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_beside_a_prompt_follows_what_the_upstream_counted() {
+        let room = Room { answer: 1_000, prompt: 3_000, estimate: 1_500 };
+        assert_eq!(room.window(), 4_000);
+        assert_eq!(room.beside(1_500), Some(1_000));
+        // Two tokens for each that is estimated, and an eighth more.
+        assert_eq!(room.beside(1_600), Some(1_000 - 225));
+        // Where it is shorter, the estimate alone, and an eighth less.
+        assert_eq!(room.beside(1_400), Some(1_000 + 87));
+        assert_eq!(room.beside(0), Some(1_000 + 1_312));
+        // No room for a word: the upstream may know better.
+        assert_eq!(room.beside(2_000), None);
+        assert_eq!(room.beside(u64::MAX), None);
+        let unknown = Room { estimate: 0, ..room };
+        assert_eq!((unknown.beside(0), unknown.beside(1)), (Some(1_000), None));
+        let huge = Room { answer: u64::MAX, prompt: u64::MAX, estimate: 1 };
+        assert_eq!(huge.beside(2), None);
+    }
+
+    #[test]
+    fn a_window_replaces_the_limit_that_it_was_taken_for_and_no_lower_one() {
+        let room = Refused::Room(Room { answer: 1_000, prompt: 3_000, estimate: 1_500 });
+        assert!(room.replaces(&Refused::MaxTokens(4_000)) && room.replaces(&room));
+        assert!(!room.replaces(&Refused::MaxTokens(3_999)));
+        assert!(!Refused::MaxTokens(4_000).replaces(&room));
+        assert!(Refused::MaxTokens(4_000).replaces(&Refused::MaxTokens(8_000)));
+        assert!(!room.replaces(&Refused::Stop) && !Refused::TopK.replaces(&Refused::Stop));
+        assert!(Refused::Stop.replaces(&Refused::Stop));
     }
 }

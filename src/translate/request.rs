@@ -93,7 +93,7 @@ fn translate_read(
     };
     let mut profile = Cow::Borrowed(&upstream.profile);
     for refused in refused {
-        refused.narrow(profile.to_mut(), warnings)?;
+        refused.narrow(profile.to_mut(), || count::estimate(&request), warnings)?;
     }
     let target = Target { config, upstream, profile: &profile, model, refused };
     target.translate(request, body, headers, warnings)

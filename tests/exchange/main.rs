@@ -7,8 +7,8 @@
     clippy::unwrap_used
 )]
 
-mod cuts;
 mod beginnings;
+mod cuts;
 mod doors;
 mod endings;
 mod errors;
@@ -19,6 +19,7 @@ mod requests;
 mod silence;
 #[path = "../support/mod.rs"]
 mod support;
+mod windows;
 
 use std::sync::Arc;
 

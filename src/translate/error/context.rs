@@ -6,6 +6,7 @@
 //! whole sentences.
 
 mod phrases;
+mod room;
 
 use phrases::{
     ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
@@ -15,6 +16,7 @@ use phrases::{
     UNIT_BYTES, WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
 };
 pub(super) use phrases::{CODES, RATES};
+pub(crate) use room::room;
 
 use super::said::Said;
 use crate::asked::Asked;
@@ -103,8 +105,7 @@ fn is_negative(text: &str) -> bool {
 }
 
 fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
-    let own = "input length and `max_tokens` exceed context limit:";
-    if let Some(at) = words::find(message, own) {
+    if let Some(at) = words::find(message, room::NO_ROOM) {
         return message.get(at..).unwrap_or_default().to_owned();
     }
     let window = said
@@ -119,20 +120,26 @@ fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
         .or_else(|| first(TOTAL_AFTER, text, number_after))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
     // A total is exact where the prompt has several parts of which one was found.
-    let prompt = said
+    let told = said
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| first(PROMPT_BEFORE, text, number_before))
         .or_else(|| first(PROMPT_AFTER, text, number_after));
+    // Of a total without parts it is not told whether the answer is in it: Kimi's.
+    let apart = total.filter(|_| told.is_none() && answer.is_none());
+    let apart = apart.filter(|total| room::is_sum(text, *total, asked));
+    let answer = answer.or_else(|| apart.map(|_| asked.max_tokens));
+    let prompt = told.or_else(|| apart?.checked_sub(asked.max_tokens));
     let prompt = prompt.map(|prompt| match (window, answer) {
         (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, asked.input_tokens),
         _ => prompt,
     });
     match (prompt.or(total), window, answer) {
         (Some(prompt), Some(window), _) if prompt > window => too_long_by(prompt, window),
-        (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) > window => {
-            no_room_for(prompt, answer, window)
+        // Some count one token more: older SGLang.
+        (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) >= window => {
+            room::none_for(prompt, answer, window)
         }
         _ => TOO_LONG.to_owned(),
     }
@@ -205,20 +212,13 @@ pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
     let wording = if prompt > limit {
         too_long_by(requested, limit)
     } else {
-        no_room_for(prompt, requested.saturating_sub(prompt), limit)
+        room::none_for(prompt, requested.saturating_sub(prompt), limit)
     };
     Some(format!("{wording} (the upstream's limit for a minute or a day)"))
 }
 
 fn too_long_by(prompt: u64, window: u64) -> String {
     format!("prompt is too long: {prompt} tokens > {window} maximum")
-}
-
-fn no_room_for(prompt: u64, answer: u64, window: u64) -> String {
-    format!(
-        "input length and `max_tokens` exceed context limit: {prompt} + {answer} > {window}, decrease input \
-         length or `max_tokens` and try again"
-    )
 }
 
 /// Whether `max_tokens` leaves no room for a word. Claude Code and others ask for one token to see whether a model

@@ -4,6 +4,7 @@ mod filters;
 mod keys;
 mod reasons;
 mod vendors;
+mod windows;
 
 use super::*;
 use proptest::prelude::*;

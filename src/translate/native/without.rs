@@ -7,7 +7,7 @@ use crate::json::{self, Writer};
 use crate::translate::effort;
 use crate::translate::history::PDF_OMITTED;
 use crate::translate::parts::IMAGE_OMITTED;
-use crate::translate::refused::Refused;
+use crate::translate::refused::{Refused, Room};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -34,11 +34,13 @@ impl Without<'_> {
             (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
                 return self.messages(value).map(Some);
             }
-            (Refused::MaxTokens(most), "max_tokens") => {
+            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "max_tokens") => {
                 return Ok(Some(most.to_string().into()));
             }
             // The rest is left for words.
-            (Refused::MaxTokens(most), "thinking") => return lowered(value, most / 2),
+            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "thinking") => {
+                return lowered(value, most / 2);
+            }
             (Refused::Effort(values), "output_config") => {
                 let effort = json::member(value, "effort").and_then(json::string);
                 let nearest = effort.and_then(|word| effort::nearest_of(word, values));

@@ -190,6 +190,7 @@ pub(super) const WINDOW_BEFORE: &str =
 
 pub(super) const PROMPT_BEFORE: &str = phrases![
     "in the messages",
+    "in your prompt",
     "input tokens",
     "tokens from the input",
     "of text input",
@@ -223,6 +224,7 @@ pub(super) const PROMPT_AFTER: &str = phrases![
 
 pub(super) const ANSWER_BEFORE: &str = phrases![
     "in the completion",
+    "for the completion",
     "in the output",
     "output tokens",
     "tokens for the completion",

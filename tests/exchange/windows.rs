@@ -1,0 +1,162 @@
+//! Prompt and answer that do not fit into the context window together.
+
+use super::host::{Got, Host, request};
+use super::*;
+
+/// What vLLM says of a prompt of so many tokens.
+fn vllm(sent: &Value, prompt: u64, window: u64) -> Option<String> {
+    let answer = sent["max_tokens"].as_u64().unwrap();
+    (prompt + answer > window).then(|| {
+        format!(
+            "'max_tokens' or 'max_completion_tokens' is too large: {answer}. This model's maximum context length is {window} tokens and your request has {prompt} input tokens ({answer} > {window} - {prompt}). None"
+        )
+    })
+}
+
+/// What SGLang says: of the limit alone, and then of the sum. `slack`: how many tokens it keeps to itself.
+fn sglang(sent: &Value, prompt: u64, window: u64, slack: u64) -> Option<String> {
+    let answer = sent["max_tokens"].as_u64().unwrap();
+    let sum = prompt + answer;
+    if answer > window {
+        return Some(format!(
+            "max_completion_tokens is too large: {answer}.This model supports at most {window} completion tokens."
+        ));
+    }
+    (sum + slack > window).then(|| {
+        format!(
+            "Requested token count exceeds the model's maximum context length of {window} tokens. You requested a total of {sum} tokens: {prompt} tokens from the input messages and {answer} tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit."
+        )
+    })
+}
+
+/// Four letters are a token.
+fn counted(sent: &Value) -> u64 {
+    let texts = sent["messages"].as_array().unwrap().iter();
+    let letters: usize = texts.map(|it| it["content"].as_str().unwrap_or_default().len()).sum();
+    30 + letters as u64 / 4
+}
+
+fn says(letters: usize, max_tokens: u64) -> Value {
+    let messages = json!([{"role": "user", "content": "word ".repeat(letters / 5)}]);
+    request("m", json!({"max_tokens": max_tokens, "messages": messages}))
+}
+
+fn limits(got: &Got) -> Vec<u64> {
+    got.asked.iter().map(|sent| sent["max_tokens"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn an_answer_for_which_there_is_no_room_is_asked_for_with_what_is_left() {
+    let refuses = |sent: &Value| vllm(sent, 24_235, 64_001);
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&request("m", json!({"max_tokens": 128_000})), NOW);
+    assert_eq!((got.status(), limits(&got)), ((200, None), vec![128_000, 39_766]));
+    assert_eq!(got.warnings(), "max_tokens_refused");
+}
+
+#[test]
+fn a_window_is_remembered_with_the_prompt_that_did_not_fit() {
+    let refuses = |sent: &Value| vllm(sent, counted(sent), 8_192);
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&says(8_000, 32_000), NOW);
+    assert_eq!((got.status(), limits(&got)), ((200, None), vec![32_000, 6_162]));
+    // It fits at once now; a shorter prompt leaves more, a longer one less.
+    let got = host.ask(&says(8_000, 32_000), NOW + 1);
+    assert_eq!((got.status(), limits(&got)), ((200, None), vec![6_162]));
+    assert_eq!(got.warnings(), "max_tokens_refused");
+    for (letters, least, most) in [(4_000, 6_300, 7_162), (12_000, 4_500, 5_162)] {
+        let got = host.ask(&says(letters, 32_000), NOW + 2);
+        let limits = limits(&got);
+        assert_eq!((got.status(), limits.len()), ((200, None), 1), "{limits:?}");
+        assert!((least..=most).contains(&limits[0]), "{letters}: {limits:?}");
+    }
+    // Less than that is what the client wants.
+    let got = host.ask(&says(8_000, 500), NOW + 3);
+    assert_eq!((limits(&got), got.warnings()), (vec![500], ""));
+    // A prompt that leaves no room is told by the upstream.
+    let got = host.ask(&says(40_000, 32_000), NOW + 4);
+    assert_eq!((got.status().0, limits(&got)), (400, vec![32_000]));
+    let message = error_of(&got.body)["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("prompt is too long: "), "{message}");
+}
+
+#[test]
+fn a_window_that_was_named_as_a_limit_is_not_remembered_as_one() {
+    for slack in [0, 1] {
+        let refuses = |sent: &Value| sglang(sent, counted(sent), 4_096, slack);
+        let host = Host::new(true, &refuses);
+        let got = host.ask(&says(4_000, 32_000), NOW);
+        // 1,030 tokens of prompt; older servers keep one to themselves.
+        let mut expected = vec![32_000, 4_096, 3_066, 3_065];
+        expected.truncate(3 + slack as usize);
+        assert_eq!((got.status(), limits(&got)), ((200, None), expected));
+        // What is remembered fits, for this prompt and for others.
+        for letters in [4_000, 2_000, 6_000, 400] {
+            let got = host.ask(&says(letters, 32_000), NOW + 1);
+            assert_eq!((got.status(), got.asked.len()), ((200, None), 1), "{letters}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_below_the_window_is_remembered_beside_it() {
+    let refuses = |sent: &Value| {
+        let answer = sent["max_tokens"].as_u64().unwrap();
+        let limit = format!(
+            "max_tokens is too large: {answer}. This model supports at most 6000 completion tokens, whereas you provided {answer}."
+        );
+        (answer > 6_000).then_some(limit).or_else(|| vllm(sent, counted(sent), 8_192))
+    };
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&says(12_000, 32_000), NOW);
+    assert_eq!((got.status(), limits(&got)), ((200, None), vec![32_000, 6_000, 5_162]));
+    for (letters, limit) in [(12_000, 5_162), (100, 6_000)] {
+        let got = host.ask(&says(letters, 32_000), NOW + 1);
+        assert_eq!((got.status(), limits(&got)), ((200, None), vec![limit]), "{letters}");
+    }
+}
+
+#[test]
+fn a_host_that_cannot_ask_again_has_its_client_ask_for_what_is_left() {
+    let refuses = |sent: &Value| vllm(sent, counted(sent), 8_192);
+    let host = Host::new(false, &refuses);
+    let got = host.ask(&says(8_000, 32_000), NOW);
+    assert_eq!((got.status(), got.warnings()), ((529, Some("true")), "max_tokens_refused"));
+    let got = host.ask(&says(8_000, 32_000), NOW);
+    assert_eq!((got.status(), limits(&got)), ((200, None), vec![6_162]));
+}
+
+#[test]
+fn a_limit_of_a_minute_is_no_window() {
+    let refuses = |sent: &Value| {
+        let requested = 1_000 + sent["max_tokens"].as_u64().unwrap();
+        (requested > 6_000).then(|| {
+            format!(
+                "Request too large for model `m` in organization `o` on tokens per minute (TPM): Limit 6000, Requested {requested}, please reduce your message size and try again."
+            )
+        })
+    };
+    let host = Host { status: 413, ..Host::new(true, &refuses) };
+    for _ in 0..2 {
+        let got = host.ask(&request("m", json!({"max_tokens": 8_000})), NOW);
+        assert_eq!((got.status(), limits(&got)), ((200, None), vec![8_000, 5_000]));
+    }
+}
+
+#[test]
+fn an_upstream_that_speaks_messages_is_asked_for_what_is_left_too() {
+    let refuses = |sent: &Value| {
+        let answer = sent["max_tokens"].as_u64().unwrap();
+        (answer > 58_000).then(|| {
+            format!(
+                "input length and `max_tokens` exceed context limit: 142000 + {answer} > 200000, decrease input length or `max_tokens` and try again"
+            )
+        })
+    };
+    let config = r#"{"upstreams": {"a": {"url": "http://a", "protocol": "anthropic"}}}"#;
+    let host = Host { config: drive::config(config), ..Host::new(true, &refuses) };
+    let thinking = json!({"type": "enabled", "budget_tokens": 60_000});
+    let got = host.ask(&request("m", json!({"max_tokens": 64_000, "thinking": thinking})), NOW);
+    assert_eq!(limits(&got), [64_000, 58_000]);
+    assert_eq!(got.asked[1]["thinking"]["budget_tokens"], 29_000);
+}
