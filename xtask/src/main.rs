@@ -45,7 +45,7 @@ enum Command {
     Clients(clients::Options),
     /// Run an official SDK in front of a host and real model servers, with a tiny model whose answers are known.
     Servers(servers::Options),
-    /// Mixed load with faults on a real host; every response is classified.
+    /// Mixed load with faults on a real host, where every response is classified; or attacks.
     Chaos {
         /// Where the translator runs.
         #[arg(long, value_enum, default_value_t = hosts::Host::Envoy)]
@@ -53,6 +53,9 @@ enum Command {
         /// How long.
         #[arg(long, default_value_t = 1800)]
         seconds: u64,
+        /// Instead of load, large attacks of clients and upstreams, which take gigabytes; on envoy or gateway.
+        #[arg(long, conflicts_with = "seconds")]
+        hostile: bool,
     },
     /// Measure what Creole costs under load, beside other proxies; writes docs/load.md.
     Load(load::Options),
@@ -82,7 +85,10 @@ fn main() -> ExitCode {
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
         Command::Servers(options) => servers::servers(&options),
-        Command::Chaos { host, seconds } => {
+        Command::Chaos { host, hostile: true, .. } => {
+            operate::attacks(host, operate::Size::Large, setup::run).map(|()| true)
+        }
+        Command::Chaos { host, seconds, .. } => {
             operate::chaos(host, seconds, setup::run).map(|()| true)
         }
         Command::Load(options) => load::load(&options).map(|()| true),

@@ -1,9 +1,9 @@
-//! What an operator needs of a host, checked on the real one: `tests/hosts/operation`.
+//! What an operator needs of a host, checked on the real one: `tests/hosts/operation`, `tests/attacks`.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
@@ -43,6 +43,40 @@ pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()
     command.arg("-B").arg(path).arg(workspace::root());
     command.args([setup::envoy()?, build::ready(&build::FILTER)?, hooks, folder]);
     each(&mut command)
+}
+
+/// How much attacks take.
+#[derive(Clone, Copy)]
+pub(crate) enum Size {
+    /// A minute, and less than a gigabyte.
+    Small,
+    /// As much as would hurt.
+    Large,
+}
+
+/// Hostile clients and upstreams: `tests/attacks`. The scripts start their hosts themselves.
+pub(crate) fn attacks(
+    host: Host,
+    size: Size,
+    each: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<()> {
+    let folder = workspace::own().join("run").join(format!("attacks-{}", host.name()));
+    let mut command = Command::new(setup::python_with_yaml()?);
+    let script = |name: &str| workspace::root().join("tests/attacks").join(name);
+    command.arg("-B");
+    match host {
+        Host::Gateway => command.arg(script("gateway.py")).arg(gateway::binary()?),
+        Host::Envoy => {
+            command.arg(script("envoy.py")).arg(setup::envoy()?).arg(build::ready(&build::FILTER)?);
+            command.arg(workspace::root().join("envoy/envoy.yaml"))
+        }
+        Host::Component | Host::Worker => bail!("there are attacks on envoy and gateway only"),
+    };
+    let size = match size {
+        Size::Small => "small",
+        Size::Large => "large",
+    };
+    each(command.arg(folder).arg(size))
 }
 
 /// The deployment manifests, as far as one machine can tell.

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::built::Built;
 use crate::hosts::Host;
+use crate::operate::Size;
 use crate::{clients, operate, servers, setup, templates, worker};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
@@ -118,6 +119,11 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
         ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
         ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
+        (
+            "attacks, gateway",
+            Work::Own(|_, each| operate::attacks(Host::Gateway, Size::Small, each)),
+        ),
+        ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
         ("real-servers, llama.cpp", Work::Own(|_, each| servers::test("llama.cpp", each))),
         ("real-servers, mlx-lm", Work::Own(|_, each| servers::test("mlx-lm", each))),
         ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", each))),
