@@ -2,6 +2,19 @@
 
 use creole::{Header, PassedHead};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
+
+/// What a header costs beside its name and its value.
+const HEADER_BYTES: usize = 128;
+
+/// What a head takes in memory: its path and headers, with some bytes of bookkeeping for each.
+pub(crate) fn bytes(head: &Parts) -> usize {
+    let path = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let header = |(name, value): (&HeaderName, &HeaderValue)| {
+        name.as_str().len().saturating_add(value.len()).saturating_add(HEADER_BYTES)
+    };
+    head.headers.iter().map(header).fold(path, usize::saturating_add)
+}
 
 /// As the exchange wants them. A value that is not UTF-8 is of no use to it.
 pub(crate) fn list(map: &HeaderMap) -> Vec<Header> {

@@ -11,6 +11,7 @@ use creole::{Config, Exchange, Failure, Head, Pings};
 use hyper::header::CONTENT_LENGTH;
 
 use crate::answer::Body;
+use crate::budget::Held;
 use crate::clock::Clock;
 use crate::headers;
 use crate::load::Counted;
@@ -25,6 +26,8 @@ pub(crate) struct Live {
     metrics: Arc<Metrics>,
     /// In the exchange.
     spent: Duration,
+    /// Its head and itself.
+    pub(crate) held: Held,
     _counted: Counted,
 }
 
@@ -36,7 +39,7 @@ impl Live {
         metrics: Arc<Metrics>,
         method: &str,
         path: &str,
-        counted: Counted,
+        (counted, held): (Counted, Held),
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
         Self {
@@ -45,6 +48,7 @@ impl Live {
             request: Request { method, path, began: clock.now(), ..Request::default() },
             metrics,
             spent: Duration::ZERO,
+            held,
             _counted: counted,
         }
     }

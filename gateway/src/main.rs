@@ -11,10 +11,12 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod answer;
+mod apart;
 mod budget;
 mod callers;
 mod cli;
 mod clock;
+mod collect;
 mod configure;
 mod first_request;
 mod headers;

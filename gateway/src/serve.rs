@@ -20,6 +20,7 @@ use tokio::runtime::{self, Runtime};
 
 use crate::Failed;
 use crate::answer::Body;
+use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
 use crate::callers::Callers;
 use crate::cli::Serve;
@@ -67,11 +68,15 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let seeds = Arc::new(seeds(options.seed)?);
     let metrics = Arc::new(Metrics::new());
     let refusals = Arc::<Refusals>::default();
+    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let translations = Apart::start(count)
+        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let callers = Arc::new(Callers::new(address, &options.allow_host));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
         client: reach::Client::new(&connector),
         budget: Arc::clone(&budget),
+        translations: Translations::new(translations.clone()),
         seeds: Arc::clone(&seeds),
         metrics: Arc::clone(&metrics),
         refusals: Arc::clone(&refusals),
@@ -80,7 +85,6 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         shows_metrics: apart.is_none() && address.ip().is_loopback(),
         load,
     };
-    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let workers = Workers::start(count, gateway)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let ended = runtime.block_on(async {

@@ -9,32 +9,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Config, Failure, Refusals, Reply, RequestHead, UpstreamRequest};
+use creole::{Config, Failure, Refusals, RequestHead, UpstreamRequest};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
 use hyper::{HeaderMap, Method, Request, Response, Uri};
 
 use crate::answer::{Answered, Answering, Body, Retry};
+use crate::apart::Translations;
 use crate::budget::{Budget, Held};
 use crate::callers::Callers;
 use crate::clock::Clock;
+use crate::collect::collect;
 use crate::headers;
 use crate::live::{self, Live};
 use crate::load::Load;
 use crate::metrics::{self, Metrics};
 use crate::pass;
 use crate::reach::{self, Client};
-
-/// A body's length is a claim until its bytes are here: no more than this is reserved for it.
-const RESERVED_MAX: usize = 1 << 20;
-
-/// How long a client may pause in the middle of its body.
-const BODY_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// From this size on, a body is translated on a thread of its own: 30 MB of calls take 0.3 s, in which the streams of this
-/// thread would wait.
-const APART_BYTES: usize = 1 << 20;
 
 /// How long a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
@@ -45,6 +37,7 @@ pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
     pub(crate) client: Client,
     pub(crate) budget: Arc<Budget>,
+    pub(crate) translations: Translations,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) refusals: Arc<Refusals>,
@@ -96,26 +89,36 @@ impl Gateway {
         }
         let list = headers::list(&head.headers);
         let asked = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
+        drop(list);
+        let has_room = live.held.grow(headers::bytes(&head).saturating_add(self.budget.exchange()));
         match asked {
-            RequestHead::PassThrough => pass::pass(self, live, head, body).await,
-            RequestHead::Translate => self.translate(live, body).await,
             RequestHead::Reply(reply) => {
-                self.discard_sent(&head.headers, &mut body).await;
+                if has_room {
+                    self.discard_sent(&head.headers, &mut body).await;
+                }
                 live::response(reply.head, Body::whole(reply.body))
+            }
+            _ if !has_room => live.fail(Failure::Overloaded),
+            RequestHead::PassThrough => pass::pass(self, live, head, body).await,
+            RequestHead::Translate => {
+                // The exchange has what it needs of it.
+                drop(head);
+                self.translate(live, body).await
             }
         }
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
         let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
+        let held = self.budget.hold();
         let (seed, counted) = (self.seeds.next(), self.load.count());
-        Live::new(config, seed, Clock::start(), metrics, method, path, counted)
+        Live::new(config, seed, Clock::start(), metrics, method, path, (counted, held))
     }
 
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
         live.exchange.remember(Arc::clone(&self.refusals));
         let mut held = self.budget.hold();
-        let collected = match self.collect(&mut body, &mut held).await {
+        let collected = match collect(&mut body, &self.config.settings, &mut held).await {
             Ok(collected) => collected,
             Err(failure) => {
                 // What came is gone; what still comes is not kept.
@@ -124,7 +127,15 @@ impl Gateway {
                 return live.fail(failure);
             }
         };
-        let (mut live, mut held, collected, translated) = translated(live, held, collected).await;
+        // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
+        let bytes = collected.len();
+        let translate = move || {
+            let now = live.clock.now();
+            let translated = live.timed(|exchange| exchange.handle_request(&collected, now));
+            (live, held, collected, translated)
+        };
+        let (mut live, mut held, collected, translated) =
+            self.translations.run(bytes, translate).await;
         // Where the upstream may refuse what is in the conversation, the body is needed again.
         let mut again = live.exchange.may_retry().then_some(collected);
         if again.is_none() {
@@ -137,7 +148,10 @@ impl Gateway {
         loop {
             match self.exchange(live, request, held, again).await {
                 Answered::Response(response) => return response,
-                Answered::Again(retry) => Retry { live, request, held, again } = *retry,
+                Answered::Again(next, retry) => {
+                    live = next;
+                    Retry { request, held, again } = retry;
+                }
             }
         }
     }
@@ -187,32 +201,8 @@ impl Gateway {
         if again.is_some() {
             live.exchange.expect_retry();
         }
-        Answering::new(live, upstream, held, again).respond().await
-    }
-
-    async fn collect(&self, body: &mut Incoming, held: &mut Held) -> Result<Vec<u8>, Failure> {
-        let limit = self.config.settings.request_bytes_max;
-        let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let mut collected = Vec::with_capacity(claimed.min(RESERVED_MAX));
-        // What a client has sent is held against others while it sends no more.
-        let stall_timeout = Duration::from_millis(self.config.settings.stall_after_ms(true));
-        let patience = BODY_TIMEOUT.min(stall_timeout);
-        loop {
-            let frame = match tokio::time::timeout(patience, body.frame()).await {
-                Ok(None) => break,
-                Ok(Some(Ok(frame))) => frame,
-                Ok(Some(Err(_))) | Err(_) => return Err(Failure::RequestIncomplete),
-            };
-            let Ok(piece) = frame.into_data() else { continue };
-            if collected.len().saturating_add(piece.len()) > limit {
-                return Err(Failure::RequestTooLarge);
-            }
-            if !held.grow(piece.len()) {
-                return Err(Failure::Overloaded);
-            }
-            collected.extend_from_slice(&piece);
-        }
-        Ok(collected)
+        let apart = self.translations.apart().clone();
+        Answering::new(live, apart, upstream, held, again).respond().await
     }
 
     /// A client that waits for `100 Continue` sends nothing once it is refused.
@@ -249,44 +239,21 @@ impl Gateway {
     }
 }
 
-/// Has a request translated; gives everything back with it. What it holds is held until then, even if the client
-/// goes: a translation that has begun on another thread goes on.
-async fn translated(
-    mut live: Live,
-    held: Held,
-    body: Vec<u8>,
-) -> (Live, Held, Vec<u8>, Result<UpstreamRequest, Box<Reply>>) {
-    let is_large = body.len() >= APART_BYTES;
-    let translate = move || {
-        let now = live.clock.now();
-        let translated = live.timed(|exchange| exchange.handle_request(&body, now));
-        (live, held, body, translated)
-    };
-    if !is_large {
-        return translate();
-    }
-    match tokio::task::spawn_blocking(translate).await {
-        Ok(done) => done,
-        Err(error) => match error.try_into_panic() {
-            // As it would have been on this thread.
-            Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends, and this with it.
-            Err(_) => std::future::pending().await,
-        },
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use std::net::SocketAddr;
+    use std::num::NonZero;
     use std::time::{SystemTime, UNIX_EPOCH};
+
+    use crate::apart::Apart;
 
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
             client: Client::new(&reach::connector().unwrap()),
             budget: Budget::new(0),
+            translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             seeds: Arc::new(Seeds::Fixed(1)),
             metrics: Arc::new(Metrics::new()),
             refusals: Arc::default(),

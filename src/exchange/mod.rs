@@ -331,6 +331,19 @@ impl Exchange {
         matches!(self.state, State::Whole { .. })
     }
 
+    /// Bytes of the upstream's body that are kept in memory: what is collected, events that are not complete, and
+    /// blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        match &self.state {
+            State::Refused { body, .. } | State::Counting { body, .. } => body.len(),
+            State::Undecided { seen, .. } => seen.len(),
+            State::Whole { body, .. } => body.len(),
+            State::Events { answer } => answer.held_bytes(),
+            _ => 0,
+        }
+    }
+
     /// Pings are events, so the client must have been promised events, or be promised them with the first
     /// one: while the upstream only keeps its connection alive, Creole must keep the client's alive too.
     fn may_ping(&self) -> bool {

@@ -122,15 +122,25 @@ impl Machine {
         self.check_held()
     }
 
-    /// Whether what waits here is not too much.
-    fn check_held(&self) -> Result<(), Error> {
+    /// Bytes that wait here, with what each block costs.
+    fn waiting_bytes(&self) -> usize {
         let blocks = self.calls.len().saturating_add(self.queue.len());
         let held = self.queue.held_bytes().saturating_add(self.calls.held_bytes());
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let snapshots = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
-        if held.saturating_add(filtered).saturating_add(snapshots)
-            > self.ledger.rules.waiting_bytes_max
+        held.saturating_add(filtered).saturating_add(snapshots)
+    }
+
+    /// Bytes of the answer that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let sink = self.sink.held_bytes();
+        self.waiting_bytes().saturating_add(sink).saturating_add(self.scratch.capacity())
+    }
+
+    /// Whether what waits here is not too much.
+    fn check_held(&self) -> Result<(), Error> {
+        if self.waiting_bytes() > self.ledger.rules.waiting_bytes_max
             || self.sink.held_bytes() > self.ledger.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());

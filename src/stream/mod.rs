@@ -165,6 +165,14 @@ impl Answer {
         }
     }
 
+    /// Bytes of the answer that are kept in memory.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let messages = self.messages.as_ref().map_or(0, MessagesStream::held_bytes);
+        let machine = self.machine.held_bytes();
+        self.decoder.held_bytes().saturating_add(machine).saturating_add(messages)
+    }
+
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {

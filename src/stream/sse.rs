@@ -110,6 +110,12 @@ pub(super) const EVENTS: [&str; 7] = [
 ];
 
 impl Decoder {
+    /// Bytes that are kept of what has not been given out, and room that is kept for more.
+    pub(super) fn held_bytes(&self) -> usize {
+        let data = self.data.capacity().saturating_add(self.next_data.capacity());
+        self.line.capacity().saturating_add(data)
+    }
+
     /// Lines and events of more than `bytes_max` bytes are an error.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {

@@ -187,7 +187,13 @@ impl MessagesStream {
         Out { fold: self.fold.as_deref_mut(), out }
     }
 
-    fn check_limits(&self, ledger: &Ledger) -> Result<(), Error> {
+    /// Bytes of the answer that are kept in memory: what waits, and the message that is collected.
+    pub(super) fn held_bytes(&self) -> usize {
+        let (held, folded) = self.held();
+        held.saturating_add(folded)
+    }
+
+    fn held(&self) -> (usize, usize) {
         let open = self.blocks.front().map_or(0, Block::held_bytes);
         let others = BLOCK_BYTES.saturating_mul(self.blocks.len().saturating_add(self.ids.len()));
         let indices = BLOCK_BYTES.saturating_mul(self.closed_early.len());
@@ -196,6 +202,11 @@ impl MessagesStream {
             .into_iter()
             .fold(open, usize::saturating_add);
         let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
+        (held, folded)
+    }
+
+    fn check_limits(&self, ledger: &Ledger) -> Result<(), Error> {
+        let (held, folded) = self.held();
         let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
         if too_many
             || held > ledger.rules.waiting_bytes_max

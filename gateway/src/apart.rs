@@ -1,0 +1,162 @@
+//! Where translations run: short ones on the thread that serves the connection, long ones on threads of their own,
+//! so that no stream waits for them.
+//!
+//! A translation takes up to eight times its body's memory. Large bodies take turns, and the others are as many at one
+//! time as there are threads, so that this memory is bounded by numbers.
+
+use std::io;
+use std::num::NonZero;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::pool::Pool;
+
+/// From this size on a body is translated on another thread: a hundred kilobytes of calls take some milliseconds.
+pub(crate) const APART_BYTES: usize = 64 << 10;
+
+/// From this size on bodies take turns.
+const LARGE_BYTES: usize = 2 << 20;
+
+/// Below this size a body takes no turn on the thread of its connection: it is done sooner than the turn.
+const TURN_BYTES: usize = 4 << 10;
+
+/// Most threads, whatever the number of processors: each may have a body of [`LARGE_BYTES`].
+const THREADS_MAX: usize = 8;
+
+/// The threads for long translations, which all workers share.
+#[derive(Clone, Debug)]
+pub(crate) struct Apart {
+    pool: Pool,
+    large: Arc<Semaphore>,
+}
+
+/// The translations of one worker.
+#[derive(Debug)]
+pub(crate) struct Translations {
+    apart: Apart,
+    /// Whose turn it is on this thread: one translation for each time that the thread looks at its sockets.
+    turn: Semaphore,
+}
+
+impl Apart {
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn start(processors: NonZero<usize>) -> io::Result<Self> {
+        // With one thread, a large body would hold up all others.
+        let threads = processors.get().clamp(2, THREADS_MAX);
+        let pool = Pool::start("translate", threads)?;
+        Ok(Self { pool, large: Arc::new(Semaphore::new(threads.div_ceil(4))) })
+    }
+
+    /// Does what takes long, and was given so many bytes.
+    pub(crate) async fn run<R: Send + 'static>(
+        &self,
+        bytes: usize,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        let turn = match bytes {
+            0..LARGE_BYTES => None,
+            // It is never closed.
+            _ => Arc::clone(&self.large).acquire_owned().await.ok(),
+        };
+        let job = move || {
+            let result = job();
+            // Kept until here, even if nobody waits any more.
+            drop(turn);
+            result
+        };
+        self.pool.run(job).await
+    }
+}
+
+impl Translations {
+    pub(crate) fn new(apart: Apart) -> Self {
+        Self { apart, turn: Semaphore::new(1) }
+    }
+
+    /// Translates `bytes` bytes, here or on another thread.
+    pub(crate) async fn run<R: Send + 'static>(
+        &self,
+        bytes: usize,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> R {
+        match bytes {
+            0..TURN_BYTES => job(),
+            TURN_BYTES..APART_BYTES => {
+                let _turn = self.turn.acquire().await;
+                let result = job();
+                // Sockets are looked at before this goes on, and streams with them.
+                tokio::task::yield_now().await;
+                result
+            }
+            _ => self.apart.run(bytes, job).await,
+        }
+    }
+
+    /// For what is translated apart from a future that is polled.
+    pub(crate) fn apart(&self) -> &Apart {
+        &self.apart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread::{self, ThreadId};
+    use std::time::Duration;
+
+    fn translations() -> Translations {
+        Translations::new(Apart::start(NonZero::new(2).unwrap()).unwrap())
+    }
+
+    async fn thread(translations: &Translations, bytes: usize) -> ThreadId {
+        translations.run(bytes, || thread::current().id()).await
+    }
+
+    #[tokio::test]
+    async fn only_what_is_short_is_translated_on_the_thread_that_serves() {
+        let (translations, here) = (translations(), thread::current().id());
+        for short in [0, 3000, 60_000] {
+            assert_eq!(thread(&translations, short).await, here, "{short}");
+        }
+        for long in [APART_BYTES, 1 << 20, 30 << 20] {
+            assert_ne!(thread(&translations, long).await, here, "{long}");
+        }
+    }
+
+    #[tokio::test]
+    async fn large_bodies_take_turns_and_hold_up_no_other() {
+        let translations = translations();
+        let running = Arc::<AtomicUsize>::default();
+        let (begun, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let large = (0..6).map(|_| {
+            let (running, begun, most) =
+                (Arc::clone(&running), Arc::clone(&begun), Arc::clone(&most));
+            let apart = translations.apart().clone();
+            tokio::spawn(async move {
+                let job = move || {
+                    begun.fetch_add(1, Ordering::SeqCst);
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(50));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                };
+                apart.run(30 << 20, job).await;
+            })
+        });
+        let large: Vec<_> = large.collect();
+        while begun.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Nobody waits for those any more, and still each has its turn alone.
+        large[1].abort();
+        let _ = thread(&translations, 1 << 20).await;
+        assert!(begun.load(Ordering::SeqCst) < 6, "it waited for all of them");
+        for large in large {
+            let _ = large.await;
+        }
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+}
