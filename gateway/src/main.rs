@@ -18,6 +18,7 @@ mod cli;
 mod clock;
 mod collect;
 mod configure;
+mod connections;
 mod first_request;
 mod headers;
 mod live;
@@ -32,6 +33,7 @@ mod reach;
 mod serve;
 mod service;
 mod signals;
+mod socket;
 mod wire;
 mod workers;
 

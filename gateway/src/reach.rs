@@ -25,8 +25,10 @@ use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{CertificateError, ClientConfig, RootCertStore};
 
+use crate::connections::Connections;
 use crate::names::Names;
 use crate::wire::{Connector, Given};
+use crate::workers::HTTP1_BYTES_MAX;
 
 /// A translated request, or a client's body on its way through.
 type RequestBody = Either<Full<Bytes>, Incoming>;
@@ -46,14 +48,14 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
 /// TLS cannot be set up, or there are no more threads; the text is for the operator.
-pub(crate) fn connector() -> Result<Connector, String> {
+pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, String> {
     let names = Names::start().map_err(|error| format!("cannot start a thread: {error}"))?;
     let mut http = HttpConnector::new_with_resolver(names);
     http.enforce_http(false);
     http.set_nodelay(true);
     http.set_connect_timeout(Some(CONNECT_TIMEOUT));
     let https = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http();
-    Ok(Connector::new(https.enable_http1().wrap_connector(http)))
+    Ok(Connector::new(https.enable_http1().wrap_connector(http), Arc::clone(connections)))
 }
 
 /// Sends requests to upstreams.
@@ -72,6 +74,7 @@ impl Client {
                 .pool_timer(TokioTimer::new())
                 .pool_idle_timeout(IDLE_TIMEOUT)
                 .pool_max_idle_per_host(connections)
+                .http1_max_buf_size(HTTP1_BYTES_MAX)
                 .build(connector.clone())
         };
         Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }

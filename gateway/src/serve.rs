@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use creole::{Config, Refusals};
 use hyper::body::Incoming;
@@ -25,6 +25,7 @@ use crate::budget::Budget;
 use crate::callers::Callers;
 use crate::cli::Serve;
 use crate::configure;
+use crate::connections::Connections;
 use crate::first_request::HadRequest;
 use crate::live;
 use crate::log;
@@ -36,6 +37,12 @@ use crate::workers::{self, HEAD_TIMEOUT, Workers};
 
 /// After `accept` failed, which is mostly for want of file descriptors: some may be free by then.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often it is said that there is no room for clients.
+const FULL_PAUSE: Duration = Duration::from_secs(10);
+
+/// Connections for metrics at one time.
+const METRICS_CONNECTIONS_MAX: usize = 64;
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let config = Arc::new(configure::for_serving(options)?);
@@ -63,12 +70,13 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         Some(address) => Some(runtime.block_on(listen(address))?),
         None => None,
     };
-    let connector = reach::connector().map_err(Failed::Run)?;
+    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let connections = Connections::of_system(count.get());
+    let connector = reach::connector(&connections).map_err(Failed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
     let seeds = Arc::new(seeds(options.seed)?);
     let metrics = Arc::new(Metrics::new());
     let refusals = Arc::<Refusals>::default();
-    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let callers = Arc::new(Callers::new(address, &options.allow_host));
@@ -95,7 +103,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
             let callers = Arc::new(Callers::new(address, &options.allow_host));
             tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), callers));
         }
-        accept(listener, &workers, stop, options.shutdown_timeout).await;
+        accept(listener, &workers, &connections, stop, options.shutdown_timeout).await;
         Ok(())
     });
     workers.finish();
@@ -104,20 +112,34 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
 
 /// Gives connections to the workers until the process is asked to stop, and then waits for their end, so many seconds
 /// at most.
-async fn accept(listener: TcpListener, workers: &Workers, mut stop: Stop, seconds: u64) {
+async fn accept(
+    listener: TcpListener,
+    workers: &Workers,
+    clients: &Arc<Connections>,
+    mut stop: Stop,
+    seconds: u64,
+) {
     let connections = GracefulShutdown::new();
+    let mut full = Full::default();
     loop {
         tokio::select! {
             () = stop.asked() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    if let Err(error) = workers.serve(stream, connections.watcher()) {
+                    let Some(client) = clients.client() else {
+                        full.warn(clients);
+                        continue;
+                    };
+                    if let Err(error) = workers.serve(stream, client, connections.watcher()) {
                         tracing::warn!("cannot serve a connection: {error}");
                     }
                 }
                 Err(error) => {
                     tracing::warn!("cannot accept a connection: {error}");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    if !clients.close_one() {
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                    tokio::task::yield_now().await;
                 }
             },
         }
@@ -136,6 +158,22 @@ async fn accept(listener: TcpListener, workers: &Workers, mut stop: Stop, second
     }
 }
 
+/// Says that there is no room for clients, now and then: who causes it must not fill the log.
+#[derive(Default)]
+struct Full(Option<Instant>);
+
+impl Full {
+    fn warn(&mut self, clients: &Connections) {
+        let now = Instant::now();
+        if self.0.is_some_and(|last| now.saturating_duration_since(last) < FULL_PAUSE) {
+            return;
+        }
+        self.0 = Some(now);
+        let max = clients.clients_max();
+        tracing::warn!("a connection was refused: all {max} that may be open have requests");
+    }
+}
+
 async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
     let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
     let listener = TcpListener::bind(on).await.map_err(failed)?;
@@ -145,6 +183,7 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 
 /// `/metrics` and nothing else, for as long as the gateway runs.
 async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Arc<Callers>) {
+    let clients = Connections::new(METRICS_CONNECTIONS_MAX, METRICS_CONNECTIONS_MAX);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -154,6 +193,7 @@ async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Ar
                 continue;
             }
         };
+        let Some(client) = clients.client() else { continue };
         let (counted, callers) = (Arc::clone(&counted), Arc::clone(&callers));
         let had_request = HadRequest::default();
         let service = service_fn(had_request.note(move |request: Request<Incoming>| {
@@ -175,8 +215,11 @@ async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Ar
         let connection =
             workers::builder().serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
-            if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
-                tracing::debug!("connection for metrics: {error}");
+            tokio::select! {
+                ended = had_request.or_cut(connection, HEAD_TIMEOUT) => if let Err(error) = ended {
+                    tracing::debug!("connection for metrics: {error}");
+                },
+                () = client.closed() => {}
             }
         });
     }

@@ -247,12 +247,13 @@ pub(crate) mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
     use crate::apart::Apart;
+    use crate::connections::Connections;
 
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
-            client: Client::new(&reach::connector().unwrap()),
-            budget: Budget::new(0),
+            client: Client::new(&reach::connector(&Connections::new(9, 9)).unwrap()),
+            budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             seeds: Arc::new(Seeds::Fixed(1)),
             metrics: Arc::new(Metrics::new()),

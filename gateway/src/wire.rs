@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::connections::{Connections, ToUpstream};
 use crate::names::Names;
 
 /// Bytes that came in on one connection.
@@ -57,7 +58,10 @@ impl Given {
 
 /// What opens connections to upstreams.
 #[derive(Clone, Debug)]
-pub(crate) struct Connector(HttpsConnector<HttpConnector<Names>>);
+pub(crate) struct Connector {
+    https: HttpsConnector<HttpConnector<Names>>,
+    connections: Arc<Connections>,
+}
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
@@ -66,8 +70,11 @@ type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, Failed>> + S
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connector {
-    pub(crate) fn new(https: HttpsConnector<HttpConnector<Names>>) -> Self {
-        Self(https)
+    pub(crate) fn new(
+        https: HttpsConnector<HttpConnector<Names>>,
+        connections: Arc<Connections>,
+    ) -> Self {
+        Self { https, connections }
     }
 }
 
@@ -77,14 +84,14 @@ impl Service<Uri> for Connector {
     type Future = Connecting;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
-        self.0.poll_ready(context)
+        self.https.poll_ready(context)
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let connecting = self.0.call(uri);
+        let (connecting, counted) = (self.https.call(uri), self.connections.upstream());
         Box::pin(async move {
-            let connected = connecting.await?;
-            let wire = Wire { stream: TokioIo::new(connected), received: Received::default() };
+            let stream = TokioIo::new(connecting.await?);
+            let wire = Wire { stream, received: Received::default(), _counted: counted };
             Ok(TokioIo::new(wire))
         })
     }
@@ -95,6 +102,7 @@ impl Service<Uri> for Connector {
 pub(crate) struct Wire {
     stream: TokioIo<Stream>,
     received: Received,
+    _counted: ToUpstream,
 }
 
 impl Connection for Wire {

@@ -8,10 +8,14 @@ use std::convert::Infallible;
 use std::io;
 use std::net;
 use std::num::NonZero;
+use std::pin::Pin;
 use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -20,9 +24,12 @@ use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::answer::Body;
+use crate::connections::{Busy, Client};
 use crate::first_request::HadRequest;
 use crate::load::{Counted, Load};
 use crate::service::Gateway;
+use crate::socket::Socket;
 
 /// Agents open many streams over one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 1024;
@@ -34,6 +41,17 @@ const HTTP2_RESETS_MAX: usize = 1024;
 /// What HTTP/1.1 takes in a path alone: with hyper's own limit of 16 KiB, cookies and tokens that pass there would not
 /// pass here.
 const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
+
+/// What a client may send in a stream, and in all of a connection, before it is read: bodies that pass go at the pace of
+/// their upstream, and wait here meanwhile.
+const HTTP2_STREAM_WINDOW: u32 = 256 << 10;
+const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// What of an answer waits in a stream that its client does not read.
+const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
+
+/// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
+pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
@@ -68,6 +86,7 @@ struct Worker {
 struct Connection {
     stream: net::TcpStream,
     watcher: Watcher,
+    client: Arc<Client>,
     counted: Counted,
 }
 
@@ -94,12 +113,17 @@ impl Workers {
     ///
     /// # Errors
     /// It cannot leave this thread, or nobody takes it.
-    pub(crate) fn serve(&self, stream: TcpStream, watcher: Watcher) -> io::Result<()> {
+    pub(crate) fn serve(
+        &self,
+        stream: TcpStream,
+        client: Arc<Client>,
+        watcher: Watcher,
+    ) -> io::Result<()> {
         let stream = stream.into_std()?;
         let alive = self.all.iter().filter(|worker| !worker.given.is_closed());
         let gone = || io::Error::other("every worker has ended");
         let worker = alive.min_by_key(|worker| worker.load.now()).ok_or_else(gone)?;
-        let connection = Connection { stream, watcher, counted: worker.load.count() };
+        let connection = Connection { stream, watcher, client, counted: worker.load.count() };
         worker.given.send(connection).map_err(|_| gone())
     }
 
@@ -131,7 +155,8 @@ fn work(
     Ok(given)
 }
 
-fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gateway>) {
+fn serve(connection: Connection, gateway: &Arc<Gateway>) {
+    let Connection { stream, watcher, client, counted } = connection;
     let stream = match TcpStream::from_std(stream) {
         Ok(stream) => stream,
         Err(error) => {
@@ -141,11 +166,15 @@ fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gate
     };
     // Events are small and must not wait for one another.
     let _ = stream.set_nodelay(true);
-    let gateway = Arc::clone(gateway);
+    let socket = Socket::new(stream, Arc::clone(&client), gateway.budget.hold(), HTTP1_BYTES_MAX);
+    let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
     let had_request = HadRequest::default();
     let service = service_fn(had_request.note(move |request| {
-        let gateway = Arc::clone(&gateway);
-        async move { Ok::<_, Infallible>(gateway.answer(request).await) }
+        let (gateway, busy) = (Arc::clone(&gateway), asking.begin());
+        async move {
+            let response = gateway.answer(request).await;
+            Ok::<_, Infallible>(response.map(|body| Served { body, _busy: busy }))
+        }
     }));
     let mut builder = builder();
     builder
@@ -155,22 +184,57 @@ fn serve(Connection { stream, watcher, counted }: Connection, gateway: &Arc<Gate
         .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
         .max_local_error_reset_streams(HTTP2_RESETS_MAX)
         .max_header_list_size(HTTP2_HEAD_BYTES_MAX)
-        .adaptive_window(true)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
+        .max_send_buf_size(HTTP2_SEND_BYTES_MAX)
         .keep_alive_interval(HTTP2_PING_INTERVAL);
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
+    let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
     let connection = watcher.watch(connection);
     tokio::spawn(async move {
         let _counted = counted;
-        if let Err(error) = had_request.or_cut(connection, HEAD_TIMEOUT).await {
-            tracing::debug!("connection: {error}");
+        tokio::select! {
+            ended = had_request.or_cut(connection, HEAD_TIMEOUT) => if let Err(error) = ended {
+                tracing::debug!("connection: {error}");
+            },
+            () = client.closed() => tracing::debug!("connection closed: others need its place"),
         }
     });
+}
+
+/// The body of an answer. Its connection is busy until this is with it.
+struct Served {
+    body: Body,
+    _busy: Busy,
+}
+
+impl hyper::body::Body for Served {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// For connections that do not stay idle; what is new is for [`HadRequest`] to watch.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(HTTP1_BYTES_MAX);
     builder
 }
 
@@ -184,7 +248,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio::time::Instant;
 
-    use crate::answer::Body;
+    use crate::connections::Connections;
     use crate::service::tests::gateway;
 
     #[tokio::test(start_paused = true)]
@@ -217,6 +281,7 @@ mod tests {
         listener: TcpListener,
         workers: Workers,
         connections: GracefulShutdown,
+        clients: Arc<Connections>,
     }
 
     impl Door {
@@ -227,14 +292,16 @@ mod tests {
                 Workers::start(NonZero::new(2).unwrap(), |load| gateway(address, load)).unwrap()
             };
             let workers = tokio::task::spawn_blocking(start).await.unwrap();
-            Self { listener, workers, connections: GracefulShutdown::new() }
+            let clients = Connections::new(100, 100);
+            Self { listener, workers, connections: GracefulShutdown::new(), clients }
         }
 
         /// A client that has asked for something and has its answer.
         async fn client(&self) -> TcpStream {
             let mut client = TcpStream::connect(self.listener.local_addr().unwrap()).await.unwrap();
             let (stream, _) = self.listener.accept().await.unwrap();
-            self.workers.serve(stream, self.connections.watcher()).unwrap();
+            let place = self.clients.client().unwrap();
+            self.workers.serve(stream, place, self.connections.watcher()).unwrap();
             client.write_all(b"GET /api/hello HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
             let mut status = [0; 12];
             client.read_exact(&mut status).await.unwrap();

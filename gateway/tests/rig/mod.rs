@@ -40,8 +40,26 @@ impl Gateway {
         config: &str,
         env: &[(&str, &str)],
     ) -> Self {
+        Self::run(Command::new(env!("CARGO_BIN_EXE_creole")), stderr, args, config, env)
+    }
+
+    /// Under a limit of the system, such as `-n 128`.
+    pub fn start_limited(limit: &str, args: &[&str], config: &str) -> Self {
+        let mut shell = Command::new("sh");
+        let binary = env!("CARGO_BIN_EXE_creole");
+        shell.args(["-c", &format!("ulimit {limit}; exec \"$0\" \"$@\""), binary]);
+        Self::run(shell, Stdio::piped(), args, config, &[])
+    }
+
+    fn run(
+        mut program: Command,
+        stderr: Stdio,
+        args: &[&str],
+        config: &str,
+        env: &[(&str, &str)],
+    ) -> Self {
         let config = file(config);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_creole"))
+        let mut child = program
             .args(["serve", "--listen", "127.0.0.1:0", "--config", &config])
             .args(args)
             .envs(env.iter().copied())
@@ -87,13 +105,23 @@ impl Gateway {
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
     }
 
+    /// The most bytes that were resident; `None` where there is no `/proc`.
+    pub fn peak(&self) -> Option<u64> {
+        self.memory("VmHWM")
+    }
+
+    fn memory(&self, name: &str) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find(|line| line.starts_with(name))?;
+        let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kib * 1024)
+    }
+
     /// Resident bytes and open descriptors; `None` where there is no `/proc`.
     pub fn figures(&self) -> Option<(u64, usize)> {
-        let id = self.child.id();
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
-        let resident = status.lines().find(|line| line.starts_with("VmRSS"))?;
-        let kib: u64 = resident.split_whitespace().nth(1)?.parse().ok()?;
-        Some((kib * 1024, std::fs::read_dir(format!("/proc/{id}/fd")).ok()?.count()))
+        let resident = self.memory("VmRSS")?;
+        let descriptors = format!("/proc/{}/fd", self.child.id());
+        Some((resident, std::fs::read_dir(descriptors).ok()?.count()))
     }
 }
 

@@ -1,0 +1,280 @@
+//! How many connections there may be. Where there is no room for one more, that one is closed which has been silent or
+//! idle for longest.
+//!
+//! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
+//! upstream, so that clients get half of them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Most connections of clients, however many descriptors there are: each has buffers.
+const CLIENTS_MAX: usize = 8192;
+
+/// Descriptors for the log, the listeners, and what opens files for a moment.
+const OWN_FILES: usize = 32;
+
+/// What each thread has: its queue of events, and what wakes it.
+const FILES_OF_THREAD: usize = 4;
+
+/// Most connections, and those that there are.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    /// Most of clients.
+    clients_max: usize,
+    /// Most of clients and upstreams together.
+    max: usize,
+    upstreams: AtomicUsize,
+    clients: Mutex<Clients>,
+}
+
+#[derive(Debug, Default)]
+struct Clients {
+    open: usize,
+    /// Those without a request: first those that never had one, then by time.
+    waiting: BTreeMap<Waiting, Arc<Notify>>,
+    /// Numbers the times at which connections begin to wait.
+    now: u64,
+}
+
+type Waiting = (HadRequest, u64);
+
+/// Whether a connection has had a request.
+type HadRequest = bool;
+
+/// A client's connection; it counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Client {
+    all: Arc<Connections>,
+    state: Mutex<State>,
+    close: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// All until now.
+    begun: u64,
+    requests: usize,
+    /// Under which it waits.
+    waiting: Option<Waiting>,
+}
+
+/// A request of a client, until its answer is with the connection.
+#[derive(Debug)]
+pub(crate) struct Busy(Arc<Client>);
+
+/// A connection to an upstream; it counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct ToUpstream(Arc<Connections>);
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Connections {
+    /// As many as this process may have descriptors for.
+    pub(crate) fn of_system(threads: usize) -> Arc<Self> {
+        let own = OWN_FILES.saturating_add(threads.saturating_mul(FILES_OF_THREAD));
+        let max = files_max().saturating_sub(own).max(2);
+        Self::new(CLIENTS_MAX.min(max / 2), max)
+    }
+
+    pub(crate) fn new(clients_max: usize, max: usize) -> Arc<Self> {
+        let (upstreams, clients) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { clients_max, max, upstreams, clients })
+    }
+
+    /// Most connections of clients.
+    pub(crate) fn clients_max(&self) -> usize {
+        self.clients_max
+    }
+
+    /// Lets a client in. If there are too many, another one goes; `None` where each of them waits for an answer.
+    pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
+        let mut clients = locked(&self.clients);
+        let upstreams = self.upstreams.load(Ordering::Relaxed);
+        if clients.open >= self.clients_max || clients.open.saturating_add(upstreams) >= self.max {
+            clients.close_one().then_some(())?;
+        }
+        clients.open = clients.open.saturating_add(1);
+        let close = Arc::<Notify>::default();
+        let waiting = clients.wait(false, &close);
+        let state = Mutex::new(State { begun: 0, requests: 0, waiting: Some(waiting) });
+        Some(Arc::new(Client { all: Arc::clone(self), state, close }))
+    }
+
+    /// Counts a connection to an upstream. An idle client goes where there is no room.
+    pub(crate) fn upstream(self: &Arc<Self>) -> ToUpstream {
+        let upstreams = self.upstreams.fetch_add(1, Ordering::Relaxed);
+        let mut clients = locked(&self.clients);
+        if clients.open.saturating_add(upstreams) >= self.max {
+            let _ = clients.close_one();
+        }
+        ToUpstream(Arc::clone(self))
+    }
+
+    /// Closes the connection that has waited for longest. `false`: there is none.
+    pub(crate) fn close_one(&self) -> bool {
+        locked(&self.clients).close_one()
+    }
+}
+
+impl Clients {
+    fn wait(&mut self, had_request: HadRequest, close: &Arc<Notify>) -> Waiting {
+        self.now = self.now.saturating_add(1);
+        let waiting = (had_request, self.now);
+        self.waiting.insert(waiting, Arc::clone(close));
+        waiting
+    }
+
+    fn close_one(&mut self) -> bool {
+        let Some((_, close)) = self.waiting.pop_first() else { return false };
+        close.notify_one();
+        true
+    }
+}
+
+impl Client {
+    /// A request has come.
+    pub(crate) fn begin(self: &Arc<Self>) -> Busy {
+        let mut state = locked(&self.state);
+        state.begun = state.begun.saturating_add(1);
+        state.requests = state.requests.saturating_add(1);
+        if let Some(waiting) = state.waiting.take() {
+            locked(&self.all.clients).waiting.remove(&waiting);
+        }
+        Busy(Arc::clone(self))
+    }
+
+    /// How many requests it had.
+    pub(crate) fn requests(&self) -> u64 {
+        locked(&self.state).begun
+    }
+
+    /// Whether it has a request now.
+    pub(crate) fn is_busy(&self) -> bool {
+        locked(&self.state).requests > 0
+    }
+
+    /// Ends when this connection is to be closed for others.
+    pub(crate) async fn closed(&self) {
+        loop {
+            self.close.notified().await;
+            if !self.is_busy() {
+                return;
+            }
+            // A request came meanwhile.
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut state = locked(&self.0.state);
+        state.requests = state.requests.saturating_sub(1);
+        if state.requests == 0 {
+            state.waiting = Some(locked(&self.0.all.clients).wait(true, &self.0.close));
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let waiting = locked(&self.state).waiting.take();
+        let mut clients = locked(&self.all.clients);
+        clients.open = clients.open.saturating_sub(1);
+        if let Some(waiting) = waiting {
+            clients.waiting.remove(&waiting);
+        }
+    }
+}
+
+impl Drop for ToUpstream {
+    fn drop(&mut self) {
+        self.0.upstreams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How many descriptors this process may have. The system's default is for programs of long ago, and each may raise it
+/// as far as its operator allows.
+#[cfg(unix)]
+fn files_max() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    // Not to infinity, which some systems refuse.
+    let wanted = maximum.unwrap_or(u64::MAX).min(FILES_WANTED);
+    let limit = match current {
+        Some(current) if current < wanted => {
+            let raised = Rlimit { current: Some(wanted), maximum };
+            if setrlimit(Resource::Nofile, raised).is_ok() { wanted } else { current }
+        }
+        current => current.unwrap_or(u64::MAX),
+    };
+    usize::try_from(limit).unwrap_or(usize::MAX)
+}
+
+/// For all clients, and for the streams of their HTTP/2 connections.
+#[cfg(unix)]
+const FILES_WANTED: u64 = 65_536;
+
+#[cfg(not(unix))]
+fn files_max() -> usize {
+    usize::MAX
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future as _;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    fn is_closed(client: &Client) -> bool {
+        pin!(client.closed()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    #[test]
+    fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
+        let connections = Connections::new(4, 100);
+        let open = || connections.client().unwrap();
+        let [idle, silent, busy, later] = [open(), open(), open(), open()];
+        drop(idle.begin());
+        let _request = busy.begin();
+        drop(later.begin());
+        let mut requests = Vec::new();
+        for gone in [&silent, &idle, &later] {
+            let new = connections.client().unwrap();
+            requests.push(new.begin());
+            assert!(is_closed(gone));
+        }
+        assert!(!is_closed(&busy));
+        assert!(connections.client().is_none(), "all of them have requests");
+    }
+
+    #[test]
+    fn a_connection_that_has_got_a_request_is_not_closed() {
+        let connections = Connections::new(1, 100);
+        let first = connections.client().unwrap();
+        let _second = connections.client().unwrap();
+        // It was told to go, and its request was already there.
+        let request = first.begin();
+        assert!(!is_closed(&first));
+        drop(request);
+        assert!(connections.client().is_some());
+    }
+
+    #[test]
+    fn upstreams_take_the_room_of_idle_clients() {
+        let connections = Connections::new(10, 4);
+        let clients: Vec<_> = (0..3).map(|_| connections.client().unwrap()).collect();
+        let first = connections.upstream();
+        assert!(!is_closed(&clients[0]));
+        let _second = connections.upstream();
+        assert!(is_closed(&clients[0]) && !is_closed(&clients[1]));
+        drop(first);
+        drop(clients);
+        assert!(connections.client().is_some() && locked(&connections.clients).waiting.is_empty());
+    }
+}

@@ -1,0 +1,180 @@
+//! The socket of a client: it counts what waits for the rest of a head, and gives a client up that takes no answer.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, Sleep};
+
+use crate::budget::Held;
+use crate::connections::Client;
+
+/// How long a client may take no byte of what is there for it. A laptop that sleeps longer has lost its stream anyway.
+const UNREAD_MAX: Duration = Duration::from_secs(300);
+
+/// A client's socket.
+#[derive(Debug)]
+pub(crate) struct Socket<S = TcpStream> {
+    stream: S,
+    client: Arc<Client>,
+    /// Bytes that came since the last request, up to what a head may have.
+    unanswered: usize,
+    /// The requests until then.
+    requests: u64,
+    head_max: usize,
+    held: Held,
+    /// Since nothing more can be written.
+    unread: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Socket<S> {
+    pub(crate) fn new(stream: S, client: Arc<Client>, held: Held, head_max: usize) -> Self {
+        Self { stream, client, unanswered: 0, requests: 0, head_max, held, unread: None }
+    }
+
+    /// Counts what came and belongs to no request. To be called before more is read: one read may bring a whole head.
+    fn count(&mut self) -> io::Result<()> {
+        let requests = self.client.requests();
+        if requests != self.requests {
+            self.requests = requests;
+            self.unanswered = 0;
+        }
+        if self.held.set(self.unanswered.saturating_sub(self.held.free())) {
+            return Ok(());
+        }
+        Err(io::Error::from(io::ErrorKind::OutOfMemory))
+    }
+
+    /// So many bytes came. What comes while a request is answered is its body, which counts there.
+    fn note(&mut self, bytes: usize) {
+        if !self.client.is_busy() {
+            self.unanswered = self.unanswered.saturating_add(bytes).min(self.head_max);
+        }
+    }
+
+    /// What comes of writing: a client that reads nothing for too long is given up.
+    fn written<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.unread = None;
+            return written;
+        }
+        let unread = self.unread.get_or_insert_with(|| {
+            let now = Instant::now();
+            Box::pin(tokio::time::sleep_until(now.checked_add(UNREAD_MAX).unwrap_or(now)))
+        });
+        ready!(unread.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut)))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.count()?;
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let read = buffer.filled().len().saturating_sub(before);
+        self.note(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.written(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.written(written, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use crate::budget::Budget;
+    use crate::connections::Connections;
+
+    fn socket(budget: &Arc<Budget>) -> (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>) {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        let connection = Connections::new(9, 9).client().unwrap();
+        (client, Socket::new(server, connection, budget.hold(), 100_000))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_nothing_is_given_up() {
+        let (mut client, mut socket) = socket(&Budget::new(1 << 20));
+        let write = async {
+            let since = Instant::now();
+            let error = socket.write_all(&[0; 1 << 20]).await.unwrap_err();
+            (error.kind(), since.elapsed().as_secs())
+        };
+        let read = async {
+            // It reads now and then, and stops.
+            for _ in 0..4 {
+                tokio::time::sleep(Duration::from_secs(200)).await;
+                client.read_exact(&mut [0; 1000]).await.unwrap();
+            }
+        };
+        let ((kind, seconds), ()) = tokio::join!(write, read);
+        assert_eq!(kind, io::ErrorKind::TimedOut);
+        assert!((1100..1102).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test]
+    async fn heads_that_are_not_complete_share_the_budget() {
+        let budget = Budget::new(1 << 20);
+        let mut sockets: Vec<_> = (0..40).map(|_| socket(&budget)).collect();
+        let mut refused = 0;
+        for (client, socket) in &mut sockets {
+            for part in [40_000, 1] {
+                client.write_all(&vec![b'a'; part]).await.unwrap();
+                let read = socket.read_exact(&mut vec![0; part]).await;
+                refused += usize::from(read.is_err_and(|e| e.kind() == io::ErrorKind::OutOfMemory));
+            }
+        }
+        assert_eq!(refused, 16, "a megabyte but its reserve has room for 24");
+        // A request has come: its head is counted there.
+        let (client, socket) = &mut sockets[0];
+        let _request = socket.client.begin();
+        client.write_all(b"a").await.unwrap();
+        socket.read_exact(&mut [0; 1]).await.unwrap();
+        assert!(budget.hold().grow(40_000));
+    }
+}
