@@ -27,6 +27,8 @@ use crate::words;
 pub(super) struct Reasoning {
     /// The field that it came in first; the same text may come in others too.
     pub(super) field: Option<Field>,
+    /// Some has come, though it be white space: transformers' server sends the thought that a template leaves empty.
+    pub(super) has_come: bool,
     /// Where it is not shown and must come back with the next call.
     pub(super) hidden: Option<Thinking>,
     /// White space before the first of it, escaped.
@@ -111,6 +113,7 @@ impl Machine {
         let told = details.clone().filter(|detail| !detail.block);
         let details_text = told.clone().any(|detail| detail.text.is_some());
         let said = said(delta, self.reasoning.field);
+        self.reasoning.has_come |= said.is_some_and(|(_, text)| !text.is_empty());
         if self.reasoning.field.is_none() {
             let details = details_text.then_some(Field::ReasoningDetails);
             let spoken = said.filter(|(_, text)| !text.is_blank());

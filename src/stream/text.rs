@@ -116,7 +116,7 @@ impl Machine {
     /// The first text of an answer. Behind reasoning, templates write line breaks, and some servers take them for the
     /// beginning of the text.
     fn beginning<'t>(&mut self, text: Str<'t>) -> Str<'t> {
-        if self.reasoning.field.is_none() {
+        if self.reasoning.field.is_none() && !self.reasoning.has_come {
             self.text.has_begun = !text.is_blank();
             return text;
         }

@@ -49,10 +49,21 @@ fn a_stop_sequence_that_begins_the_text_behind_reasoning_is_no_stop() {
 }
 
 #[test]
+fn line_breaks_after_a_thought_of_white_space_are_none_of_the_text() {
+    // transformers' server, where the template wrote an empty thought.
+    case().gives(
+        &done(&[thought("\n\n"), text("\n\nHi"), text("\n\nthere")]),
+        "text \"Hi\\n\\nthere\"; end_turn",
+    );
+    let hidden = case().with(|asked, _| asked.thinking = Display::Hidden);
+    hidden.gives(&done(&[thought("\n"), text("\n"), text("\nHi")]), "text \"Hi\"; end_turn");
+}
+
+#[test]
 fn other_texts_keep_their_line_breaks() {
     // Without reasoning.
     case().gives(&done(&[text("\n\nHi")]), "text \"\\n\\nHi\"; end_turn");
-    case().gives(&done(&[thought(" \n"), text("\n\nHi")]), "text \"\\n\\nHi\"; end_turn");
+    case().gives(&done(&[thought(""), text("\n\nHi")]), "text \"\\n\\nHi\"; end_turn");
     // Behind the first words.
     case().gives(
         &done(&[text("Hi"), thought("Hm."), text("\n\nthere")]),
