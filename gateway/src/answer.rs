@@ -18,13 +18,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use creole::{End, Exchange, Failure, Head, UpstreamRequest};
-use http_body::{Body as _, Frame, SizeHint};
+use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use crate::apart::{APART_BYTES, Apart};
 use crate::budget::Held;
+use crate::inflate::{self, Broken};
 use crate::live::{self, Live};
 
 /// How long the end of an upstream's body is waited for when the client has everything. Most servers
@@ -86,6 +87,8 @@ enum Event {
     /// The time of its timer has come.
     Due,
     Failed(Failure),
+    /// What the upstream sends cannot be unpacked.
+    Undecodable,
     /// It wants to ask the upstream again.
     Refused,
 }
@@ -108,7 +111,7 @@ pub(crate) struct Answering {
     running: Option<Running>,
     apart: Apart,
     /// `None` once it is over.
-    upstream: Option<Incoming>,
+    upstream: Option<inflate::Answer>,
     /// What is kept of the answer, and the client's body.
     held: Held,
     /// The client's body, while the upstream may still refuse it.
@@ -124,7 +127,7 @@ impl Answering {
     pub(crate) fn new(
         live: Live,
         apart: Apart,
-        upstream: Incoming,
+        upstream: inflate::Answer,
         held: Held,
         again: Option<Vec<u8>>,
     ) -> Self {
@@ -203,14 +206,21 @@ impl Answering {
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
         if let Some(upstream) = &mut self.upstream {
-            match Pin::new(upstream).poll_frame(context) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    return Poll::Ready(Event::Piece(frame.into_data().unwrap_or_default()));
-                }
-                Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!("upstream's body broke off: {error}");
+            match upstream.poll_piece(context) {
+                Poll::Ready(Some(Ok(piece))) => return Poll::Ready(Event::Piece(piece)),
+                Poll::Ready(Some(Err(broken))) => {
                     self.upstream = None;
-                    return Poll::Ready(Event::End(End::Aborted));
+                    return Poll::Ready(match broken {
+                        Broken::Connection(error) => {
+                            tracing::debug!("upstream's body broke off: {error}");
+                            Event::End(End::Aborted)
+                        }
+                        Broken::Cut => Event::End(End::Aborted),
+                        Broken::Coding(error) => {
+                            tracing::debug!("upstream's body cannot be unpacked: {error}");
+                            Event::Undecodable
+                        }
+                    });
                 }
                 Poll::Ready(None) => {
                     self.upstream = None;
@@ -302,7 +312,8 @@ impl Answering {
 
     /// Its end is read in a task of its own: the client does not wait for it.
     fn end_upstream(&mut self) {
-        let Some(mut upstream) = self.upstream.take() else { return };
+        let Some(upstream) = self.upstream.take() else { return };
+        let mut upstream = upstream.into_body();
         tokio::spawn(tokio::time::timeout(ENDING, async move {
             while let Some(Ok(_)) = upstream.frame().await {}
         }));
@@ -319,6 +330,11 @@ fn tell(live: &mut Live, event: Event, again: Option<&[u8]>, out: &mut Vec<u8>) 
         Event::End(end) => live.timed(|exchange| exchange.handle_response_end(end, now, out)),
         Event::Due => live.timed(|exchange| exchange.handle_timeout(now, out)),
         Event::Failed(failure) => live.exchange.handle_failure(failure, now, out),
+        // Its status says more.
+        Event::Undecodable if live.refused => {
+            live.timed(|exchange| exchange.handle_response_end(End::Complete, now, out))
+        }
+        Event::Undecodable => live.exchange.handle_failure(Failure::Undecodable, now, out),
         Event::Refused => {
             let retry = |exchange: &mut Exchange| exchange.handle_retry(again?, now);
             if let Some(request) = live.timed(retry) {

@@ -23,6 +23,8 @@ pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
     pub(crate) request: Request,
+    /// The upstream answered with an error status.
+    pub(crate) refused: bool,
     metrics: Arc<Metrics>,
     /// In the exchange.
     spent: Duration,
@@ -46,6 +48,7 @@ impl Live {
             exchange: Exchange::new(config, seed, Pings::Sent),
             clock,
             request: Request { method, path, began: clock.now(), ..Request::default() },
+            refused: false,
             metrics,
             spent: Duration::ZERO,
             held,

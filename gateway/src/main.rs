@@ -21,6 +21,7 @@ mod configure;
 mod connections;
 mod first_request;
 mod headers;
+mod inflate;
 mod live;
 mod load;
 mod log;

@@ -22,6 +22,7 @@ use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
 use crate::headers;
+use crate::inflate;
 use crate::live::{self, Live};
 use crate::load::Load;
 use crate::metrics::{self, Metrics};
@@ -194,7 +195,10 @@ impl Gateway {
         let (head, upstream) = response.into_parts();
         let status = head.status.as_u16();
         let now = live.clock.now();
-        live.exchange.handle_response_head(status, &headers::list(&head.headers), now);
+        let mut list = headers::list(&head.headers);
+        let upstream = inflate::Answer::new(upstream, &mut list);
+        live.exchange.handle_response_head(status, &list, now);
+        live.refused = status >= 400;
         // The translated request is sent; what may be needed again is held on.
         held.release();
         let again = again.filter(|body| live.exchange.may_retry() && held.grow(body.len()));

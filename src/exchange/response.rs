@@ -1,6 +1,6 @@
 //! The response's way through an exchange.
 
-use super::seam::unreachable_upstream;
+use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{Body, End, Exchange, Head, HeadState, Pings, ResponseHead, State, count};
 use crate::Millis;
@@ -44,7 +44,7 @@ impl Exchange {
             // The request asked for `identity`. What it says cannot be read; the status can.
             self.report.warnings.add("upstream_encoding");
             let status = if status < 400 { 502 } else { status };
-            let message = "Upstream sent an invalid response: its content-encoding cannot be read";
+            let message = ENCODING_UNREADABLE;
             let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
             State::Refused { asked, status, body }
         } else if (200..300).contains(&status) {

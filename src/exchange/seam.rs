@@ -107,6 +107,8 @@ pub enum Failure {
     Unreachable(Unreachable),
     /// The answer broke off before any of it was sent to the client, who gets nothing of it.
     BrokeOff,
+    /// The answer is compressed, and cannot be unpacked, or unpacks to too much.
+    Undecodable,
     /// The host knows that no server is healthy, or its queues are full.
     NoHealthyUpstream,
     /// The host's own timeout, before the head.
@@ -140,6 +142,7 @@ impl Failure {
             }
             Self::Unreachable(reason) => (Cause::Unreachable, unreachable_upstream(&reason)),
             Self::BrokeOff => (Cause::UpstreamBrokeOff, Error::answer_broke_off()),
+            Self::Undecodable => (Cause::UpstreamBrokeOff, Error::misbehaved(ENCODING_UNREADABLE)),
             Self::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
                 (Cause::NoHealthyUpstream, Error::new(Fault::Upstream, Kind::Overloaded, message))
@@ -179,6 +182,10 @@ pub enum Pings {
     /// It writes only when the upstream does.
     No,
 }
+
+/// What is told of an answer that is compressed and cannot be read.
+pub(super) const ENCODING_UNREADABLE: &str =
+    "Upstream sent an invalid response: its content-encoding cannot be read";
 
 pub(super) fn request_too_large() -> Error {
     Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")

@@ -1,0 +1,261 @@
+//! Answers that come compressed although the request asked for `identity`.
+//!
+//! Proxies in front of a model compress what they like, forget to say so, or say so of a plain body. The first bytes
+//! tell. What comes out is bounded by what came in, so that a small answer cannot unpack to an endless one.
+
+use std::io::{self, Write as _};
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use creole::Header;
+use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use http_body::Body as _;
+use hyper::body::Incoming;
+
+/// So much is unpacked at one time: a thousand times as much may come of it.
+const STEP_BYTES: usize = 1 << 10;
+
+/// Texts of models shrink to a tenth, and chunks of a stream, which are all alike, to a fiftieth.
+const RATIO_MAX: u64 = 200;
+
+/// So much may come out whatever the ratio: short answers can be all alike.
+const ANY_RATIO_BYTES: u64 = 1 << 20;
+
+/// What the first bytes tell needs no more of them.
+const MAGIC_BYTES: usize = 3;
+
+/// What an upstream says of its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    Nothing,
+    Gzip,
+    Deflate,
+}
+
+/// How a body is compressed.
+#[derive(Debug)]
+enum Coding {
+    /// These bytes came, and they are too few to tell.
+    Unknown(Claim, Vec<u8>),
+    Plain,
+    Gzip(MultiGzDecoder<Vec<u8>>),
+    Zlib(ZlibDecoder<Vec<u8>>),
+    Deflate(DeflateDecoder<Vec<u8>>),
+}
+
+/// Why a body cannot be read on.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The connection broke.
+    Connection(hyper::Error),
+    /// They end before their end.
+    Cut,
+    /// The bytes are not what they were taken for, or unpack to too much.
+    Coding(io::Error),
+}
+
+/// An upstream's body, unpacked.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    body: Incoming,
+    coding: Coding,
+    /// What came and was not unpacked.
+    rest: Bytes,
+    ended: bool,
+    read: u64,
+    given: u64,
+}
+
+impl Answer {
+    /// Takes what can be undone here out of the headers: the exchange reads what comes out.
+    pub(crate) fn new(body: Incoming, headers: &mut Vec<Header>) -> Self {
+        let claim = claim(headers);
+        if claim.is_some_and(|claim| claim != Claim::Nothing) {
+            headers.retain(|(name, _)| name != "content-encoding");
+        }
+        // What cannot be undone is for the exchange to refuse.
+        let coding = claim.map_or(Coding::Plain, |claim| Coding::Unknown(claim, Vec::new()));
+        Self { body, coding, rest: Bytes::new(), ended: false, read: 0, given: 0 }
+    }
+
+    /// The next piece; `None` at the end.
+    pub(crate) fn poll_piece(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Broken>>> {
+        loop {
+            if let Some(piece) = self.unpacked().transpose() {
+                return Poll::Ready(Some(piece));
+            }
+            if self.ended {
+                return Poll::Ready(None);
+            }
+            match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                None => self.ended = true,
+                Some(Ok(frame)) => self.rest = frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => return Poll::Ready(Some(Err(Broken::Connection(error)))),
+            }
+        }
+    }
+
+    /// The rest of the body, as it comes.
+    pub(crate) fn into_body(self) -> Incoming {
+        self.body
+    }
+
+    /// What can be given of what is here.
+    fn unpacked(&mut self) -> Result<Option<Bytes>, Broken> {
+        if let Coding::Unknown(claim, first) = &mut self.coding {
+            first.extend_from_slice(&self.rest);
+            self.rest = Bytes::new();
+            if first.len() < MAGIC_BYTES && !self.ended {
+                return Ok(None);
+            }
+            let first = mem::take(first);
+            self.coding = coding(*claim, &first);
+            self.rest = first.into();
+        }
+        if matches!(self.coding, Coding::Plain) {
+            let rest = mem::take(&mut self.rest);
+            return Ok((!rest.is_empty()).then_some(rest));
+        }
+        loop {
+            let step = self.rest.get(..STEP_BYTES).unwrap_or(&self.rest);
+            let length = step.len();
+            if step.is_empty() && !self.ended {
+                return Ok(None);
+            }
+            let out = self.coding.write(step, self.ended).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => Broken::Cut,
+                _ => Broken::Coding(error),
+            })?;
+            self.rest.advance(length);
+            self.read = self.read.saturating_add(length as u64);
+            self.given = self.given.saturating_add(out.len() as u64);
+            if self.given > ANY_RATIO_BYTES.max(self.read.saturating_mul(RATIO_MAX)) {
+                let reason = "it unpacks to too much";
+                return Err(Broken::Coding(io::Error::other(reason)));
+            }
+            if !out.is_empty() {
+                return Ok(Some(out.into()));
+            }
+            if self.rest.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl Coding {
+    /// Unpacks. `is_end`: nothing more will come.
+    fn write(&mut self, bytes: &[u8], is_end: bool) -> io::Result<Vec<u8>> {
+        let is_last = is_end && bytes.is_empty();
+        macro_rules! unpack {
+            ($decoder:expr) => {{
+                $decoder.write_all(bytes)?;
+                if is_last {
+                    $decoder.try_finish()?;
+                } else {
+                    // A stream's event must not wait for the next one.
+                    $decoder.flush()?;
+                }
+                mem::take($decoder.get_mut())
+            }};
+        }
+        Ok(match self {
+            Self::Unknown(..) | Self::Plain => bytes.to_vec(),
+            Self::Gzip(decoder) => unpack!(decoder),
+            Self::Zlib(decoder) => unpack!(decoder),
+            Self::Deflate(decoder) => unpack!(decoder),
+        })
+    }
+}
+
+/// What the headers say. `None`: something that is not undone here.
+fn claim(headers: &[Header]) -> Option<Claim> {
+    let said = headers.iter().filter(|(name, _)| name == "content-encoding");
+    let words = said.flat_map(|(_, value)| value.split(',')).map(str::trim);
+    let mut claim = Claim::Nothing;
+    for word in words {
+        let known = match word.to_ascii_lowercase().as_str() {
+            "" | "identity" | "none" | "utf-8" | "utf8" => continue,
+            "gzip" | "x-gzip" => Claim::Gzip,
+            "deflate" => Claim::Deflate,
+            _ => return None,
+        };
+        if claim != Claim::Nothing {
+            return None;
+        }
+        claim = known;
+    }
+    Some(claim)
+}
+
+/// What a body is, by its first bytes.
+fn coding(claim: Claim, first: &[u8]) -> Coding {
+    match *first {
+        // Neither JSON nor a stream begins with this byte.
+        [0x1f, 0x8b, 0x08, ..] => Coding::Gzip(MultiGzDecoder::new(Vec::new())),
+        // Nor with an `x` and what is no letter.
+        [0x78, 0x01 | 0x9c | 0xda, ..] => Coding::Zlib(ZlibDecoder::new(Vec::new())),
+        [0x78, 0x5e, ..] if claim != Claim::Nothing => Coding::Zlib(ZlibDecoder::new(Vec::new())),
+        // Servers and clients disagreed for long about what `deflate` is.
+        _ if claim == Claim::Deflate && !is_text(first) => {
+            Coding::Deflate(DeflateDecoder::new(Vec::new()))
+        }
+        _ => Coding::Plain,
+    }
+}
+
+/// Whether a body begins as JSON, a page, or the lines of a stream do.
+fn is_text(first: &[u8]) -> bool {
+    let begins = |text: &&str| text.as_bytes().iter().zip(first).all(|(text, byte)| text == byte);
+    let texts =
+        ["{\"", "{ ", "{\n", "{\r", "[{", "[\n", "[ ", "data", "event", "id:", "retry", ": "];
+    let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
+    first.is_empty() || texts.iter().any(begins) || first.starts_with(b"<")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claimed(values: &[&str]) -> Option<Claim> {
+        let header = |value: &&str| ("content-encoding".to_owned(), (*value).to_owned());
+        claim(&values.iter().map(header).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_coding_is_undone_and_what_is_unknown_is_left() {
+        assert_eq!(claimed(&[]), Some(Claim::Nothing));
+        assert_eq!(claimed(&["identity", ""]), Some(Claim::Nothing));
+        assert_eq!(claimed(&["GZIP"]), Some(Claim::Gzip));
+        assert_eq!(claimed(&["x-gzip, identity"]), Some(Claim::Gzip));
+        assert_eq!(claimed(&["deflate"]), Some(Claim::Deflate));
+        for unknown in [&["br"][..], &["gzip", "gzip"], &["deflate, gzip"], &["zstd"]] {
+            assert_eq!(claimed(unknown), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_bytes_tell_what_a_body_is() {
+        let name = |claim, first: &[u8]| match coding(claim, first) {
+            Coding::Unknown(..) => "unknown",
+            Coding::Plain => "plain",
+            Coding::Gzip(_) => "gzip",
+            Coding::Zlib(_) => "zlib",
+            Coding::Deflate(_) => "deflate",
+        };
+        for claim in [Claim::Nothing, Claim::Gzip, Claim::Deflate] {
+            for plain in ["{\"a\"", "[{\"a", "data:", "event", ": ping", "\n\n{", "<html", ""] {
+                assert_eq!(name(claim, plain.as_bytes()), "plain", "{plain} {claim:?}");
+            }
+            assert_eq!(name(claim, b"\x1f\x8b\x08\0"), "gzip");
+            assert_eq!(name(claim, b"\x78\x9c\xab"), "zlib");
+        }
+        assert_eq!(name(Claim::Deflate, b"\xab\x56\x4a"), "deflate");
+        assert_eq!(name(Claim::Nothing, b"x^2 is"), "plain");
+    }
+}
