@@ -128,8 +128,10 @@ pub struct Details {
     pub upstream_message: Option<String>,
     /// The answer ended before it was complete, and the upstream did not say why.
     pub broke_off: bool,
+    /// The upstream does not serve the path that it was asked for.
+    pub has_no_path: bool,
     /// The methods that a path takes, for the header `allow` of a 405.
-    pub allow: Option<&'static str>,
+    pub allow: Option<String>,
 }
 
 impl Error {
@@ -155,6 +157,7 @@ impl Error {
             retry_after: None,
             upstream_message: None,
             broke_off: false,
+            has_no_path: false,
             allow: None,
         }))
     }
@@ -177,9 +180,10 @@ impl Error {
         Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
     }
 
-    /// A method that a path does not take: 405. `allow` names those that it takes, with commas between.
+    /// A method that a path does not take: 405. `allow` are those that it takes.
     #[must_use]
-    pub fn method_not_allowed(method: &str, allow: &'static str) -> Self {
+    pub fn method_not_allowed(method: &str, allow: &[&str]) -> Self {
+        let allow = allow.join(", ");
         let mut error =
             Self::invalid(format!("{method}: only {allow} is allowed here")).with_status(405);
         error.allow = Some(allow);

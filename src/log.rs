@@ -104,6 +104,7 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         ("upstream", Some(upstream)),
         ("upstream_request_id", report.upstream_request_id.as_ref()),
         ("upstream_id", report.answer.upstream_id.as_ref()),
+        ("client_key", report.client_key.as_ref()),
         ("trace_id", report.trace_id.as_ref()),
         ("details", Some(&request.details)),
     ] {

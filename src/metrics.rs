@@ -67,6 +67,10 @@ metrics! {
         "Requests that are over, by how they ended and the status that the client got";
     ENDS = Counter "creole_ends_total" ["cause"]
         "Requests that are over, by what ended them: a stop reason, or what failed";
+    CLIENT_REQUESTS = Counter "creole_client_requests_total" ["client_key", "outcome"]
+        "Requests of clients that have keys of Creole's, by the name of the key";
+    CLIENT_TOKENS = Counter "creole_client_tokens_total" ["client_key", "kind"]
+        "Tokens of clients that have keys of Creole's: as creole_tokens_total";
     DURATION = Histogram "creole_request_duration_milliseconds" ["upstream"]
         "From the complete request to the last byte for the client";
     UPSTREAM_HEAD = Histogram "creole_upstream_head_milliseconds" ["upstream"]
@@ -142,6 +146,10 @@ impl Counters {
         let upstream = upstream.as_ref();
         add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
         add(&ENDS, &[report.cause()], 1);
+        let client_key = report.client_key.as_deref().map(word);
+        if let Some(name) = client_key.as_deref() {
+            add(&CLIENT_REQUESTS, &[name, outcome(report)], 1);
+        }
         if report.upstream_request_bytes > 0 {
             let since = |at: Millis| at.saturating_sub(report.requested_at);
             let ended_at = report.ended_at.unwrap_or(now);
@@ -169,6 +177,9 @@ impl Counters {
             let model = self.model(report, config);
             for (kind, count) in tokens {
                 add(&TOKENS, &[kind, &model, upstream], count);
+                if let Some(name) = client_key.as_deref() {
+                    add(&CLIENT_TOKENS, &[name, kind], count);
+                }
             }
         }
         let asked = &report.asked;

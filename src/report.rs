@@ -31,6 +31,8 @@ pub struct Report {
     /// What ended an exchange that failed, where more is known than the kind of the error. See
     /// [`Report::cause`].
     pub failed_by: Option<Cause>,
+    /// The name of the key that the client has, where clients have keys of Creole's.
+    pub client_key: Option<String>,
     /// The trace that the client's `traceparent` names.
     pub trace_id: Option<String>,
     /// The status of the upstream's answer.
@@ -105,6 +107,8 @@ causes! {
     Forbidden = "forbidden",
     /// A guard refused the request.
     Guard = "guard",
+    /// Hosts of Creole lead to each other.
+    Loop = "loop",
     /// The host's configuration of the route cannot be read.
     Misconfigured = "misconfigured",
     /// No server of the upstream is healthy.
@@ -121,6 +125,8 @@ causes! {
     Stall = "stall",
     /// The host's own timeout, before the upstream's head.
     Timeout = "timeout",
+    /// The client has none of the keys that clients may have.
+    Unauthorized = "unauthorized",
     /// The connection to the upstream failed, before its head.
     Unreachable = "unreachable",
     /// The upstream's stream ended before the answer did.

@@ -69,7 +69,14 @@ fn header_smuggling() {
     );
     let sent = exchange.handle_request(&bytes(&ask("m", true)), NOW).unwrap();
     for (name, value) in &sent.headers {
-        let known = ["content-type", "accept", "accept-encoding", "user-agent", "authorization"];
+        let known = [
+            "content-type",
+            "accept",
+            "accept-encoding",
+            "user-agent",
+            "authorization",
+            "x-creole-hops",
+        ];
         assert!(known.contains(&name.as_str()), "{name}: {value}");
         assert!(safe(value), "{name}: {value:?}");
     }
@@ -102,7 +109,6 @@ fn request_splitting() {
 #[test]
 fn path_confusion() {
     for path in [
-        "/v1/messages/",
         "/v1//messages",
         "//v1/messages",
         "/V1/messages",
@@ -113,7 +119,6 @@ fn path_confusion() {
         "/v1/messages\\",
         "/v1/messages%3fx",
         "/v1/messages/batches",
-        "/v1/messages/count_tokens/",
         "v1/messages",
         "",
     ] {

@@ -4,6 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use creole::config::{Log, Upstream};
 use creole::metrics::Counters;
 use creole::{Config, Millis, Refusals};
 use wasm_bindgen::prelude::*;
@@ -35,8 +36,13 @@ impl Isolate {
             isolate
                 .get_or_init(|| {
                     let config = configure::read(|name| variable(env, name));
-                    if let Err(error) = &config {
-                        worker::console_error!("{error}");
+                    match &config {
+                        Ok(config) if is_open(config) => worker::console_warn!(
+                            "whoever knows this Worker's address can use its key: give clients keys (CLIENT_KEY, \
+                             client_keys), or put a proxy that authenticates in front"
+                        ),
+                        Ok(_) => {}
+                        Err(error) => worker::console_error!("{error}"),
                     }
                     config.ok().map(|config| Self {
                         config: config.into(),
@@ -49,6 +55,12 @@ impl Isolate {
                 .clone()
         })
     }
+}
+
+/// Whether everybody uses a key of the operator's.
+fn is_open(config: &Config) -> bool {
+    let has_secrets = config.upstreams.values().any(Upstream::has_secrets);
+    has_secrets && config.client_keys.is_empty() && config.settings.log >= Log::Warn
 }
 
 fn variable(env: &JsValue, name: &str) -> Option<Variable> {

@@ -21,14 +21,15 @@ pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -
     };
     let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
-    let headers = http::headers(&http::list(request.headers()));
-    let connection = headers.get("connection").ok().flatten();
-    let change = PassedHead::of_request(connection.as_deref(), upstream);
+    let sent = http::list(request.headers());
+    let headers = http::headers(&sent);
+    let pairs = sent.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let change = PassedHead::of_request(pairs, upstream);
     for name in change.remove {
         let _ = headers.delete(&name);
     }
-    if let Some((name, value)) = change.set {
-        let _ = headers.set(name, &value);
+    for (name, value) in change.set {
+        let _ = headers.set(&name, &value);
     }
     // Nothing is cut by hand: the runtime ends both sides together.
     let signal = AbortController::default().signal();

@@ -108,6 +108,7 @@ impl Filter {
     ) -> Result<Vec<Action>, String> {
         let text = if text.trim().is_empty() { "{}" } else { text };
         let config = Config::from_json(text, secret).map_err(|error| error.to_string())?;
+        config.check_client_keys()?;
         if !config.settings.pause_headers && config.upstreams.len() != 1 {
             // The head leaves with a credential before the model is known.
             return Err(format!(

@@ -1,17 +1,20 @@
-//! Who may speak to a gateway that listens on a loopback address: programs of this machine, not the web
-//! pages that its browser shows.
+//! Who may speak to a gateway: programs, not the web pages that a browser near it shows.
 //!
-//! A page of another host can send requests here without asking for permission (a form, `fetch` with a
-//! plain body); they have its `Origin`. One whose name was made to point here (DNS rebinding) reads the
-//! answers too; its requests have that name as their `Host`.
+//! A page of another host can send requests here without asking for permission: a form, `fetch` with a
+//! plain body, an image. Those that send something have its `Origin`; the others say by `Sec-Fetch-Site` that a page is
+//! behind them. A page whose name was made to point here (DNS rebinding) reads the answers too; its requests have that
+//! name as their `Host`. Only a loopback address, or one with names of its own, knows which names are right.
 
 use std::net::{IpAddr, SocketAddr};
 
-use hyper::header::{HOST, HeaderValue, ORIGIN};
+use hyper::header::{HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 
 const FOREIGN_HOST: &str = "Host: expected localhost or an IP address (or a name of --allow-host)";
 const FOREIGN_ORIGIN: &str = "Origin: web pages of other hosts are not answered here";
+const FOREIGN_SITE: &str = "Sec-Fetch-Site: web pages of other hosts are not answered here";
+
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 #[derive(Debug)]
 pub(crate) struct Callers {
@@ -23,27 +26,45 @@ pub(crate) struct Callers {
 
 impl Callers {
     pub(crate) fn new(address: SocketAddr, hosts: &[String]) -> Self {
-        let local = address.ip().is_loopback() || !hosts.is_empty();
+        let local = address.ip().to_canonical().is_loopback() || !hosts.is_empty();
         let hosts = hosts.iter().map(|host| name(host)).collect();
         Self { local, hosts }
     }
 
     /// Why this request is not answered.
     pub(crate) fn refuse(&self, head: &Parts) -> Option<&'static str> {
-        if !self.local {
-            return None;
-        }
         let text = |value: &HeaderValue| value.to_str().map(str::to_owned).ok();
         let target = head.uri.authority().map(|authority| Some(authority.as_str().to_owned()));
-        let mut hosts = head.headers.get_all(HOST).iter().map(text).chain(target);
-        if hosts.any(|host| !host.is_some_and(|host| self.is_host(&host))) {
+        let hosts: Vec<Option<String>> =
+            head.headers.get_all(HOST).iter().map(text).chain(target).collect();
+        let is_any =
+            |is: &dyn Fn(&str) -> bool| hosts.iter().any(|host| !host.as_deref().is_some_and(is));
+        if self.local && is_any(&|host| self.is_host(host)) {
             return Some(FOREIGN_HOST);
         }
-        let mut origins = head.headers.get_all(ORIGIN).iter().map(text);
-        if origins.any(|origin| !origin.is_some_and(|origin| self.is_origin(&origin))) {
-            return Some(FOREIGN_ORIGIN);
+        let mut origins = head.headers.get_all(ORIGIN).iter().map(text).peekable();
+        if origins.peek().is_some() {
+            let is_foreign = origins.any(|origin| !origin.is_some_and(|it| self.is_origin(&it)));
+            return is_foreign.then_some(FOREIGN_ORIGIN);
         }
-        None
+        let mut sites = head.headers.get_all(SITE).iter();
+        let is_foreign = sites.any(|site| match site.as_bytes() {
+            // A person typed the address, or a program that looks like a browser asks.
+            b"none" => false,
+            // A page that came from here. Creole has no pages, so it is one of a proxy in front, or has a false name.
+            b"same-origin" => is_any(&|host| self.is_known(host)),
+            _ => true,
+        });
+        is_foreign.then_some(FOREIGN_SITE)
+    }
+
+    /// Whether a host is an address, or a name that is this machine's or was allowed.
+    fn is_known(&self, authority: &str) -> bool {
+        let name = name(authority);
+        name == "localhost"
+            || name.ends_with(".localhost")
+            || name.parse::<IpAddr>().is_ok()
+            || self.is_allowed(&name)
     }
 
     /// Not a name that a stranger can register, and point here.
@@ -156,13 +177,65 @@ mod tests {
         assert_eq!(refused(&local(&["chat.example.com"]), &sent), None);
     }
 
+    fn everywhere(allowed: &[&str]) -> Callers {
+        let allowed: Vec<String> = allowed.iter().map(|&name| name.to_owned()).collect();
+        Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &allowed)
+    }
+
     #[test]
     fn an_address_that_others_reach_has_names_of_its_own() {
-        let callers = Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &[]);
-        let sent = [("host", "ai.example.com"), ("origin", "https://chat.example.com")];
-        assert_eq!(refused(&callers, &sent), None);
+        let sent = [("host", "ai.example.com")];
+        assert_eq!(refused(&everywhere(&[]), &sent), None);
         // As in a container that is published on a loopback address.
-        let named = Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &["localhost".to_owned()]);
-        assert_eq!(refused(&named, &sent), Some(FOREIGN_HOST));
+        assert_eq!(refused(&everywhere(&["localhost"]), &sent), Some(FOREIGN_HOST));
+        assert_eq!(refused(&everywhere(&["ai.example.com"]), &sent), None);
+    }
+
+    #[test]
+    fn pages_of_other_hosts_are_refused_on_every_address() {
+        for callers in [local(&[]), everywhere(&[]), everywhere(&["localhost"])] {
+            for origin in ["http://evil.example", "null", "https://ai.example.com"] {
+                let sent = [("host", "127.0.0.1:8787"), ("origin", origin)];
+                assert_eq!(refused(&callers, &sent), Some(FOREIGN_ORIGIN), "{callers:?} {origin}");
+            }
+        }
+        // Its name points here.
+        let sent = [("host", "evil.example:8787"), ("origin", "http://evil.example:8787")];
+        assert_eq!(refused(&everywhere(&[]), &sent), Some(FOREIGN_ORIGIN));
+        let sent = [("host", "ai.example.com"), ("origin", "https://ai.example.com")];
+        assert_eq!(refused(&everywhere(&["ai.example.com"]), &sent), None);
+    }
+
+    #[test]
+    fn a_page_that_sends_no_origin_is_known_by_its_site() {
+        for callers in [local(&[]), everywhere(&[])] {
+            for site in ["cross-site", "same-site", "Cross-Site", "", "none, none"] {
+                let sent = [("host", "127.0.0.1:8787"), ("sec-fetch-site", site)];
+                assert_eq!(refused(&callers, &sent), Some(FOREIGN_SITE), "{site:?}");
+            }
+            for (host, refusal) in [
+                ("127.0.0.1:8787", None),
+                ("localhost", None),
+                ("192.168.1.5:8787", None),
+                ("wpad:8787", Some(FOREIGN_SITE)),
+            ] {
+                let sent = [("host", host), ("sec-fetch-site", "same-origin")];
+                assert_eq!(refused(&callers, &sent), refusal, "{host}");
+            }
+            let sent = [("host", "127.0.0.1:8787"), ("sec-fetch-site", "none")];
+            assert_eq!(refused(&callers, &sent), None);
+            // A page of this machine says which one it is.
+            let sent = [
+                ("host", "127.0.0.1:8787"),
+                ("origin", "http://localhost:3000"),
+                ("sec-fetch-site", "cross-site"),
+            ];
+            assert_eq!(refused(&callers, &sent), None);
+        }
+        let two =
+            [("host", "127.0.0.1"), ("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(refused(&local(&[]), &two), Some(FOREIGN_SITE));
+        let sent = [("host", "evil.example"), ("sec-fetch-site", "same-origin")];
+        assert_eq!(refused(&everywhere(&[]), &sent), Some(FOREIGN_SITE));
     }
 }

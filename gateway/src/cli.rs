@@ -49,9 +49,16 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<String>,
     /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
-    /// Also turns the check of Host and Origin on where --listen is not a loopback address
+    /// Also turns the check of Host on where --listen is not a loopback address
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
+    /// Environment variable with a key that clients may have; may be repeated. Other requests get 401
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client_key_env: Vec<String>,
+    /// Serve everyone who can reach an address that is not a loopback one, though upstreams get keys of the gateway's
+    /// and clients have none
+    #[arg(long)]
+    pub(crate) allow_anyone: bool,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout: u64,

@@ -23,12 +23,18 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
         let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
         key.map_err(Failed::Usage)?;
     }
+    for name in &options.client_key_env {
+        let added =
+            config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
+        added.map_err(Failed::Usage)?;
+    }
     let upstreams = &config.upstreams;
     if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
         let reason = "no upstream: give --upstream URL, or a url in the configuration";
         return Err(Failed::Usage(reason.to_owned()));
     }
     config.check_urls().map_err(Failed::Usage)?;
+    config.check_client_keys().map_err(Failed::Usage)?;
     Ok(config)
 }
 

@@ -38,6 +38,11 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     map
 }
 
+/// Names and values. A value that is no text is nothing that decides what passes.
+pub(crate) fn pairs(map: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    map.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default()))
+}
+
 /// The values of `connection`.
 pub(crate) fn connection(map: &HeaderMap) -> impl Iterator<Item = &str> {
     map.get_all(header::CONNECTION).iter().filter_map(|value| value.to_str().ok())
@@ -48,11 +53,11 @@ pub(crate) fn change(map: &mut HeaderMap, PassedHead { remove, set }: PassedHead
     for name in remove {
         map.remove(name);
     }
-    if let Some((name, value)) = set
-        && let Ok(mut value) = HeaderValue::try_from(value)
-    {
+    for (name, value) in set {
+        let name = HeaderName::from_bytes(name.as_bytes());
+        let (Ok(name), Ok(mut value)) = (name, HeaderValue::try_from(value)) else { continue };
         value.set_sensitive(true);
-        map.insert(HeaderName::from_static(name), value);
+        map.insert(name, value);
     }
 }
 
@@ -73,7 +78,10 @@ mod tests {
         ]);
         assert_eq!(connection(&map).collect::<Vec<_>>(), ["close, X-Mine", "te"]);
         let remove = ["connection", "x-mine", "not, a name"].map(str::to_owned).to_vec();
-        change(&mut map, PassedHead { remove, set: Some(("x-api-key", "own".to_owned())) });
+        change(
+            &mut map,
+            PassedHead { remove, set: vec![("x-api-key".to_owned(), "own".to_owned())] },
+        );
         let mut left = list(&map);
         left.sort();
         let expected = [("openai-organization", "o"), ("x-api-key", "own")];

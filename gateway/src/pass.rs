@@ -31,7 +31,7 @@ pub(crate) async fn pass(
     };
     let name = upstream.name.clone();
     let mut sent = head.headers;
-    let change = PassedHead::of_request(headers::connection(&sent), upstream);
+    let change = PassedHead::of_request(headers::pairs(&sent), upstream);
     headers::change(&mut sent, change);
     // A method that is safe to repeat, without a body that could not be read again.
     let may_repeat = head.method.is_idempotent() && body.is_end_stream();

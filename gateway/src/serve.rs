@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use creole::config::Upstream;
 use creole::{Config, Refusals};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -66,6 +67,13 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         let (name, url) = (&upstream.name, &upstream.url);
         return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }
+    if let Some(upstream) = exposed(&config, address, options.allow_anyone) {
+        return Err(Failed::Usage(format!(
+            "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
+             --client-key-env), or say --allow-anyone",
+            options.listen, upstream.name
+        )));
+    }
     let apart = match &options.metrics {
         Some(address) => Some(runtime.block_on(listen(address))?),
         None => None,
@@ -90,7 +98,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         refusals: Arc::clone(&refusals),
         callers: Arc::clone(&callers),
         // Names of models and amounts of use are not for everyone who can reach this machine.
-        shows_metrics: apart.is_none() && address.ip().is_loopback(),
+        shows_metrics: apart.is_none() && is_loopback(address),
         load,
     };
     let workers = Workers::start(count, gateway)
@@ -174,6 +182,19 @@ impl Full {
     }
 }
 
+/// An upstream whose key everyone could use who reaches an address.
+fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&Upstream> {
+    if allow_anyone || !config.client_keys.is_empty() || is_loopback(address) {
+        return None;
+    }
+    config.upstreams.values().find(|upstream| upstream.has_secrets())
+}
+
+/// Whether only this machine reaches an address.
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
 async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
     let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
     let listener = TcpListener::bind(on).await.map_err(failed)?;
@@ -243,8 +264,32 @@ fn announce(address: SocketAddr, config: &Config) {
     for upstream in config.upstreams.values() {
         tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
     }
-    let has_own_key = config.upstreams.values().any(|upstream| upstream.key.is_own());
-    if has_own_key && !address.ip().is_loopback() {
+    if exposed(config, address, false).is_some() {
         tracing::warn!("everyone who can reach {address} can use this gateway's key");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_address_that_others_reach_needs_keys_of_clients() {
+        let config = |text: &str| Config::from_json(text, |name| Some(name.to_owned())).unwrap();
+        let own = r#""upstreams":{"u":{"key":{"secret":"K"}}}"#;
+        let clients = config(&format!(r#"{{{own},"client_keys":[{{"secret":"C"}}]}}"#));
+        let own = config(&format!("{{{own}}}"));
+        let is_exposed = |config: &Config, address: &str, allow_anyone| {
+            exposed(config, address.parse().unwrap(), allow_anyone).is_some()
+        };
+        for address in ["0.0.0.0:1", "[::]:1", "192.168.1.5:1", "[::ffff:192.168.1.5]:1"] {
+            assert!(is_exposed(&own, address, false), "{address}");
+            assert!(!is_exposed(&own, address, true), "{address}");
+            assert!(!is_exposed(&clients, address, false), "{address}");
+            assert!(!is_exposed(&Config::default(), address, false), "{address}");
+        }
+        for address in ["127.0.0.1:1", "127.1.2.3:1", "[::1]:1", "[::ffff:127.0.0.1]:1"] {
+            assert!(!is_exposed(&own, address, false), "{address}");
+        }
     }
 }

@@ -80,7 +80,13 @@ impl Gateway {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
         let refused = self.callers.refuse(&head);
-        if self.shows_metrics && refused.is_none() && head.uri.path() == metrics::PATH {
+        let list = headers::list(&head.headers);
+        if self.shows_metrics
+            && refused.is_none()
+            && head.uri.path() == metrics::PATH
+            // Without one of the keys the exchange refuses it.
+            && self.config.lets_in(&list)
+        {
             return self.metrics.response();
         }
         let mut live = self.begin(method, path);
@@ -88,7 +94,6 @@ impl Gateway {
             self.discard(&mut body).await;
             return live.fail(Failure::Forbidden(reason));
         }
-        let list = headers::list(&head.headers);
         let asked = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         drop(list);
         let has_room = live.held.grow(headers::bytes(&head).saturating_add(self.budget.exchange()));

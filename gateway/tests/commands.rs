@@ -98,6 +98,31 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
 }
 
 #[test]
+fn a_key_that_everyone_could_use_is_refused_at_the_start() {
+    let everywhere = ["serve", "--upstream", "http://127.0.0.1:1", "--listen", "0.0.0.0:0"];
+    let key = [&everywhere[..], &["--key-env", "PATH"]].concat();
+    assert_refused(
+        &key,
+        "--listen 0.0.0.0:0: whoever reaches it could use the key of upstream default",
+    );
+    let header =
+        rig::file(r#"{"upstreams": {"a": {"headers": {"x-access": {"secret": "PATH"}}}}}"#);
+    assert_refused(&[&everywhere[..], &["--config", &header]].concat(), "or say --allow-anyone");
+    // Nobody's key goes on.
+    let args = [&everywhere[..], &["--client-key-env", "PATH"]].concat();
+    assert_refused(&args, "upstreams.default.key: expected {\"secret\": NAME} or \"none\"");
+    let args = [&everywhere[..], &["--client-key-env", "NO_SUCH_KEY"]].concat();
+    assert_refused(&args, "--client-key-env: expected a secret called \"NO_SUCH_KEY\"");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+    let output = command.args(&key).env("PATH", "k".repeat(40_000)).output().unwrap();
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("--key-env: expected a key of at most 32768 bytes, but found one of 40000"),
+        "{error}"
+    );
+}
+
+#[test]
 fn an_address_in_use_ends_the_server_with_a_reason() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -14,9 +14,11 @@ use bytes::Bytes;
 use rig::{COMPLETION, Gateway, Upstream, client, messages, request, send};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+const OWN_KEY: &str = "sk-operator-0123456789abcdef";
+
 /// With a key of its own in front of `upstream`.
 fn with_key(upstream: &str) -> Gateway {
-    let env = [("TEST_KEY", "sk-operator-0123456789abcdef")];
+    let env = [("TEST_KEY", OWN_KEY)];
     Gateway::start_with(&["--upstream", upstream, "--key-env", "TEST_KEY"], "{}", &env)
 }
 
@@ -81,4 +83,175 @@ async fn a_base_url_with_a_path_or_a_slash_at_its_end_is_served() {
         got.assert_error(404, "not_found_error", "It serves /v1/messages");
     }
     assert_eq!(upstream.asked.lock().unwrap().len(), asked);
+}
+
+#[tokio::test]
+async fn where_clients_have_keys_every_path_but_the_probes_asks_for_one() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let gateway = Gateway::start_with(
+        &["--upstream", &upstream.url(), "--key-env", "TEST_KEY", "--client-key-env", "TEAM_B"],
+        r#"{"client_keys": [{"secret": "TEAM_A", "name": "team-a"}]}"#,
+        &[("TEST_KEY", OWN_KEY), ("TEAM_A", "key-of-team-a"), ("TEAM_B", "key-of-team-b")],
+    );
+    let sent = |method: &str, path: &str, name: &'static str, key: &str| {
+        let body = if method == "POST" { messages(false) } else { String::new() };
+        let mut sent = request(method, &gateway.url(path), body);
+        sent.headers_mut().remove("x-api-key");
+        sent.headers_mut().insert(name, key.parse().unwrap());
+        sent
+    };
+    let paths = [
+        ("POST", "/v1/messages"),
+        ("POST", "/anthropic/v1/messages"),
+        ("POST", "/v1/messages/count_tokens"),
+        ("GET", "/v1/models"),
+        ("GET", "/v1/files"),
+        ("GET", "/metrics"),
+    ];
+    for (method, path) in paths {
+        for (name, key) in
+            [("x-api-key", "sk-client"), ("authorization", "Bearer key-of-team"), ("x-other", "k")]
+        {
+            let got = send(&client(false), sent(method, path, name, key)).await;
+            got.assert_error(401, "authentication_error", "x-api-key");
+        }
+        assert!(upstream.asked.lock().unwrap().is_empty(), "{path}");
+    }
+    for (method, path) in paths {
+        for (name, key) in
+            [("x-api-key", "key-of-team-a"), ("authorization", "Bearer key-of-team-b")]
+        {
+            let got = send(&client(false), sent(method, path, name, key)).await;
+            assert_eq!(got.status, 200, "{path} {got:?}");
+        }
+    }
+    for asked in upstream.asked.lock().unwrap().iter() {
+        let text = format!("{:?} {}", asked.headers, asked.body);
+        assert!(text.contains(OWN_KEY) && !text.contains("key-of-team"), "{text}");
+    }
+    for path in ["/", "/api/hello"] {
+        let got = send(&client(false), sent("GET", path, "x-other", "k")).await;
+        assert_eq!(got.status, 200, "{path}");
+    }
+    rig::until("the log", || {
+        gateway.lines(r#""client_key":"team-a""#).len() > 3
+            && !gateway.lines(r#""client_key":"TEAM_B""#).is_empty()
+            && gateway.lines(r#""cause":"unauthorized""#).len() >= 18
+    })
+    .await;
+    assert!(!gateway.log().contains("key-of-team"), "{}", gateway.log());
+    let metrics = send(&client(false), sent("GET", "/metrics", "x-api-key", "key-of-team-a")).await;
+    let counted = r#"creole_client_requests_total{client_key="team-a",outcome="answered"}"#;
+    assert!(metrics.body.contains(counted), "{}", metrics.body);
+}
+
+#[tokio::test]
+async fn two_gateways_that_lead_to_each_other_end_a_request() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let first = Gateway::start(
+        &format!("http://{address}/v1"),
+        r#"{"upstreams":{"default":{"protocol":"anthropic"}}}"#,
+    );
+    let url = format!("http://{}/v1", first.address);
+    let second = Gateway::start_with(
+        &["--listen", &address, "--upstream", &url],
+        r#"{"upstreams":{"default":{"protocol":"anthropic"}}}"#,
+        &[],
+    );
+    for path in ["/v1/messages", "/v1/files"] {
+        let got = send(&client(false), request("POST", &first.url(path), messages(false))).await;
+        assert_eq!(got.status, 508, "{got:?}");
+        assert!(got.body.contains("lead to each other"), "{got:?}");
+    }
+    rig::until("the log", || !second.lines(r#""status":508"#).is_empty()).await;
+    assert!(first.log().lines().count() + second.log().lines().count() < 30);
+}
+
+#[tokio::test]
+async fn beside_the_gateways_key_a_client_chooses_no_path_account_or_host() {
+    let upstream = Upstream::answering(200, "application/json", "{}").await;
+    let gateway = Gateway::start_with(
+        &["--upstream", &upstream.url(), "--key-env", "TEST_KEY"],
+        r#"{"upstreams":{"default":{"headers":{"CF-Access-Client-Secret":{"secret":"ACCESS"},"x-team":"a"}}}}"#,
+        &[("TEST_KEY", OWN_KEY), ("ACCESS", "access-canary")],
+    );
+    let choosing = [
+        "x-original-url",
+        "x-rewrite-url",
+        "x-http-method-override",
+        "openai-organization",
+        "openai-project",
+        "x-forwarded-host",
+        "x-envoy-original-dst-host",
+        "anthropic-workspace-id",
+        "x-unknown",
+        "cookie",
+        "x-team",
+        "cf-access-client-secret",
+    ];
+    for path in ["/v1/files", "/v1/messages"] {
+        let mut sent = request("POST", &gateway.url(path), messages(false));
+        for name in choosing {
+            sent.headers_mut().insert(name, "chosen".parse().unwrap());
+        }
+        sent.headers_mut().insert("traceparent", "00-1-2-01".parse().unwrap());
+        send(&client(false), sent).await;
+        let asked = upstream.last().headers;
+        assert!(asked.values().all(|value| value != "chosen"), "{path} {asked:?}");
+        assert_eq!(asked["content-type"], "application/json");
+        assert_eq!(asked["traceparent"], "00-1-2-01");
+        assert_eq!(asked["x-team"], "a");
+        assert_eq!(asked["cf-access-client-secret"], "access-canary");
+        assert_eq!(asked["authorization"], format!("Bearer {OWN_KEY}"));
+    }
+    assert!(!gateway.log().contains("access-canary"));
+}
+
+#[tokio::test]
+async fn a_page_that_sends_no_origin_is_refused_by_its_site() {
+    let upstream = Upstream::answering(200, "text/plain", "no").await;
+    let gateway = with_key(&upstream.url());
+    for (method, path) in [
+        ("GET", "/v1/files"),
+        ("GET", "/v1/messages"),
+        ("POST", "/v1/messages"),
+        ("GET", "/metrics"),
+    ] {
+        for site in ["cross-site", "same-site"] {
+            let mut sent = request(method, &gateway.url(path), "");
+            sent.headers_mut().insert("sec-fetch-site", site.parse().unwrap());
+            let got = send(&client(false), sent).await;
+            assert_eq!(got.status, 403, "{method} {path} {site} {got:?}");
+            assert!(got.body.contains("Sec-Fetch-Site: web pages"), "{got:?}");
+        }
+    }
+    assert!(upstream.asked.lock().unwrap().is_empty());
+    let mut sent = request("GET", &gateway.url("/v1/files"), "");
+    sent.headers_mut().insert("sec-fetch-site", "none".parse().unwrap());
+    assert_eq!(send(&client(false), sent).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_long_key_is_sent_and_one_that_is_too_long_is_told_so() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let ask = |length: usize| {
+        let mut sent = request("POST", &gateway.url("/v1/messages"), messages(false));
+        sent.headers_mut().remove("x-api-key");
+        let key = format!("Bearer {}", "a".repeat(length));
+        sent.headers_mut().insert("authorization", key.parse().unwrap());
+        sent
+    };
+    for http2 in [false, true] {
+        assert_eq!(send(&client(http2), ask(10_455)).await.status, 200);
+        assert_eq!(upstream.last().headers["authorization"].len(), 10_455 + "Bearer ".len());
+        let got = send(&client(http2), ask(40_000)).await;
+        got.assert_error(
+            401,
+            "authentication_error",
+            "authorization: expected at most 32768 bytes",
+        );
+    }
 }

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use super::address::check_base_path;
+use super::clients::ClientKeyDocument;
+use super::credentials::{HeaderDocument, KeyDocument, key_of, own_headers, read_key};
 use super::{
-    Address, Config, Guards, InvalidToolCall, Key, ModelMap, Protocol, Settings, Target,
-    ToolStream, Upstream,
+    Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
+    Upstream,
 };
-use crate::json::{Error, Kind, Reader, quoted};
+use crate::json::{Error, Reader, quoted};
 use crate::names::{NameSet, Names};
 use crate::profile::{PRESETS, Profile};
 use crate::setting::{self, Bounds, Setting};
@@ -52,8 +54,8 @@ struct UpstreamDocument<'a> {
     base_path: Option<String>,
     protocol: Option<Protocol>,
     profile: Option<String>,
-    /// The name of the secret; `None`: the client's own key.
-    key: Option<String>,
+    key: KeyDocument,
+    headers: Vec<(String, HeaderDocument)>,
     /// As text: the profile, over which it is read, may stand behind it.
     profile_overrides: Option<&'a str>,
     /// As text: the guards of all, over which they are read, may stand behind them.
@@ -61,7 +63,7 @@ struct UpstreamDocument<'a> {
 }
 
 pub(super) const UPSTREAM_KEYS: &str =
-    "url cluster base_path protocol profile key profile_overrides guards";
+    "url cluster base_path protocol profile key headers profile_overrides guards";
 
 impl<'a> UpstreamDocument<'a> {
     fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
@@ -77,42 +79,14 @@ impl<'a> UpstreamDocument<'a> {
             "base_path" => self.base_path = Some(Setting::read(reader)?),
             "protocol" => self.protocol = Some(Setting::read(reader)?),
             "profile" => self.profile = Some(Setting::read(reader)?),
-            "key" => self.key = read_secret_name(reader)?,
+            "key" => self.key = read_key(reader)?,
+            "headers" => self.headers = named(reader, HeaderDocument::read)?,
             "guards" => self.guards = Some(reader.skip()?),
             "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
             _ => return Ok(false),
         }
         Ok(true)
     }
-}
-
-/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
-/// nothing of it is quoted.
-fn read_secret_name(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
-    read_secret_name_strictly(reader).map_err(|error| {
-        if error.is_syntax() {
-            return error;
-        }
-        Error::value(
-            "expected \"client\" or {\"secret\": NAME}, where NAME is an environment variable or \
-             a Worker's secret; a key itself is never written here",
-        )
-    })
-}
-
-fn read_secret_name_strictly(reader: &mut Reader<'_>) -> Result<Option<String>, Error> {
-    if reader.kind()? == Kind::String {
-        setting::word(reader, "client")?;
-        return Ok(None);
-    }
-    let mut secret = String::new();
-    setting::object(reader, "secret", &mut |key, reader| {
-        if key == "secret" {
-            secret = Setting::read(reader)?;
-        }
-        Ok(key == "secret")
-    })?;
-    Ok(Some(secret))
 }
 
 /// Reads an object whose keys are names that the operator chose.
@@ -158,7 +132,7 @@ impl Config {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, DEPTH_MAX);
         let read = read_document(&mut reader);
-        let (upstreams, models, settings) = read.map_err(|error| {
+        let Document { upstreams, models, client_keys, settings } = read.map_err(|error| {
             let is_syntax = error.is_syntax();
             let mut error = ConfigError::from(error);
             if is_syntax {
@@ -174,33 +148,43 @@ impl Config {
             let upstream = upstream.into_upstream(&name, &config.settings.guards, &secret)?;
             config.upstreams.insert(name, upstream);
         }
+        for (at, document) in client_keys.into_iter().enumerate() {
+            let added = config.client_keys.add_document(document, &secret);
+            added.or_else(|(key, reason)| refuse(format!("client_keys[{at}].{key}"), reason))?;
+        }
         config.models = ModelMap::of(models, &config.upstreams)?;
         config.settings.check()?;
         Ok(config)
     }
 }
 
-/// Upstreams, models and settings as they stand in the document.
-type Document<'a> = (Vec<(String, UpstreamDocument<'a>)>, Vec<(String, Target)>, Settings);
+/// The document, before secrets and names are looked up.
+#[derive(Default)]
+struct Document<'a> {
+    upstreams: Vec<(String, UpstreamDocument<'a>)>,
+    models: Vec<(String, Target)>,
+    client_keys: Vec<ClientKeyDocument>,
+    settings: Settings,
+}
 
 fn read_document<'a>(reader: &mut Reader<'a>) -> Result<Document<'a>, Error> {
-    let (mut upstreams, mut models) = (Vec::new(), Vec::new());
-    let mut settings = Settings::default();
-    let known = format!("upstreams models {}", Settings::KEYS);
+    let mut document = Document::default();
+    let known = format!("upstreams models client_keys {}", Settings::KEYS);
     setting::object(reader, &known, &mut |key, reader| {
         match key {
             // Editors find the schema by it.
             "$schema" => {
                 reader.skip()?;
             }
-            "upstreams" => upstreams = named(reader, UpstreamDocument::read)?,
-            "models" => models = named(reader, Target::read)?,
-            _ => return settings.read_key(key, reader),
+            "upstreams" => document.upstreams = named(reader, UpstreamDocument::read)?,
+            "models" => document.models = named(reader, Target::read)?,
+            "client_keys" => document.client_keys = ClientKeyDocument::read_all(reader)?,
+            _ => return document.settings.read_key(key, reader),
         }
         Ok(true)
     })?;
     reader.end()?;
-    Ok((upstreams, models, settings))
+    Ok(document)
 }
 
 /// Where in the text a byte is, as editors count.
@@ -245,12 +229,13 @@ impl UpstreamDocument<'_> {
             guards.check(&path("guards"))?;
         }
         let base_path = self.base_path.as_deref().unwrap_or("/v1");
-        let key = match self.key {
-            None => Key::Client,
-            Some(secret_name) => match key_of(&secret_name, secret) {
-                Ok(key) => key,
-                Err(reason) => return refuse(path("key.secret"), reason),
-            },
+        let key = match key_of(self.key, secret) {
+            Ok(key) => key,
+            Err(reason) => return refuse(path("key.secret"), reason),
+        };
+        let headers = match own_headers(self.headers, secret) {
+            Ok(headers) => headers,
+            Err((header, reason)) => return refuse(path(&["headers.", &header].concat()), reason),
         };
         let base_path = words::trim_end(base_path, b"/");
         if let Err(reason) = check_base_path(base_path) {
@@ -274,37 +259,10 @@ impl UpstreamDocument<'_> {
             protocol: self.protocol.unwrap_or(Protocol::Openai),
             profile,
             key,
+            headers,
             guards,
         })
     }
-}
-
-/// The key in a secret of this name, or what is wrong with it.
-pub(super) fn key_of(
-    secret_name: &str,
-    secret: &impl Fn(&str) -> Option<String>,
-) -> Result<Key, String> {
-    match secret(secret_name) {
-        Some(value) if !value.is_empty() => Key::own(value).map_err(Into::into),
-        _ if is_variable(secret_name) => {
-            Err(format!("expected a secret called {}, but found none", quoted(secret_name)))
-        }
-        // It may be the key itself.
-        _ => {
-            let reason = "expected the name of a secret, but found none of that name; a key itself is \
-                          never written here";
-            Err(reason.to_owned())
-        }
-    }
-}
-
-/// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
-#[must_use]
-pub fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 impl ModelMap {
@@ -491,7 +449,10 @@ mod tests {
     #[test]
     fn secrets_are_found_and_never_printed() {
         let config = config(r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#).unwrap();
-        assert_eq!(config.upstreams.get("a").unwrap().key, Key::Secret("sk-canary".to_owned()));
+        assert_eq!(
+            config.upstreams.get("a").unwrap().key,
+            crate::config::Key::Secret("sk-canary".to_owned())
+        );
         assert!(!format!("{config:?}").contains("canary"));
     }
 

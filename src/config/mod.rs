@@ -4,19 +4,23 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod address;
+mod clients;
+mod credentials;
 mod document;
 mod route;
 pub mod schema;
 mod variables;
 
 use std::borrow::Cow;
-use std::fmt;
 
 use crate::names::Names;
 use crate::profile::Profile;
 use crate::setting::{keys, words};
 pub use address::Address;
-pub use document::{ConfigError, is_variable};
+pub use clients::ClientKeys;
+pub use credentials::is_variable;
+pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader};
+pub use document::ConfigError;
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +29,8 @@ pub struct Config {
     pub upstreams: Names<'static, Upstream>,
     /// Which model of which upstream serves which model of the client.
     pub models: ModelMap,
+    /// The keys that clients may have. None: Creole does not ask who a client is.
+    pub client_keys: ClientKeys,
     /// What every exchange obeys.
     pub settings: Settings,
 }
@@ -260,35 +266,10 @@ pub struct Upstream {
     pub profile: Profile,
     /// Which credential it gets.
     pub key: Key,
+    /// Headers of the operator's that go with every request to it.
+    pub headers: Vec<UpstreamHeader>,
     /// Its own guards; absent: those of `settings`.
     pub guards: Option<Guards>,
-}
-
-/// Which credential an upstream gets.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Key {
-    /// The one that the client sent.
-    Client,
-    /// The gateway's own.
-    Secret(String),
-}
-
-impl Key {
-    /// Whether it is the gateway's own.
-    #[must_use]
-    pub fn is_own(&self) -> bool {
-        matches!(self, Self::Secret(_))
-    }
-}
-
-/// Never the secret itself: configurations are printed.
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Client => "Client",
-            Self::Secret(_) => "Secret(…)",
-        })
-    }
 }
 
 /// Which model of which upstream serves which model of the client.
@@ -305,7 +286,12 @@ impl Default for Config {
     fn default() -> Self {
         let mut upstreams = Names::default();
         upstreams.insert("default", Upstream::named("default"));
-        Self { upstreams, models: ModelMap::default(), settings: Settings::default() }
+        Self {
+            upstreams,
+            models: ModelMap::default(),
+            client_keys: ClientKeys::default(),
+            settings: Settings::default(),
+        }
     }
 }
 
@@ -321,8 +307,15 @@ impl Upstream {
             protocol: Protocol::Openai,
             profile: Profile::default(),
             key: Key::Client,
+            headers: Vec::new(),
             guards: None,
         }
+    }
+
+    /// Whether a request there carries something that is the operator's alone: a key or a secret header.
+    #[must_use]
+    pub fn has_secrets(&self) -> bool {
+        matches!(self.key, Key::Secret(_)) || self.headers.iter().any(|header| header.is_secret)
     }
 }
 

@@ -14,7 +14,11 @@ const CLUSTER: &str = "Envoy: the value of the header `x-creole-upstream` by whi
 const BASE_PATH: &str = "What stands before `/chat/completions`.";
 const PROTOCOL: &str = "What it speaks.";
 const PROFILE: &str = "What kind of server it is.";
-const KEY: &str = "Which credential it gets: `\"client\"`, the one that the client sent, or `{\"secret\": NAME}`, a secret of the host.";
+const KEY: &str = "Which credential it gets: `\"client\"`, the one that the client sent, `{\"secret\": NAME}`, a secret of the host, or `\"none\"`.";
+const HEADERS: &str = "Headers that go with every request there, by name. A value is a text or `{\"secret\": NAME}`, a secret of the host.";
+const CLIENT_KEYS: &str = "The keys that clients may have, each a secret of the host. Absent: Creole does not ask who a client is.";
+const CLIENT_NAME: &str =
+    "How the key is called in logs and metrics. Absent: by the secret's name.";
 const OVERRIDES: &str = "Flags of the profile that are different here.";
 const GUARDS: &str =
     "Guards of requests that go there, where they are different from those of all.";
@@ -34,6 +38,7 @@ pub fn schema() -> String {
     json.key_text("$schema").begin_object().kind("string").end_object();
     map(&mut json, "upstreams", UPSTREAMS, upstream);
     map(&mut json, "models", MODELS, target);
+    client_keys(&mut json);
     let settings = Config::default().settings;
     properties(&mut json, Settings::FIELDS, &defaults(|json| settings.write(json)));
     json.end_object().end_object();
@@ -64,11 +69,14 @@ fn upstream(json: &mut Writer<'_>) {
     json.key_text("key").begin_object().key("description").text(KEY).key("default").text("client");
     json.key("anyOf").begin_array();
     json.begin_object().key("const").text("client").end_object();
-    json.begin_object().kind("object").key("additionalProperties").bool(false);
-    json.key("required").begin_array().text("secret").end_array();
-    json.key("properties").begin_object();
-    text(json, "secret", "The secret's name.", None);
-    json.end_object().end_object().end_array().end_object();
+    json.begin_object().key("const").text("none").end_object();
+    secret(json, |_| ());
+    json.end_array().end_object();
+    json.key("headers").begin_object().key("description").text(HEADERS).kind("object");
+    json.key("additionalProperties").begin_object().key("anyOf").begin_array();
+    json.begin_object().kind("string").end_object();
+    secret(json, |_| ());
+    json.end_array().end_object().end_object();
     json.key("profile_overrides").begin_object().key("description").text(OVERRIDES);
     let profile = Profile::default();
     object(json, Profile::FIELDS, &defaults(|json| profile.write(json)));
@@ -77,6 +85,23 @@ fn upstream(json: &mut Writer<'_>) {
     let guards = Config::default().settings.guards;
     object(json, Guards::FIELDS, &defaults(|json| guards.write(json)));
     json.end_object().end_object().end_object();
+}
+
+/// An object that names a secret, and what `more` adds.
+fn secret(json: &mut Writer<'_>, more: fn(&mut Writer<'_>)) {
+    json.begin_object().kind("object").key("additionalProperties").bool(false);
+    json.key("required").begin_array().text("secret").end_array();
+    json.key("properties").begin_object();
+    text(json, "secret", "The secret's name.", None);
+    more(json);
+    json.end_object().end_object();
+}
+
+fn client_keys(json: &mut Writer<'_>) {
+    json.key("client_keys").begin_object().key("description").text(CLIENT_KEYS).kind("array");
+    json.key("items");
+    secret(json, |json| text(json, "name", CLIENT_NAME, None));
+    json.end_object();
 }
 
 fn target(json: &mut Writer<'_>) {
@@ -185,7 +210,8 @@ pub fn tables() -> String {
         ("base_path", "text", "`\"/v1\"`", BASE_PATH),
         ("protocol", &values(&Protocol::SHAPE), "`\"openai\"`", PROTOCOL),
         ("profile", "one of the presets below", "`\"default\"`", PROFILE),
-        ("key", "`\"client\"` or `{\"secret\": NAME}`", "`\"client\"`", KEY),
+        ("key", "`\"client\"`, `\"none\"` or `{\"secret\": NAME}`", "`\"client\"`", KEY),
+        ("headers", "texts or `{\"secret\": NAME}`, by name", "", HEADERS),
         ("profile_overrides", "flags of the profile", "", OVERRIDES),
         ("guards", "as `guards` above", "", GUARDS),
     ] {
@@ -198,6 +224,12 @@ pub fn tables() -> String {
     page.push_str(MODELS);
     page.push_str("\n\n");
     table(&mut page, "", Target::FIELDS, &defaults(|json| Target::default().write(json)));
+    page.push_str("\n## Keys of clients\n\n");
+    page.push_str(CLIENT_KEYS);
+    page.push_str("\n\nEach entry of `client_keys`:\n\n");
+    head(&mut page);
+    row(&mut page, "secret", "text", "", "The secret's name.");
+    row(&mut page, "name", "text", "", CLIENT_NAME);
     page.push_str("\n## Flags of a profile\n\nDefaults are those of the preset `default`.\n\n");
     table(&mut page, "", Profile::FIELDS, &defaults(|json| profile.write(json)));
     page
@@ -290,7 +322,7 @@ mod tests {
             keys.sort();
             keys
         };
-        let top = ["$schema upstreams models ", Settings::KEYS].concat();
+        let top = ["$schema upstreams models client_keys ", Settings::KEYS].concat();
         assert_eq!(names("/properties"), sorted(&top));
         let upstream = "/properties/upstreams/additionalProperties/properties";
         assert_eq!(names(upstream), sorted(super::super::document::UPSTREAM_KEYS));

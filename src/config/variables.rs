@@ -5,7 +5,7 @@
 //! which one they mean, so that is an error.
 
 use super::address::{Address, check_base_path};
-use super::document::key_of;
+use super::credentials::secret_of;
 use super::{Config, Key, Upstream};
 use crate::json::quoted;
 use crate::profile::{PRESETS, Profile};
@@ -14,12 +14,13 @@ use crate::words;
 const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";
 const KEY: &str = "UPSTREAM_KEY";
+const CLIENT_KEY: &str = "CLIENT_KEY";
 const PROFILE: &str = "CREOLE_PROFILE";
 
 impl Config {
     /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
-    /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream. An empty
-    /// variable is none.
+    /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and `CLIENT_KEY` is a key
+    /// that clients may have. An empty variable is none.
     ///
     /// # Errors
     /// What is wrong and where, for the operator.
@@ -50,12 +51,16 @@ impl Config {
             config.set_url(&url, URL)?;
         }
         if let Some(key) = given(KEY) {
-            config.only_upstream(KEY)?.key = Key::own(key).map_err(|reason| at(KEY, reason))?;
+            config.only_upstream(KEY)?.key = Key::own(key).map_err(|reason| at(KEY, &reason))?;
         }
         if let Some(name) = given(PROFILE) {
             config.set_profile(&name, PROFILE)?;
         }
+        if let Some(key) = given(CLIENT_KEY) {
+            config.client_keys.add(CLIENT_KEY, &key).map_err(|reason| at(CLIENT_KEY, &reason))?;
+        }
         config.check_urls()?;
+        config.check_client_keys()?;
         Ok(config)
     }
 
@@ -112,9 +117,40 @@ impl Config {
         told: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<(), String> {
-        let key = key_of(name, &secret).map_err(|reason| at(told, &reason))?;
+        let key =
+            secret_of(name, &secret).and_then(Key::own).map_err(|reason| at(told, &reason))?;
         self.only_upstream(told)?.key = key;
         Ok(())
+    }
+
+    /// Clients may have the key in a secret of this name, which `told` has named. The key is called by that name.
+    ///
+    /// # Errors
+    /// There is no such secret, or no header can hold it, or it is known already.
+    pub fn add_client_key_from(
+        &mut self,
+        name: &str,
+        told: &str,
+        secret: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), String> {
+        let key = secret_of(name, &secret).map_err(|reason| at(told, &reason))?;
+        self.client_keys.add(name, &key).map_err(|reason| at(told, &reason))
+    }
+
+    /// Where clients have keys of Creole's, no upstream gets them.
+    ///
+    /// # Errors
+    /// Which upstream would.
+    pub fn check_client_keys(&self) -> Result<(), String> {
+        let gets = |upstream: &&Upstream| upstream.key == Key::Client;
+        match self.upstreams.values().find(gets) {
+            Some(upstream) if !self.client_keys.is_empty() => Err(format!(
+                "configuration: upstreams.{}.key: expected {{\"secret\": NAME}} or \"none\", because there are \
+                 client_keys, which no upstream gets",
+                upstream.name
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// For hosts that connect by themselves: every upstream has an address.
@@ -133,16 +169,6 @@ impl Config {
 
 fn at(told: &str, reason: &str) -> String {
     [told, ": ", reason].concat()
-}
-
-impl Key {
-    pub(super) fn own(key: String) -> Result<Self, &'static str> {
-        let text = key.trim();
-        if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-            return Err("expected a key in one line of visible ASCII characters");
-        }
-        Ok(Self::Secret(key))
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,26 @@
 //! Who and what may come in, before a request is read.
 
 use super::Exchange;
-use crate::error::Error;
+use crate::config::Config;
+use crate::error::{Error, Fault, Kind};
+use crate::report::Cause;
+use crate::translate::headers::{self, Header};
+
+/// Most hosts of Creole that a request passes. A laptop's gateway in front of a team's is two; more are a circle.
+const HOPS_MAX: u32 = 4;
 
 /// The methods that go to an upstream on paths that are not Creole's. `TRACE` would show the client what the upstream
 /// got, the operator's key included; `CONNECT` would make a tunnel with it.
-const PASSED_METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+const PASSED_METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+impl Config {
+    /// Whether a client that sends these headers may come in: clients have no keys of Creole's, or it has one.
+    #[must_use]
+    pub fn lets_in(&self, headers: &[Header]) -> bool {
+        let keys = &self.client_keys;
+        keys.is_empty() || keys.name_of(headers::sent_credentials(headers)).is_some()
+    }
+}
 
 impl Exchange {
     /// For a host in front of other services, such as a filter in a proxy: requests for paths that are not Creole's
@@ -14,11 +29,39 @@ impl Exchange {
         self.leaves_others = true;
     }
 
-    /// Checks a request for a path that is not Creole's, which the host would send on.
-    pub(super) fn check_other(&self, method: &str) -> Result<(), Error> {
-        if self.leaves_others || PASSED_METHODS.split(", ").any(|known| known == method) {
+    /// Checks where a request comes from: not from hosts of Creole that lead to each other, and where clients have keys,
+    /// from one of them.
+    pub(super) fn check_caller(&mut self, headers: &[Header]) -> Result<(), Error> {
+        if headers::hops(headers) >= HOPS_MAX {
+            self.report.failed_by = Some(Cause::Loop);
+            let message = format!(
+                "This request has passed {HOPS_MAX} gateways of Creole: their upstreams lead to each other."
+            );
+            let error = Error::new(Fault::Operator, Kind::Api, message);
+            return Err(error.with_status(508).with_should_retry(false));
+        }
+        let keys = &self.config.client_keys;
+        if keys.is_empty() {
             return Ok(());
         }
-        Err(Error::method_not_allowed(method, PASSED_METHODS))
+        let name = keys.name_of(headers::sent_credentials(headers)).map(str::to_owned);
+        if name.is_some() {
+            self.report.client_key = name;
+            return Ok(());
+        }
+        self.report.failed_by = Some(Cause::Unauthorized);
+        // The real API's words.
+        Err(headers::unauthorized(match headers::sent_credentials(headers).next() {
+            Some(_) => "invalid x-api-key",
+            None => "x-api-key header is required",
+        }))
+    }
+
+    /// Checks a request for a path that is not Creole's, which the host would send on.
+    pub(super) fn check_other(&self, method: &str) -> Result<(), Error> {
+        if self.leaves_others || PASSED_METHODS.contains(&method) {
+            return Ok(());
+        }
+        Err(Error::method_not_allowed(method, &PASSED_METHODS))
     }
 }

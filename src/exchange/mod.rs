@@ -32,8 +32,8 @@ use crate::ids::Ids;
 use crate::report::{Cause, Outcome, Report};
 use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
-use crate::translate::Refused;
 use crate::translate::headers::{self, Header};
+use crate::translate::{self, Refused};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -426,6 +426,9 @@ impl Exchange {
             },
             Err(mut error) => {
                 self.hide_credentials(&mut error.message);
+                if let Some(code) = &mut error.upstream_code {
+                    self.hide_credentials(code);
+                }
                 if let Some(mut message) = error.upstream_message.take() {
                     self.hide_credentials(&mut message);
                     self.report.upstream_message = Some(message);
@@ -471,11 +474,7 @@ impl Exchange {
     fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
-        for credential in headers::credentials(&sent) {
-            while let Some((before, after)) = words::split_once(message, credential) {
-                *message = [before, "***", after].concat();
-            }
-        }
+        translate::error::hide(message, headers::credentials(&sent, &upstream.headers));
     }
 
     /// So many bytes more go to the client.
@@ -543,8 +542,8 @@ impl Exchange {
         {
             head.add("retry-after", seconds.to_string());
         }
-        if let Some(methods) = error.allow {
-            head.add("allow", methods.to_owned());
+        if let Some(methods) = &error.allow {
+            head.add("allow", methods.clone());
         }
         head
     }

@@ -1,7 +1,7 @@
 //! Where a request goes that is not ours and passes untouched, and what changes in its head.
 
 use crate::config::{Config, Upstream};
-use crate::translate::headers::{CREDENTIALS, HOP_BY_HOP, own_credential};
+use crate::translate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header, own_credential};
 use crate::words;
 
 /// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
@@ -20,42 +20,104 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     Some((upstream, [&upstream.base_path, below].concat()))
 }
 
-/// Where clients have credentials beside those of the Messages API: Azure's, Google's, those of a session.
-const OTHER_CREDENTIALS: [&str; 3] = ["api-key", "x-goog-api-key", "cookie"];
+/// What a client may say where an upstream gets something of the operator's: its key, or a header. A list of what
+/// passes, because headers that choose another path, method, account or host have many names
+/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`).
+const BESIDE_KEYS: [&str; 31] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "baggage",
+    "cache-control",
+    "content-digest",
+    "content-encoding",
+    "content-language",
+    "content-length",
+    "content-md5",
+    "content-range",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "openai-beta",
+    "pragma",
+    "prefer",
+    "range",
+    "repr-digest",
+    "traceparent",
+    "tracestate",
+    "user-agent",
+    "x-client-request-id",
+    "x-request-id",
+];
+
+/// By these a server takes another path or method than the request has; they never pass, so that the base path holds.
+const OVERRIDES: [&str; 6] = [
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-uri",
+    "x-original-url",
+    "x-rewrite-url",
+];
 
 /// What changes in a head that passes, by name: each host keeps headers in a way of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedHead {
     /// The names of headers that stay behind, in lower case.
     pub remove: Vec<String>,
-    /// The header with the upstream's own key, to be set after that.
-    pub set: Option<(&'static str, String)>,
+    /// Headers to be set after that.
+    pub set: Vec<Header>,
 }
 
 impl PassedHead {
-    /// Of a request for `upstream`. Its own key replaces whatever the client sent; if it has none, the client's is left
-    /// as it is. `connection`: the values of this header, if there are any.
+    /// Of a request for `upstream`; `head` has all names and values. Where the upstream gets a key or a header of the
+    /// operator's, only a list of the client's headers passes, and none of its credentials; else nearly all do.
     pub fn of_request<'v>(
-        connection: impl IntoIterator<Item = &'v str>,
+        head: impl IntoIterator<Item = (&'v str, &'v str)>,
         upstream: &Upstream,
     ) -> Self {
-        let Self { mut remove, .. } = Self::of_answer(connection);
-        // That of the upstream's URL.
-        remove.push("host".to_owned());
-        let set = own_credential(&upstream.key, upstream.protocol);
-        if set.is_some() {
-            remove.extend(CREDENTIALS.map(str::to_owned));
-            remove.extend(OTHER_CREDENTIALS.map(str::to_owned));
+        let chooses = !upstream.key.is_own() && upstream.headers.is_empty();
+        let (mut connection, mut remove, mut hops) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, value) in head {
+            let name = name.to_ascii_lowercase();
+            match name.as_str() {
+                "connection" => connection.push(value),
+                headers::HOPS => hops.push((name.clone(), value.to_owned())),
+                _ => {}
+            }
+            // Whether the client's own credential passes is the upstream's key to say.
+            let is_kept = chooses
+                || BESIDE_KEYS.contains(&name.as_str())
+                || CREDENTIALS.contains(&name.as_str()) && !upstream.key.is_own();
+            if !is_kept && !remove.contains(&name) {
+                remove.push(name);
+            }
         }
+        remove.extend(Self::of_answer(connection).remove);
+        // The host is that of the upstream's URL.
+        remove.extend(["host", headers::HOPS].map(str::to_owned));
+        remove.extend(OVERRIDES.map(str::to_owned));
+        let mut set = vec![(headers::HOPS.to_owned(), headers::next_hop(&hops))];
+        let own = own_credential(&upstream.key, upstream.protocol);
+        set.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        headers::set_own(&upstream.headers, &mut set);
+        remove.extend(set.iter().map(|(name, _)| name.clone()));
         Self { remove, set }
     }
 
-    /// Of an answer.
+    /// Of an answer. `connection`: the values of this header, if there are any.
     pub fn of_answer<'v>(connection: impl IntoIterator<Item = &'v str>) -> Self {
         let named = connection.into_iter().flat_map(|value| value.split(','));
         let named = named.map(|name| name.trim().to_ascii_lowercase());
         let remove = named.chain(HOP_BY_HOP.map(str::to_owned)).collect();
-        Self { remove, set: None }
+        Self { remove, set: Vec::new() }
     }
 }
 
@@ -104,27 +166,108 @@ mod tests {
         for name in ["authorization", "openai-organization", "host"] {
             assert!(change.remove.iter().all(|it| it != name), "{name}");
         }
-        assert_eq!(change.set, None);
+        assert_eq!(change.set, []);
+    }
+
+    /// What an upstream gets of these headers.
+    fn passed_of(sent: &[(&str, &str)], upstream: &Upstream) -> Vec<(String, String)> {
+        let change = PassedHead::of_request(sent.iter().copied(), upstream);
+        let kept = sent.iter().filter(|(name, _)| !change.remove.contains(&name.to_lowercase()));
+        let mut left: Vec<Header> =
+            kept.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        left.extend(change.set);
+        left
+    }
+
+    fn names(headers: &[Header]) -> Vec<&str> {
+        headers.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     #[test]
     fn the_upstreams_own_key_replaces_the_clients() {
         let mut upstream = Upstream::named("u");
-        let change = |upstream: &Upstream| {
-            let change = PassedHead::of_request([], upstream);
-            assert!(change.remove.iter().any(|it| it == "host"));
-            let removes = |name: &str| change.remove.iter().any(|it| it == name);
-            let credentials = ["authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
-            let removed = credentials.into_iter().filter(|name| removes(name)).count();
-            assert!(removed == 0 || removed == credentials.len());
-            (removed > 0, change.set)
+        let credentials = [
+            ("authorization", "mine"),
+            ("x-api-key", "mine"),
+            ("api-key", "mine"),
+            ("x-goog-api-key", "mine"),
+            ("cookie", "mine"),
+        ];
+        let key = |upstream: &Upstream| -> Vec<(String, String)> {
+            let mut left = passed_of(&credentials, upstream);
+            left.retain(|(name, _)| name != headers::HOPS);
+            left
         };
-        assert_eq!(change(&upstream), (false, None));
+        let set = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        assert_eq!(key(&upstream).len(), credentials.len());
+        upstream.key = Key::None;
+        assert_eq!(key(&upstream), []);
         upstream.key = Key::Secret("sk ".to_owned());
-        assert_eq!(change(&upstream), (true, Some(("authorization", "Bearer sk".to_owned()))));
+        assert_eq!(key(&upstream), set("authorization", "Bearer sk"));
         upstream.protocol = Protocol::Anthropic;
-        assert_eq!(change(&upstream), (true, Some(("x-api-key", "sk".to_owned()))));
+        assert_eq!(key(&upstream), set("x-api-key", "sk"));
         upstream.key = Key::Secret(" Bearer oat ".to_owned());
-        assert_eq!(change(&upstream), (true, Some(("authorization", "Bearer oat".to_owned()))));
+        assert_eq!(key(&upstream), set("authorization", "Bearer oat"));
+    }
+
+    #[test]
+    fn beside_something_of_the_operators_a_client_chooses_no_path_account_or_host() {
+        let mut upstream = Upstream::named("u");
+        upstream.key = Key::Secret("sk".to_owned());
+        let choosing = [
+            "X-Original-URL",
+            "x-rewrite-url",
+            "x-http-method-override",
+            "openai-organization",
+            "openai-project",
+            "anthropic-workspace-id",
+            "anthropic-user-profile-id",
+            "x-goog-user-project",
+            "x-forwarded-host",
+            "x-forwarded-prefix",
+            "forwarded",
+            "x-envoy-original-dst-host",
+            "chatgpt-account-id",
+            "x-portkey-config",
+            "helicone-auth",
+            "host",
+            "x-anything",
+        ];
+        let useful = ["content-type", "Accept", "openai-beta", "anthropic-beta", "traceparent"];
+        let sent: Vec<(&str, &str)> =
+            choosing.iter().chain(&useful).map(|name| (*name, "v")).collect();
+        let left = passed_of(&sent, &upstream);
+        let expected = [&useful[..], &["x-creole-hops", "authorization"]].concat();
+        assert_eq!(names(&left), expected);
+        // A header of the operator's is guarded like a key, and the client's own key goes with it.
+        upstream.key = Key::Client;
+        let header = crate::config::UpstreamHeader {
+            name: "x-team".to_owned(),
+            value: "a".to_owned(),
+            is_secret: false,
+        };
+        upstream.headers = vec![header];
+        let sent = [("x-team", "b"), ("openai-project", "p"), ("authorization", "Bearer mine")];
+        let left = passed_of(&sent, &upstream);
+        assert_eq!(names(&left), ["authorization", "x-creole-hops", "x-team"]);
+        assert_eq!(left.last().unwrap().1, "a");
+    }
+
+    #[test]
+    fn with_a_key_of_its_own_a_client_chooses_all_but_the_path() {
+        let upstream = Upstream::named("u");
+        let sent = [("openai-organization", "o"), ("x-original-url", "/"), ("x-odd", "1")];
+        let left = passed_of(&sent, &upstream);
+        assert_eq!(names(&left), ["openai-organization", "x-odd", "x-creole-hops"]);
+    }
+
+    #[test]
+    fn a_request_that_passes_is_counted_like_others() {
+        let upstream = Upstream::named("u");
+        let hops = |sent: &[(&str, &str)]| passed_of(sent, &upstream).pop().unwrap().1;
+        assert_eq!(hops(&[]), "1");
+        assert_eq!(hops(&[("X-Creole-Hops", "1"), ("x-creole-hops", "3")]), "4");
+        assert_eq!(hops(&[("x-creole-hops", "many")]), "1");
+        assert_eq!(hops(&[("x-creole-hops", "4294967295")]), "4294967295");
     }
 }

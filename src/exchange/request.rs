@@ -40,6 +40,11 @@ impl Exchange {
             }
             Ok(RequestHead::Translate) => {
                 self.client.headers = headers::kept(headers);
+                if !self.config.client_keys.is_empty() {
+                    // It opens this door, and is no upstream's business.
+                    let is_credential = |name: &str| headers::CREDENTIALS.contains(&name);
+                    self.client.headers.retain(|(name, _)| !is_credential(name));
+                }
                 RequestHead::Translate
             }
             Ok(RequestHead::Reply(reply)) => {
@@ -67,6 +72,9 @@ impl Exchange {
         let mut path = without_doubled(path);
         if is_own(path) {
             path = words::trim_end(path, b"/");
+        }
+        if !(probe && matches!(path, "/" | "/api/hello")) && (is_own(path) || !self.leaves_others) {
+            self.check_caller(headers)?;
         }
         self.client.path = match path {
             "/v1/messages" => Path::Messages,
@@ -97,7 +105,7 @@ impl Exchange {
             }
         };
         if method != "POST" {
-            return Err(Error::method_not_allowed(method, "POST"));
+            return Err(Error::method_not_allowed(method, &["POST"]));
         }
         let length = headers.value("content-length").and_then(|text| text.parse::<u64>().ok());
         if length.is_some_and(|length| length > self.config.settings.request_bytes_max as u64) {
@@ -210,7 +218,7 @@ impl Exchange {
         (self.upstream_path(upstream), headers)
     }
 
-    fn upstream_path(&self, upstream: &Upstream) -> String {
+    pub(super) fn upstream_path(&self, upstream: &Upstream) -> String {
         let endpoint = match upstream.protocol {
             Protocol::Openai => "chat/completions",
             Protocol::Anthropic => "messages",
@@ -228,10 +236,12 @@ impl Exchange {
         stream: bool,
     ) -> Result<Vec<Header>, Error> {
         let client = &self.client.headers;
-        match upstream.protocol {
-            Protocol::Openai => headers::to_upstream(client, &upstream.key, stream),
-            Protocol::Anthropic => headers::to_messages_upstream(client, &upstream.key, stream),
-        }
+        let mut headers = match upstream.protocol {
+            Protocol::Openai => headers::to_upstream(client, &upstream.key, stream)?,
+            Protocol::Anthropic => headers::to_messages_upstream(client, &upstream.key, stream)?,
+        };
+        headers::set_own(&upstream.headers, &mut headers);
+        Ok(headers)
     }
 
     pub(super) fn note(&mut self, asked: &Asked) {

@@ -249,7 +249,10 @@ impl Exchange {
             State::Refused { mut asked, status, body } => {
                 cause = Some(Cause::UpstreamRefused);
                 match translate::error::from_upstream(status, &body, &asked) {
-                    translate::error::Refusal::Error(error) => self.take_refusal(&asked, error),
+                    translate::error::Refusal::Error(error) => {
+                        let error = self.with_path(error, status);
+                        self.take_refusal(&asked, error)
+                    }
                     translate::error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
                         asked.input_tokens = 0;
@@ -311,6 +314,18 @@ impl Exchange {
         // If there was an error, that is how it ended.
         self.finish(Outcome::Answered, 200, now);
         head
+    }
+
+    /// An error with the path that the upstream does not serve, if that is what it says.
+    fn with_path(&self, mut error: Error, status: u16) -> Error {
+        if let Some(upstream) = self.upstream().filter(|_| error.has_no_path) {
+            let (path, said) = (self.upstream_path(upstream), &error.message);
+            error.message = format!(
+                "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {}: {said}",
+                upstream.name
+            );
+        }
+        error
     }
 
     /// Goes on with an answer of which a part was taken, or with what its error asks for if nothing came before that:

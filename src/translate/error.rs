@@ -12,6 +12,7 @@
 mod context;
 mod denied;
 mod format;
+mod hide;
 mod images;
 mod mask;
 mod mendable;
@@ -29,6 +30,7 @@ use crate::profile::ContentFilter;
 use crate::words::{self, phrases};
 pub(crate) use context::{most_output, room};
 pub(crate) use format::is_response_format;
+pub(crate) use hide::hide;
 pub(crate) use images::{is_images, is_one_image};
 pub(crate) use mendable::{in_clients_words, is_documents};
 pub(crate) use pairing::is_pairing;
@@ -91,6 +93,8 @@ pub(crate) fn of_status(status: u16) -> (Kind, u16) {
         400..500 => (Kind::InvalidRequest, status),
         503 | 529 => (Kind::Overloaded, 529),
         502 => (Kind::Api, 502),
+        // That of gateways that lead to each other.
+        508 => (Kind::Api, 508),
         500..600 => (Kind::Api, 500),
         // No error, and no answer either.
         _ => (Kind::Api, 502),
@@ -199,6 +203,15 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     {
         let mut error = Error::new(Fault::Client, Kind::InvalidRequest, message);
         error.upstream_message = Some(clean(&said.message));
+        return error;
+    }
+    if matches!(status, 404 | 405) && said.is_no_path(&asked.model) {
+        // To a client a 404 means that there is no such model.
+        let message = message(status, said);
+        let mut error = Error::new(Fault::Operator, Kind::Api, message)
+            .with_status(502)
+            .with_should_retry(false);
+        error.has_no_path = true;
         return error;
     }
     let (kind, client_status) = of_status(status);

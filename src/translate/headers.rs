@@ -7,7 +7,7 @@
 pub(super) mod time;
 
 use crate::Millis;
-use crate::config::{Key, Protocol};
+use crate::config::{CREDENTIAL_BYTES_MAX, Key, Protocol, UpstreamHeader};
 use crate::error::{Error, Fault, Kind};
 use crate::words;
 
@@ -65,9 +65,11 @@ const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"
 const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
-/// What is needed of the client's headers beside those.
-const NEEDED: &[&str] =
-    &["x-api-key", "authorization", "anthropic-version", "x-claude-code-session-id"];
+/// What is needed of the client's headers beside those and its credentials.
+const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-session-id", HOPS];
+
+/// How many hosts of Creole a request has passed. A header of its own: proxies leave `via` out or act on it.
+pub(crate) const HOPS: &str = "x-creole-hops";
 
 /// Sent to an upstream that speaks Messages where the client names no version: the API requires one.
 const OLDEST_VERSION: &str = "2023-06-01";
@@ -81,7 +83,38 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
             pass(headers, name, &mut kept);
         }
     }
+    // As they are: what is wrong with one is told once it is needed.
+    for name in CREDENTIALS {
+        for (_, value) in named(headers, name).take(VALUES_MAX) {
+            kept.push((name.to_owned(), value.clone()));
+        }
+    }
     kept
+}
+
+/// The credentials that a client sent, with the scheme that may stand before them.
+pub(crate) fn sent_credentials(client: &[Header]) -> impl Iterator<Item = &str> {
+    let values = CREDENTIALS.iter().flat_map(|name| named(client, name).take(VALUES_MAX));
+    values.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+}
+
+/// How many hosts of Creole a request has passed.
+#[must_use]
+pub(crate) fn hops(client: &[Header]) -> u32 {
+    let told = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
+    told.max().unwrap_or_default()
+}
+
+fn named<'h>(headers: &'h [Header], name: &str) -> impl Iterator<Item = &'h Header> {
+    headers.iter().filter(move |(sent, _)| sent.eq_ignore_ascii_case(name))
+}
+
+/// Sets headers of the operator's own.
+pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
+    for UpstreamHeader { name, value, .. } in own {
+        headers.retain(|(known, _)| known != name);
+        headers.push((name.clone(), value.clone()));
+    }
 }
 
 /// Whether a request is Claude Code's, of which its betas tell.
@@ -104,8 +137,8 @@ pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
 /// # Errors
 /// There is no credential to send.
 pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
-    let credential = ("authorization", authorization(client, key)?);
-    Ok(with_credentials(client, stream, vec![credential]))
+    let credential = authorization(client, key)?.map(|value| ("authorization", value));
+    Ok(with_credentials(client, stream, credential.into_iter().collect()))
 }
 
 /// The same for an upstream that speaks the Messages API: the credential in the header in which it
@@ -121,16 +154,19 @@ pub fn to_messages_upstream(
 ) -> Result<Vec<Header>, Error> {
     // What is no credential for others is none here; only the headers differ.
     authorization(client, key)?;
-    let sent = |name| client.value(name).and_then(usable);
-    let credentials = match own_credential(key, Protocol::Anthropic) {
-        Some(own) => vec![own],
-        None => {
-            let given = |name| sent(name).map(|value| (name, value.to_owned()));
+    let credentials = match key {
+        Key::None => Vec::new(),
+        Key::Secret(_) => own_credential(key, Protocol::Anthropic).into_iter().collect(),
+        Key::Client => {
+            let given = |name| {
+                let value = client.value(name)?;
+                Some((name, credential(name, value).ok()?.to_owned()))
+            };
             [given("x-api-key"), given("authorization")].into_iter().flatten().collect()
         }
     };
     let mut headers = with_credentials(client, stream, credentials);
-    let version = sent("anthropic-version").unwrap_or(OLDEST_VERSION);
+    let version = client.value("anthropic-version").and_then(usable).unwrap_or(OLDEST_VERSION);
     headers.push(("anthropic-version".to_owned(), version.to_owned()));
     let most = if key.is_own() { 1 } else { OF_MESSAGES.len() };
     for name in OF_MESSAGES.iter().take(most) {
@@ -157,11 +193,17 @@ pub(crate) fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static 
     })
 }
 
-/// The credentials in headers for an upstream, as far as they are told from ordinary words.
-pub fn credentials(upstream: &[Header]) -> impl Iterator<Item = &str> {
+/// The credentials in headers for an upstream, as far as they are told from ordinary words. `own` are the operator's.
+pub(crate) fn credentials<'h>(
+    upstream: &'h [Header],
+    own: &'h [UpstreamHeader],
+) -> impl Iterator<Item = &'h str> {
     let values = upstream.iter().filter(|(name, _)| CREDENTIALS.contains(&name.as_str()));
+    let secrets = own.iter().filter(|header| header.is_secret).map(|header| &header.value);
     values
-        .map(|(_, value)| value.strip_prefix("Bearer ").unwrap_or(value).trim())
+        .map(|(_, value)| value)
+        .chain(secrets)
+        .map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim())
         .filter(|credential| credential.len() >= CREDENTIAL_BYTES_MIN)
 }
 
@@ -185,32 +227,72 @@ fn with_credentials(
     for name in TRACE {
         pass(client, name, &mut headers);
     }
+    headers.push((HOPS.to_owned(), next_hop(client)));
     headers
+}
+
+/// What an upstream gets as [`HOPS`].
+#[must_use]
+pub(crate) fn next_hop(client: &[Header]) -> String {
+    hops(client).saturating_add(1).to_string()
 }
 
 /// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
 /// helper both; the real API then takes `x-api-key`.
-fn authorization(client: &[Header], key: &Key) -> Result<String, Error> {
+fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> {
+    if *key == Key::None {
+        return Ok(None);
+    }
     if let Some((_, value)) = own_credential(key, Protocol::Openai) {
-        return if is_value(&value) {
-            Ok(value)
+        return if is_credential(&value) {
+            Ok(Some(value))
         } else {
             let message = "The gateway's credentials are not usable.";
             Err(Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false))
         };
     }
-    if let Some(key) = client.value("x-api-key").and_then(usable).and_then(token) {
-        return Ok(format!("Bearer {key}"));
-    }
-    match client.value("authorization").and_then(usable) {
-        // A scheme without a credential says nothing.
-        Some(value) if !value.eq_ignore_ascii_case("bearer") => Ok(value.to_owned()),
-        _ => {
-            let message = "x-api-key header is required";
-            let error = Error::new(Fault::Client, Kind::Authentication, message);
-            Err(error.with_should_retry(false))
+    let mut wrong = None;
+    for name in ["x-api-key", "authorization"] {
+        let Some(value) = client.value(name) else { continue };
+        match credential(name, value) {
+            Ok(key) if name == "x-api-key" => match token(key) {
+                Some(token) => return Ok(Some(format!("Bearer {token}"))),
+                None => {}
+            },
+            // A scheme without a credential says nothing.
+            Ok(value) if value.eq_ignore_ascii_case("bearer") => {}
+            Ok(value) => return Ok(Some(value.to_owned())),
+            Err(error) => wrong = wrong.or(error),
         }
     }
+    Err(wrong.unwrap_or_else(|| unauthorized("x-api-key header is required")))
+}
+
+/// A credential as it is sent on; else what is wrong with it, if it is more than empty.
+fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> {
+    let value = value.trim();
+    if is_credential(value) {
+        return Ok(value);
+    }
+    Err(match value.len() {
+        0 => None,
+        1..=CREDENTIAL_BYTES_MAX => {
+            Some(unauthorized(format!("{name}: expected visible ASCII characters in one line")))
+        }
+        length => Some(unauthorized(format!(
+            "{name}: expected at most {CREDENTIAL_BYTES_MAX} bytes, but found {length}"
+        ))),
+    })
+}
+
+/// What a client is told whose credential cannot be used.
+pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
+    Error::new(Fault::Client, Kind::Authentication, message).with_should_retry(false)
+}
+
+/// Whether a text can be sent as a credential.
+fn is_credential(text: &str) -> bool {
+    text.len() <= CREDENTIAL_BYTES_MAX.saturating_add("Bearer ".len()) && is_visible(text)
 }
 
 /// A key without the scheme that some write before it; nothing if there is no more than that.
@@ -286,8 +368,11 @@ fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
 /// spaces between them, of a sane length.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
+    text.len() <= VALUE_BYTES_MAX && is_visible(text)
+}
+
+fn is_visible(text: &str) -> bool {
     !text.is_empty()
-        && text.len() <= VALUE_BYTES_MAX
         && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && !text.starts_with(' ')
         && !text.ends_with(' ')

@@ -41,6 +41,174 @@ fn the_methods_of_other_services_are_left_to_them() {
     assert_eq!(head, RequestHead::PassThrough);
 }
 
+const KEYS: &str = r#"{"client_keys":[{"secret":"TEAM_A","name":"a"},{"secret":"TEAM_B"}],
+    "upstreams":{"default":{"url":"http://u","key":{"secret":"K"}}}}"#;
+
+#[test]
+fn where_clients_have_keys_nobody_else_comes_in() {
+    for (method, path) in [
+        ("POST", "/v1/messages"),
+        ("POST", "/v1/messages/count_tokens"),
+        ("POST", "/v1/messages/batches"),
+        ("GET", "/v1/messages"),
+        ("GET", "/v1/models"),
+        ("HEAD", "/v1/models/m"),
+        ("POST", "/v1/files"),
+        ("GET", "/metrics"),
+        ("TRACE", "/v1/files"),
+    ] {
+        for (sent, message) in [
+            (&[][..], "x-api-key header is required"),
+            (&[("x-api-key", " ")], "x-api-key header is required"),
+            (&[("x-api-key", "secret-of-TEAM_")], "invalid x-api-key"),
+            (&[("x-api-key", "secret-of-K")], "invalid x-api-key"),
+            (&[("authorization", "Basic secret-of-TEAM_A")], "invalid x-api-key"),
+            (
+                &[("x-api-key", "secret-of-TEAM_A, x"), ("cookie", "secret-of-TEAM_A")],
+                "invalid x-api-key",
+            ),
+        ] {
+            let reply = refused(head_of(KEYS, method, path, sent));
+            assert_eq!(reply.head.status, 401, "{method} {path} {sent:?}");
+            assert_eq!(header(&reply.head, "x-should-retry"), Some("false"));
+            if method != "HEAD" {
+                let error = error_of(&reply.body);
+                let expected = json!({"type": "authentication_error", "message": message});
+                assert_eq!(error, expected, "{method} {path} {sent:?}");
+            }
+        }
+        for key in [
+            ("x-api-key", "secret-of-TEAM_A"),
+            ("X-Api-Key", "Bearer secret-of-TEAM_B"),
+            ("authorization", "Bearer secret-of-TEAM_A"),
+            ("authorization", "bearer  secret-of-TEAM_B"),
+        ] {
+            if let RequestHead::Reply(reply) = head_of(KEYS, method, path, &[key]) {
+                assert_ne!(reply.head.status, 401, "{method} {path} {key:?}");
+            }
+        }
+    }
+    for (method, path) in [("GET", "/"), ("HEAD", "/api/hello")] {
+        assert_eq!(refused(head_of(KEYS, method, path, &[])).head.status, 200, "{path}");
+    }
+}
+
+#[test]
+fn the_key_of_a_client_is_named_in_the_report_and_sent_to_no_upstream() {
+    let both = [("x-api-key", "other"), ("authorization", "Bearer secret-of-TEAM_A")];
+    for key in [r#""none""#, r#"{"secret":"K"}"#, r#""client""#] {
+        for protocol in ["openai", "anthropic"] {
+            let config = KEYS.replace(r#"{"secret":"K"}"#, key);
+            let config = config.replace(r#""url""#, &format!(r#""protocol":"{protocol}","url""#));
+            let mut exchange = Exchange::new(drive::config(&config), SEED, Pings::Sent);
+            let head = exchange.handle_request_head("POST", "/v1/messages", &headers(&both));
+            assert_eq!(head, RequestHead::Translate);
+            assert_eq!(exchange.report().client_key.as_deref(), Some("a"));
+            // Hosts refuse a configuration that would send it on.
+            let Ok(sent) = exchange.handle_request(&ask(true), NOW) else {
+                assert_eq!(key, r#""client""#);
+                continue;
+            };
+            let text = format!("{:?}", sent.headers);
+            assert!(!text.contains("TEAM_A") && !text.contains("other"), "{text}");
+            assert_eq!(text.contains("secret-of-K"), key.contains('K'), "{text}");
+            let line = exchange.report();
+            let line = creole::log::line(&creole::log::Request::default(), &line, Log::Info, NOW);
+            assert!(line.unwrap().contains(r#""client_key":"a""#));
+        }
+    }
+}
+
+#[test]
+fn a_filter_asks_for_keys_on_its_own_paths_alone() {
+    let status = |path: &str| {
+        let mut exchange = Exchange::new(drive::config(KEYS), SEED, Pings::No);
+        exchange.leave_others();
+        match exchange.handle_request_head("POST", path, &[]) {
+            RequestHead::Reply(reply) => reply.head.status,
+            _ => 0,
+        }
+    };
+    assert_eq!((status("/v1/messages"), status("/v1/models"), status("/shop")), (401, 401, 0));
+}
+
+#[test]
+fn gateways_that_lead_to_each_other_end_after_a_few_rounds() {
+    let mut hops = None;
+    for round in 0..4 {
+        let mut sent = headers(&[("x-api-key", "k")]);
+        sent.extend(hops.map(|hops| ("x-creole-hops".to_owned(), hops)));
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        let head = exchange.handle_request_head("POST", "/v1/messages", &sent);
+        assert_eq!(head, RequestHead::Translate, "round {round}");
+        let up = exchange.handle_request(&ask(true), NOW).unwrap();
+        hops = up.headers.iter().find(|(name, _)| name == "x-creole-hops").map(|it| it.1.clone());
+    }
+    assert_eq!(hops.as_deref(), Some("4"));
+    for path in ["/v1/messages", "/v1/messages/count_tokens", "/v1/files", "/v1/models"] {
+        for hops in ["4", "5", "4294967295"] {
+            let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+            let sent = headers(&[("x-api-key", "k"), ("x-creole-hops", hops)]);
+            let reply = refused(exchange.handle_request_head("POST", path, &sent));
+            assert_eq!(reply.head.status, 508, "{path} {hops}");
+            assert_eq!(header(&reply.head, "x-should-retry"), Some("false"));
+            let message = error_of(&reply.body)["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("lead to each other"), "{message}");
+            assert_eq!(exchange.report().cause(), "loop");
+        }
+    }
+}
+
+#[test]
+fn a_key_that_cannot_be_sent_is_told_so_and_a_long_one_is_sent() {
+    // As an Entra token with groups is.
+    let long = format!("Bearer {}", "a".repeat(10_455));
+    let sent = |name: &str, value: &str| {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+        exchange.handle_request_head("POST", "/v1/messages", &headers(&[(name, value)]));
+        exchange.handle_request(&ask(true), NOW)
+    };
+    for name in ["authorization", "x-api-key"] {
+        let up = sent(name, &long).unwrap();
+        assert!(up.headers.contains(&("authorization".to_owned(), long.clone())), "{name}");
+        let reply = sent(name, &"k".repeat(40_000)).unwrap_err();
+        let expected = format!("{name}: expected at most 32768 bytes, but found 40000");
+        assert_eq!(reply.head.status, 401);
+        assert_eq!(error_of(&reply.body)["message"], expected);
+        let reply = sent(name, "k\u{e9}y").unwrap_err();
+        let expected = format!("{name}: expected visible ASCII characters in one line");
+        assert_eq!(error_of(&reply.body)["message"], expected);
+    }
+}
+
+#[test]
+fn headers_of_the_operator_go_with_every_request_and_are_never_shown() {
+    let config = r#"{"count_tokens":"upstream","upstreams":{"default":{"url":"http://u","headers":{
+        "CF-Access-Client-Id":{"secret":"ACCESS"},"x-team":"a","User-Agent":"own","traceparent":"t"},
+        "profile_overrides":{"tokenizer":"messages"}}}}"#;
+    let client = headers(&[("x-api-key", "k"), ("traceparent", "00-1-2-01"), ("x-team", "b")]);
+    for path in ["/v1/messages", "/v1/messages/count_tokens"] {
+        let mut exchange = Exchange::new(drive::config(config), SEED, Pings::No);
+        exchange.handle_request_head("POST", path, &client);
+        let up = exchange.handle_request(&ask(false), NOW).unwrap();
+        for (name, value) in [
+            ("cf-access-client-id", "secret-of-ACCESS"),
+            ("x-team", "a"),
+            ("user-agent", "own"),
+            ("traceparent", "t"),
+            ("authorization", "Bearer k"),
+        ] {
+            let found: Vec<_> = up.headers.iter().filter(|(known, _)| known == name).collect();
+            assert_eq!(found, [&(name.to_owned(), value.to_owned())], "{path}");
+        }
+        if path.ends_with("messages") {
+            let said = br#"{"error":{"message":"no access for secret-of-ACCESS"}}"#;
+            let answer = drive::respond(exchange, 403, &[], [&said[..]], End::Complete);
+            assert_eq!(error_of(&answer.body)["message"], "no access for ***");
+        }
+    }
+}
+
 #[test]
 fn a_base_url_with_the_path_that_others_have_is_understood() {
     for (path, expected) in [

@@ -242,6 +242,88 @@ fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
 }
 
 #[test]
+fn a_credential_is_hidden_wherever_an_error_of_the_upstream_is_told() {
+    let config = r#"{"upstreams":{"default":{"url":"http://u","key":{"secret":"LONG_ENOUGH"}}}}"#;
+    let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"Hi"}}]}"#;
+    for quoted in [
+        "c2VjcmV0LW9mLUxPTkdfRU5PVUdI",
+        // Of `user:` and the key, and of `Bearer ` and the key.
+        "dXNlcjpzZWNyZXQtb2YtTE9OR19FTk9VR0g=",
+        "QmVhcmVyIHNlY3JldC1vZi1MT05HX0VOT1VHSA",
+        "secret-of-LONG",
+        "secret%2dof%2DLONG%5FENOUGH",
+        "7365637265742d6f662d4c4f4e475f454e4f554748",
+        "HGUONE_GNOL-fo-terces",
+    ] {
+        let error = json!({"error": {"message": format!("bad <{quoted}> here"), "code": quoted}});
+        let late = format!("data: {role}\n\ndata: {error}\n\n");
+        for (status, body) in [(400, error.to_string()), (403, error.to_string()), (200, late)] {
+            let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(true));
+            let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+            let text = String::from_utf8(answer.body).unwrap();
+            assert!(!text.contains(quoted), "{status}: {text}");
+            let told = if status == 403 { answer.report.upstream_message.unwrap() } else { text };
+            let shown = told.split_once("bad <").unwrap().1.split_once("> here").unwrap().0;
+            assert!(shown.contains("***") && shown.len() < 24, "{quoted} {status}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_path_that_the_upstream_does_not_serve_is_the_operators_fault() {
+    let config = r#"{"upstreams":{"default":{"url":"http://u","base_path":"/api/v3"}}}"#;
+    for (status, body) in [
+        (404, "404 page not found"),
+        (404, r#"{"detail":"Not Found"}"#),
+        (
+            404,
+            "<html><head><title>404 Not Found</title></head><body><center><h1>404 Not Found</h1></center><hr><center>nginx</center></body></html>",
+        ),
+        (404, ""),
+        (404, r#"{"error":{"code":"404","message":"Resource not found"}}"#),
+        (
+            404,
+            r#"{"error":{"message":"Invalid URL (POST /api/v3/chat/completions)","type":"invalid_request_error","param":null,"code":null}}"#,
+        ),
+        (404, "<pre>Cannot POST /api/v3/chat/completions</pre>"),
+        (
+            404,
+            r#"{"timestamp":1,"status":404,"error":"Not Found","path":"/api/v3/chat/completions"}"#,
+        ),
+        (404, r#"{"detail":"Not Found: /api/v3/chat/completions"}"#),
+        (405, r#"{"detail":"Method Not Allowed"}"#),
+    ] {
+        let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
+        let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+        assert_eq!(answer.head.status, 502, "{body}");
+        assert_eq!(header(&answer.head, "x-should-retry"), Some("false"));
+        let error = error_of(&answer.body);
+        let message = error["message"].as_str().unwrap();
+        let expected = format!("Upstream does not serve /api/v3/chat/completions (HTTP {status})");
+        assert!(message.starts_with(&expected), "{body}: {message}");
+        assert!(message.contains("base_path of upstream default"), "{message}");
+        assert_eq!(error["type"], "api_error");
+    }
+    for body in [
+        r#"{"error":{"message":"The model `x` does not exist or you do not have access to it.","code":"model_not_found"}}"#,
+        r#"{"error":{"message":"not found","code":"model_not_found"}}"#,
+        r#"{"error":{"message":"claude-test: not found"}}"#,
+        r#"{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}"#,
+        r#"{"error":{"message":"No endpoints found for x/y."}}"#,
+        r#"{"error":{"message":"Requested entity was not found.","status":"NOT_FOUND"}}"#,
+        r#"{"object":"error","message":"The model `m` does not exist.","type":"NotFoundError","code":404}"#,
+    ] {
+        let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
+        let answer = drive::respond(exchange, 404, &[], [body.as_bytes()], End::Complete);
+        assert_eq!(
+            (answer.head.status, &error_of(&answer.body)["type"]),
+            (404, &json!("not_found_error")),
+            "{body}"
+        );
+    }
+}
+
+#[test]
 fn what_is_no_answer_at_all_is_told_where_it_is_text() {
     const INVALID: &str = "Upstream sent an invalid response";
     for (body, expected) in [

@@ -153,6 +153,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
             progress: 2,
         },
         failed_by: None,
+        client_key: None,
         trace_id: None,
         upstream_status: Some(200),
         upstream_message: None,

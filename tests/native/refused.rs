@@ -204,3 +204,42 @@ fn what_no_second_request_can_mend_is_told() {
     let message = "top_k: Extra inputs are not permitted";
     assert_eq!(again(&strict, &body, 400, message), None);
 }
+
+#[test]
+fn a_member_that_decides_something_stands_once() {
+    let config = drive::config(
+        r#"{"upstreams":{"chat":{"url":"http://c"},"native":{"url":"http://n","protocol":"anthropic"}},
+            "models":{"cheap":{"upstream":"native"},"dear":{"upstream":"native"},"other":{"upstream":"chat"}}}"#,
+    );
+    let ask = |members: &str| {
+        let body = format!(
+            r#"{{{members},"max_tokens":9,"messages":[{{"role":"user","content":"hi"}}]}}"#
+        );
+        let mut exchange = Exchange::new(Arc::clone(&config), 7, Pings::Sent);
+        let key = drive::headers(&[("x-api-key", "k")]);
+        exchange.handle_request_head("POST", "/v1/messages", &key);
+        exchange.handle_request(body.as_bytes(), 1)
+    };
+    for (members, name) in [
+        (r#""model":"dear","model":"cheap""#, "model"),
+        (r#""mod\u0065l":"dear","model":"cheap""#, "model"),
+        (r#""model":"other","model":"cheap""#, "model"),
+        (r#""model":"cheap","model":"cheap""#, "model"),
+        (r#""model":"cheap","max_tokens":1"#, "max_tokens"),
+        (r#""model":"cheap","messages":[]"#, "messages"),
+        (r#""model":"cheap","stream":true,"stream":false"#, "stream"),
+        (r#""model":"cheap","tools":[],"to\u006fls":[]"#, "tools"),
+        (r#""model":"cheap","system":"a","system":"b""#, "system"),
+        (r#""model":"cheap","service_tier":"auto","service_tier":"x""#, "service_tier"),
+    ] {
+        let reply = ask(members).unwrap_err();
+        let body = String::from_utf8(reply.body).unwrap();
+        assert_eq!(reply.head.status, 400, "{members}");
+        assert!(body.contains(&format!("{name}: expected each name once")), "{members}: {body}");
+    }
+    // What nobody knows goes up as it came, and a translated request has one model.
+    assert!(ask(r#""model":"cheap","future":1,"future":2"#).is_ok());
+    let sent = ask(r#""model":"cheap","model":"other""#).unwrap();
+    assert_eq!(sent.upstream, "chat");
+    assert_eq!(String::from_utf8(sent.body).unwrap().matches("\"model\"").count(), 1);
+}

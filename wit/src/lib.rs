@@ -30,12 +30,9 @@ impl wit::GuestConfig for Config {
         let secret = |name: &str| {
             secrets.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
-        match creole::Config::from_json(&json, secret) {
-            Ok(config) => {
-                Ok(wit::Config::new(Self { config: Arc::new(config), refusals: Arc::default() }))
-            }
-            Err(error) => Err(error.to_string()),
-        }
+        let config = creole::Config::from_json(&json, secret).map_err(|error| error.to_string())?;
+        config.check_client_keys()?;
+        Ok(wit::Config::new(Self { config: Arc::new(config), refusals: Arc::default() }))
     }
 
     fn request_bytes_max(&self) -> u64 {

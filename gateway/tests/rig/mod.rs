@@ -60,7 +60,8 @@ impl Gateway {
     ) -> Self {
         let config = file(config);
         let mut child = program
-            .args(["serve", "--listen", "127.0.0.1:0", "--config", &config])
+            .args(["serve", "--config", &config])
+            .args(if args.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(args)
             .envs(env.iter().copied())
             .stdin(Stdio::null())

@@ -93,6 +93,37 @@ const UNKNOWN_MODEL: &str = phrases![
     "model not found",
 ];
 
+/// The words of routers that say that a path is not there, in lower case: `404 page not found`, `Not Found`,
+/// `Resource not found`, `405 Method Not Allowed nginx`. Numbers are among them, too.
+const NO_PATH: &str = "a allowed apache api caddy chat completions could detail does endpoint envoy error exist file \
+                       find for found here http is message messages method no nginx not notfound on openai openresty or \
+                       page path post requested resource route server status statuscode such the this type unknown \
+                       uri url v1 v1beta v2 v3 was";
+/// What they say with more around it, in lower case.
+const OF_PATH: &str = phrases![
+    // Express
+    "cannot post /",
+    // OpenAI
+    "invalid url (",
+    "unknown request url",
+    // Flask, Apache
+    "requested url was not found",
+    "requested url /",
+    // Kong
+    "no route matched",
+    "no matching route",
+    "no such route",
+    // Spring, Fastify
+    "no static resource",
+    "route post:/",
+    // LM Studio
+    "unexpected endpoint or method",
+    // Cohere, Vertex
+    "invalid route",
+];
+/// What is longer says more than that a path is not there.
+const NO_PATH_BYTES_MAX: usize = 500;
+
 /// What is longer quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 /// What is longer says more than that a model is not there.
@@ -155,6 +186,28 @@ impl Said {
         // Zhipu's and SiliconFlow's, too.
         self.has_code("model_not_found model_not_supported 1211 20012")
             || text.len() <= MODEL_BYTES_MAX && words::has_one_of(&text, UNKNOWN_MODEL)
+    }
+
+    /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at all.
+    pub(super) fn is_no_path(&self, model: &str) -> bool {
+        let text = super::without_quotes(&self.message);
+        let is_of_model = |text: &str| {
+            words::has_one_of(text, phrases!["model", "deployment", "endpoints found"])
+                || model.len() > 2 && words::has(text, &model.to_ascii_lowercase())
+        };
+        if is_of_model(&text)
+            || is_of_model(&self.rest.to_ascii_lowercase())
+            || self.codes.iter().any(|code| is_of_model(code))
+        {
+            return false;
+        }
+        let is_routers = |word: &str| {
+            word.bytes().all(|byte| byte.is_ascii_digit()) || words::is_among(NO_PATH, word)
+        };
+        text.len() <= NO_PATH_BYTES_MAX
+            && (text.split(|letter: char| !letter.is_ascii_alphanumeric()).all(is_routers)
+                && text.is_ascii()
+                || words::has_one_of(&text, OF_PATH))
     }
 
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.

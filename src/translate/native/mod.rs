@@ -50,6 +50,10 @@ pub(super) fn translate(
         return Ok(None);
     };
 
+    if let Some(name) = envelope.twice {
+        // The upstream would read the one, and Creole has chosen it by the other.
+        return Err(json::Error::value("expected each name once").in_key(name).into());
+    }
     let guards = config.guards(upstream);
     let mut edits: Vec<Edit> = Vec::new();
     if outgoing != model {
@@ -165,17 +169,61 @@ struct Envelope<'a> {
     stream: bool,
     /// The server keeps the conversation, and the request has only what is new in it.
     thread: bool,
+    /// A member of the API that the body has more than once.
+    twice: Option<&'static str>,
 }
+
+/// The members of a request by which Creole or the upstream decides something: which model answers, what it costs, what
+/// it may do. Of two with one name, servers read the first or the last.
+const DECIDING: [&str; 30] = [
+    "betas",
+    "billing_policy",
+    "cache_control",
+    "compaction",
+    "container",
+    "context_management",
+    "fallback_credit_token",
+    "fallbacks",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "output_format",
+    "safeguards",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "thread",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+    "user_profile_id",
+];
 
 impl<'a> Envelope<'a> {
     fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
         let mut reader = Reader::new(body, depth_max);
         let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
+        let (mut given, mut twice) = (0_u32, None);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             reader.kind()?;
             let start = reader.offset();
-            match key.decode().as_ref() {
+            let key = key.decode();
+            if let Some((at, name)) = (0..).zip(DECIDING).find(|(_, name)| *name == key) {
+                let bit = 1_u32 << at;
+                twice = twice.or((given & bit != 0).then_some(name));
+                given |= bit;
+            }
+            match key.as_ref() {
                 "model" => {
                     let text = reader.string()?;
                     model = Some(Member { text, start, end: reader.offset() });
@@ -193,7 +241,7 @@ impl<'a> Envelope<'a> {
         }
         reader.end()?;
         let model = model.ok_or_else(|| json::Error::value("Field required"))?;
-        Ok(Self { model, messages, stream, thread })
+        Ok(Self { model, messages, stream, thread, twice })
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) fn fields(list: &[Header]) -> Fields {
     fields
 }
 
+/// Names and values.
+pub(crate) fn pairs(list: &[Header]) -> impl Iterator<Item = (&str, &str)> {
+    list.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+}
+
 /// The values of `connection`.
 pub(crate) fn connection(list: &[Header]) -> impl Iterator<Item = &str> {
     list.iter().filter(|(name, _)| name == "connection").map(|(_, value)| value.as_str())
@@ -29,7 +34,7 @@ pub(crate) fn connection(list: &[Header]) -> impl Iterator<Item = &str> {
 /// Changes a head that passes.
 pub(crate) fn change(list: &mut Vec<Header>, PassedHead { remove, set }: PassedHead) {
     list.retain(|(name, _)| !remove.contains(name));
-    list.extend(set.map(|(name, value)| (name.to_owned(), value)));
+    list.extend(set);
 }
 
 #[cfg(test)]
@@ -49,7 +54,10 @@ mod tests {
         ]);
         assert_eq!(connection(&list).collect::<Vec<_>>(), ["close", "te"]);
         let remove = ["connection", "x-api-key"].map(str::to_owned).to_vec();
-        change(&mut list, PassedHead { remove, set: Some(("authorization", "own".to_owned())) });
+        change(
+            &mut list,
+            PassedHead { remove, set: vec![("authorization".to_owned(), "own".to_owned())] },
+        );
         assert_eq!(list, made(&[("openai-organization", "o"), ("authorization", "own")]));
     }
 }

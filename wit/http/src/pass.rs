@@ -23,7 +23,7 @@ pub(crate) fn pass(
         return live.fail(Failure::NoRoute, out);
     };
     let target = target.clone();
-    let change = PassedHead::of_request(headers::connection(&list), &target);
+    let change = PassedHead::of_request(headers::pairs(&list), &target);
     headers::change(&mut list, change);
     // A request without a body must not become one with an empty body.
     let first = loop {

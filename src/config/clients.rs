@@ -1,0 +1,213 @@
+//! Keys of clients: who may use a host whose upstreams get the operator's key.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+
+use super::credentials::{check_credential, read_secret, secret_of};
+use crate::json::{Error, Reader};
+use crate::setting::Setting as _;
+use crate::words;
+
+/// Longest name of a key, in bytes: it is a label of metrics.
+const NAME_BYTES_MAX: usize = 64;
+
+/// Most keys: each has a label of its own.
+const KEYS_MAX: usize = 1000;
+
+/// The keys that clients may have, by name. Only their hashes are here.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ClientKeys(Vec<(String, [u8; 32])>);
+
+/// A key as it stands in the document.
+pub(super) struct ClientKeyDocument {
+    secret: String,
+    name: Option<String>,
+}
+
+impl ClientKeyDocument {
+    pub(super) fn read_all(reader: &mut Reader<'_>) -> Result<Vec<Self>, Error> {
+        let mut all = Vec::new();
+        reader.begin_array()?;
+        while reader.next_element()? {
+            all.push(Self::read(reader).map_err(|error| error.at_index(all.len()))?);
+        }
+        Ok(all)
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let mut name = None;
+        let secret = read_secret(reader, "secret name", &mut |key, reader| {
+            if key == "name" {
+                name = Some(String::read(reader)?);
+            }
+            Ok(key == "name")
+        })?;
+        Ok(Self { secret, name })
+    }
+}
+
+impl ClientKeys {
+    /// Whether there is none, and so no client is asked for one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a key.
+    ///
+    /// # Errors
+    /// What is wrong with it, without the key.
+    pub(super) fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
+        let key = bare(key);
+        check_credential(key)?;
+        let hash = hash(key);
+        if let Some((other, _)) = self.0.iter().find(|(_, known)| *known == hash) {
+            return Err(format!("expected a key of its own, but found that of {other}"));
+        }
+        if self.0.iter().any(|(known, _)| known == name) {
+            return Err(format!("expected a name of its own, but {name} has another key"));
+        }
+        if self.0.len() >= KEYS_MAX {
+            return Err(format!("expected at most {KEYS_MAX} keys"));
+        }
+        self.0.push((name.to_owned(), hash));
+        Ok(())
+    }
+
+    /// Adds a key of the document.
+    ///
+    /// # Errors
+    /// What is wrong with which of its members.
+    pub(super) fn add_document(
+        &mut self,
+        document: ClientKeyDocument,
+        secret: &impl Fn(&str) -> Option<String>,
+    ) -> Result<(), (&'static str, String)> {
+        let key = secret_of(&document.secret, secret).map_err(|reason| ("secret", reason))?;
+        let name = document.name.as_deref().unwrap_or(&document.secret);
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_letter) {
+            // Without a name of its own, that of the secret may be the key itself.
+            let expected = format!(
+                "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the secret's name)"
+            );
+            return Err(("name", expected));
+        }
+        self.add(name, &key).map_err(|reason| ("secret", reason))
+    }
+
+    /// The name of the first of these keys that is one of them. It takes as long for a key that nearly is one as for any
+    /// other of its length.
+    pub(crate) fn name_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Option<&str> {
+        let mut found = None;
+        for key in keys {
+            let hash = hash(bare(key));
+            for (name, known) in &self.0 {
+                if bool::from(known.ct_eq(&hash)) {
+                    found = found.or(Some(name.as_str()));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Names alone: configurations are printed.
+impl fmt::Debug for ClientKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// A key without the scheme that may stand before it.
+fn bare(key: &str) -> &str {
+    let key = key.trim();
+    match words::split_once(key, " ") {
+        Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim_start(),
+        _ => key,
+    }
+}
+
+fn hash(key: &str) -> [u8; 32] {
+    Sha256::digest(key.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn config(text: &str) -> Result<Config, String> {
+        let secret = |name: &str| match name {
+            "A" => Some("key-of-a".to_owned()),
+            "B" => Some("Bearer key-of-b\n".to_owned()),
+            "SAME" => Some("Bearer key-of-a".to_owned()),
+            "TWO_LINES" => Some("a\nb".to_owned()),
+            _ => None,
+        };
+        Config::from_json(text, secret).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_is_known_by_its_name_and_kept_as_a_hash() {
+        let read = config(r#"{"client_keys":[{"secret":"A","name":"team-a"},{"secret":"B"}]}"#);
+        let keys = read.unwrap().client_keys;
+        let name = |key: &str| keys.name_of([key].into_iter());
+        assert_eq!(name("key-of-a"), Some("team-a"));
+        assert_eq!(name("bearer  key-of-a"), Some("team-a"));
+        assert_eq!(name("Bearer key-of-b"), Some("B"));
+        for wrong in ["", "Bearer", "key-of-", "key-of-aa", "KEY-OF-A", "team-a"] {
+            assert_eq!(name(wrong), None, "{wrong}");
+        }
+        assert_eq!(keys.name_of(["wrong", "key-of-b"].into_iter()), Some("B"));
+        assert_eq!(format!("{keys:?}"), r#"{"team-a", "B"}"#);
+        assert!(ClientKeys::default().name_of(["x"].into_iter()).is_none());
+    }
+
+    #[test]
+    fn keys_that_cannot_be_used_are_refused_with_their_place_and_without_the_key() {
+        for (text, expected) in [
+            (r#"[{"secret":"NONE"}]"#, "[0].secret: expected a secret called \"NONE\""),
+            (
+                r#"[{"secret":"A"},{"secret":"TWO_LINES"}]"#,
+                "[1].secret: expected a key in one line",
+            ),
+            (
+                r#"[{"secret":"A"},{"secret":"SAME"}]"#,
+                "[1].secret: expected a key of its own, but found that of A",
+            ),
+            (
+                r#"[{"secret":"A"},{"secret":"B","name":"A"}]"#,
+                "[1].secret: expected a name of its own",
+            ),
+            (r#"[{"secret":"A","name":"a b"}]"#, "[0].name: expected at most 64 letters"),
+            (r#"[{"secret":"A","name":""}]"#, "[0].name: expected at most 64 letters"),
+            (r#"["sk-key"]"#, "[0]: expected {\"secret\": NAME}"),
+            (r#"[{"key":"sk-key"}]"#, "[0]: expected {\"secret\": NAME}"),
+            (r#"[{"name":"a"}]"#, "[0].secret: expected the name of a secret"),
+        ] {
+            let error = config(&format!("{{\"client_keys\":{text}}}")).unwrap_err();
+            let expected = ["configuration: client_keys", expected].concat();
+            assert!(error.starts_with(&expected), "{text}: {error}");
+            assert!(!error.contains("sk-key") && !error.contains("key-of"), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_upstream_gets_the_key_of_a_client_of_ours() {
+        let text = |key: &str| {
+            format!(r#"{{"client_keys":[{{"secret":"A"}}],"upstreams":{{"u":{{"key":{key}}}}}}}"#)
+        };
+        let error = config(&text(r#""client""#)).unwrap().check_client_keys().unwrap_err();
+        assert!(
+            error.starts_with("configuration: upstreams.u.key: expected {\"secret\""),
+            "{error}"
+        );
+        for key in [r#""none""#, r#"{"secret":"B"}"#] {
+            assert_eq!(config(&text(key)).unwrap().check_client_keys(), Ok(()));
+        }
+        assert_eq!(Config::default().check_client_keys(), Ok(()));
+    }
+}

@@ -1,0 +1,350 @@
+//! What an upstream gets beside the request: its credential, and headers of the operator's own.
+
+use std::fmt;
+
+use crate::json::{Error, Kind, Reader, quoted};
+use crate::setting::{self, Setting as _};
+
+/// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers with room for that have
+/// limits of 32 KiB or more for a head.
+pub const CREDENTIAL_BYTES_MAX: usize = 32 << 10;
+
+/// Headers that Creole or its host sets: an upstream's own would make the request unreadable, or lead it elsewhere.
+const RESERVED: [&str; 14] = [
+    "accept",
+    "accept-encoding",
+    "authorization",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-api-key",
+];
+
+/// How names begin of headers by which Creole and Envoy know something of a request.
+const RESERVED_PREFIXES: [&str; 4] = ["x-creole-", "x-envoy-", "proxy-", "keep-"];
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether a text can be a header's name (RFC 9110, 5.6.2).
+fn is_token(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !name.is_empty() && name.bytes().all(is_letter)
+}
+
+/// Which credential an upstream gets.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The one that the client sent.
+    Client,
+    /// The gateway's own.
+    Secret(String),
+    /// No credential at all: a server that asks for none, behind keys of clients.
+    None,
+}
+
+impl Key {
+    /// Whether the operator chose the credential, and the client's is not sent.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        !matches!(self, Self::Client)
+    }
+
+    pub(super) fn own(key: String) -> Result<Self, String> {
+        check_credential(key.trim())?;
+        Ok(Self::Secret(key))
+    }
+}
+
+/// Never the secret itself: configurations are printed.
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Client => "Client",
+            Self::Secret(_) => "Secret(…)",
+            Self::None => "None",
+        })
+    }
+}
+
+/// A header of the operator's own for an upstream.
+#[derive(Clone, PartialEq, Eq)]
+pub struct UpstreamHeader {
+    /// In lower case.
+    pub name: String,
+    /// What it says.
+    pub value: String,
+    /// The value is a secret of the host.
+    pub is_secret: bool,
+}
+
+/// Never the value: configurations are printed.
+impl fmt::Debug for UpstreamHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: …", self.name)
+    }
+}
+
+/// A key as it stands in the document.
+#[derive(Default)]
+pub(super) enum KeyDocument {
+    #[default]
+    Client,
+    None,
+    /// The name of the secret.
+    Secret(String),
+}
+
+/// The value of a header as it stands in the document.
+pub(super) enum HeaderDocument {
+    Text(String),
+    /// The name of the secret.
+    Secret(String),
+}
+
+impl HeaderDocument {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        if reader.kind()? == Kind::String {
+            return Ok(Self::Text(String::read(reader)?));
+        }
+        Ok(Self::Secret(read_secret(reader, "secret", &mut |_, _| Ok(false))?))
+    }
+}
+
+/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
+/// nothing of it is quoted.
+pub(super) fn read_key(reader: &mut Reader<'_>) -> Result<KeyDocument, Error> {
+    let read = if reader.kind()? == Kind::String {
+        setting::word(reader, "client none").map(|at| match at {
+            0 => KeyDocument::Client,
+            _ => KeyDocument::None,
+        })
+    } else {
+        read_secret(reader, "secret", &mut |_, _| Ok(false)).map(KeyDocument::Secret)
+    };
+    read.map_err(|error| {
+        if error.is_syntax() {
+            return error;
+        }
+        Error::value(
+            "expected \"client\", \"none\" or {\"secret\": NAME}, where NAME is an environment variable or \
+             a Worker's secret; a key itself is never written here",
+        )
+    })
+}
+
+/// Reads `{"secret": NAME}`; `more` reads other keys, which `known` lists with `secret`.
+pub(super) fn read_secret<'a>(
+    reader: &mut Reader<'a>,
+    known: &str,
+    more: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
+) -> Result<String, Error> {
+    let mut secret = String::new();
+    let read = setting::object(reader, known, &mut |key, reader| {
+        if key != "secret" {
+            return more(key, reader);
+        }
+        secret = String::read(reader)?;
+        Ok(true)
+    });
+    read.map_err(|error| {
+        if error.is_syntax() {
+            return error;
+        }
+        Error::value("expected {\"secret\": NAME}; a key itself is never written here")
+    })?;
+    Ok(secret)
+}
+
+/// The key that a document means, or what is wrong with it.
+pub(super) fn key_of(
+    document: KeyDocument,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<Key, String> {
+    match document {
+        KeyDocument::Client => Ok(Key::Client),
+        KeyDocument::None => Ok(Key::None),
+        KeyDocument::Secret(name) => Key::own(secret_of(&name, secret)?),
+    }
+}
+
+/// The headers that a document means, or which is wrong and why.
+pub(super) fn own_headers(
+    document: Vec<(String, HeaderDocument)>,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<Vec<UpstreamHeader>, (String, String)> {
+    let mut headers: Vec<UpstreamHeader> = Vec::new();
+    for (given, value) in document {
+        let name = given.to_ascii_lowercase();
+        let header = own_header(&name, value, secret).and_then(|header| {
+            match headers.iter().any(|known| known.name == name) {
+                true => Err("expected each name once".to_owned()),
+                false => Ok(header),
+            }
+        });
+        headers.push(header.map_err(|reason| (given, reason))?);
+    }
+    Ok(headers)
+}
+
+fn own_header(
+    name: &str,
+    value: HeaderDocument,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<UpstreamHeader, String> {
+    if !is_token(name) {
+        return Err("expected the name of a header".to_owned());
+    }
+    if is_reserved(name) {
+        return Err(match name {
+            "authorization" | "x-api-key" => "expected another name (set key instead)",
+            _ => "expected another name, because Creole sets this header itself",
+        }
+        .to_owned());
+    }
+    let (value, is_secret) = match value {
+        HeaderDocument::Text(text) => (text, false),
+        HeaderDocument::Secret(name) => (secret_of(&name, secret)?, true),
+    };
+    let value = value.trim();
+    check_credential(value).map_err(|reason| reason.replace("a key ", "a value "))?;
+    Ok(UpstreamHeader { name: name.to_owned(), value: value.to_owned(), is_secret })
+}
+
+/// What a header can hold as a credential.
+///
+/// # Errors
+/// What is wrong with it, without the credential.
+pub(super) fn check_credential(text: &str) -> Result<(), String> {
+    if text.len() > CREDENTIAL_BYTES_MAX {
+        return Err(format!(
+            "expected a key of at most {CREDENTIAL_BYTES_MAX} bytes, but found one of {}",
+            text.len()
+        ));
+    }
+    if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err("expected a key in one line of visible ASCII characters".to_owned());
+    }
+    Ok(())
+}
+
+/// The value of a secret of this name, or what is wrong with it.
+pub(super) fn secret_of(
+    secret_name: &str,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    match secret(secret_name) {
+        Some(value) if !value.is_empty() => Ok(value),
+        _ if is_variable(secret_name) => {
+            Err(format!("expected a secret called {}, but found none", quoted(secret_name)))
+        }
+        // It may be the key itself.
+        _ => {
+            let reason = "expected the name of a secret, but found none of that name; a key itself is \
+                          never written here";
+            Err(reason.to_owned())
+        }
+    }
+}
+
+/// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
+#[must_use]
+pub fn is_variable(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    fn config(headers: &str) -> Result<Config, String> {
+        let text = format!(r#"{{"upstreams":{{"u":{{"headers":{headers}}}}}}}"#);
+        let secret = |name: &str| match name {
+            "ID" => Some(" id-canary\n".to_owned()),
+            "LONG" => Some("k".repeat(CREDENTIAL_BYTES_MAX + 1)),
+            "MOST" => Some("k".repeat(CREDENTIAL_BYTES_MAX)),
+            _ => None,
+        };
+        Config::from_json(&text, secret).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn headers_of_the_operator_are_texts_or_secrets() {
+        let read = config(r#"{"CF-Access-Client-Id":{"secret":"ID"},"x-team":"a b"}"#).unwrap();
+        let upstream = read.upstreams.get("u").unwrap();
+        assert!(upstream.has_secrets());
+        let header = |name: &str, value: &str, is_secret| UpstreamHeader {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            is_secret,
+        };
+        let expected =
+            [header("cf-access-client-id", "id-canary", true), header("x-team", "a b", false)];
+        assert_eq!(upstream.headers, expected);
+        assert!(!format!("{read:?}").contains("canary"));
+        assert!(!config(r#"{"x-team":"a"}"#).unwrap().upstreams.get("u").unwrap().has_secrets());
+    }
+
+    #[test]
+    fn a_header_that_is_creoles_or_cannot_be_sent_is_refused_with_its_name() {
+        let own = "expected another name, because Creole sets this header itself";
+        for (headers, expected) in [
+            (r#"{"Host":"a"}"#, format!("Host: {own}")),
+            (r#"{"content-length":"1"}"#, format!("content-length: {own}")),
+            (r#"{"transfer-encoding":"chunked"}"#, format!("transfer-encoding: {own}")),
+            (r#"{"connection":"x"}"#, format!("connection: {own}")),
+            (r#"{"accept-encoding":"gzip"}"#, format!("accept-encoding: {own}")),
+            (r#"{"x-creole-hops":"0"}"#, format!("x-creole-hops: {own}")),
+            (r#"{"x-envoy-original-dst-host":"a"}"#, format!("x-envoy-original-dst-host: {own}")),
+            (
+                r#"{"Authorization":"a"}"#,
+                "Authorization: expected another name (set key".to_owned(),
+            ),
+            (r#"{":path":"/"}"#, ":path: expected the name of a header".to_owned()),
+            (r#"{"a b":"c"}"#, "a b: expected the name of a header".to_owned()),
+            (r#"{"x-a":"a\nb"}"#, "x-a: expected a value in one line".to_owned()),
+            (r#"{"x-a":""}"#, "x-a: expected a value in one line".to_owned()),
+            (r#"{"x-a":"1","X-A":"2"}"#, "X-A: expected each name once".to_owned()),
+            (r#"{"x-a":1}"#, "x-a: expected {\"secret\": NAME}".to_owned()),
+            (r#"{"x-a":{"secret":"GONE"}}"#, "x-a: expected a secret called \"GONE\"".to_owned()),
+            (
+                r#"{"x-a":{"secret":"LONG"}}"#,
+                "x-a: expected a value of at most 32768 bytes, but found one of 32769".to_owned(),
+            ),
+        ] {
+            let error = config(headers).unwrap_err();
+            let expected = ["configuration: upstreams.u.headers.", &expected].concat();
+            assert!(error.starts_with(&expected), "{headers}: {error}");
+        }
+        assert!(config(r#"{"x-a":{"secret":"MOST"}}"#).is_ok());
+    }
+
+    #[test]
+    fn a_key_that_is_too_long_is_refused_at_the_start_with_its_length() {
+        let long = "k".repeat(40_000);
+        let error = Config::from_json(r#"{"upstreams":{"u":{"key":{"secret":"K"}}}}"#, |_| {
+            Some(long.clone())
+        });
+        let expected = "configuration: upstreams.u.key.secret: expected a key of at most 32768 bytes, \
+                        but found one of 40000";
+        assert_eq!(error.unwrap_err().to_string(), expected);
+        // As an Entra token with groups is.
+        let long = "k".repeat(10_455);
+        let read = Config::from_json(r#"{"upstreams":{"u":{"key":{"secret":"K"}}}}"#, |_| {
+            Some(long.clone())
+        });
+        assert!(read.is_ok());
+    }
+}
