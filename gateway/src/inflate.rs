@@ -211,10 +211,10 @@ fn coding(claim: Claim, first: &[u8]) -> Coding {
 
 /// Whether a body begins as JSON, a page, or the lines of a stream do.
 fn is_text(first: &[u8]) -> bool {
+    let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
     let begins = |text: &&str| text.as_bytes().iter().zip(first).all(|(text, byte)| text == byte);
     let texts =
         ["{\"", "{ ", "{\n", "{\r", "[{", "[\n", "[ ", "data", "event", "id:", "retry", ": "];
-    let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
     first.is_empty() || texts.iter().any(begins) || first.starts_with(b"<")
 }
 
