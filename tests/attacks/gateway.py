@@ -21,9 +21,9 @@ from rig import HERE, MIB, Checks, Process, Upstream, Watch, answers, ask, conne
 BINARY, FOLDER, SIZE = sys.argv[1:4]
 KEY = "sk-operator-0123456789abcdef"
 # What every host has before a client comes, with room for what threads keep.
-IDLE = 96 * MIB
-# What the unit for systemd allows, since allocators keep some of what is given back.
-TIMES_HELD = 4
+IDLE = 64 * MIB
+# Allocators keep some of what is given back.
+TIMES_HELD = 2.5
 check = Checks(FOLDER, SIZE)
 # Checks whose mends are not there yet.
 AWAITED = {

@@ -86,8 +86,9 @@ class Watch:
     """Other clients' streams during an attack: see `watch.py`."""
 
     def __init__(self, host, upstream, streams=3, seconds=5.0):
-        command = [sys.executable, "-B", f"{HERE}/watch.py", str(host.port), str(upstream.port), str(streams)]
-        self.child = subprocess.Popen([*command, str(int(seconds * 100))], stdout=subprocess.PIPE)
+        numbers = host.port, host.pid, upstream.port, streams, int(seconds * 100)
+        command = [sys.executable, "-B", f"{HERE}/watch.py", *map(str, numbers)]
+        self.child = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert self.child.stdout.readline() == b"ready\n", "the streams did not begin"
 
     def __enter__(self):

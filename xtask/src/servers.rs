@@ -46,7 +46,7 @@ struct Server {
     /// Flags of the profile that are different.
     #[serde(default)]
     overrides: Map<String, Value>,
-    /// The model's name there.
+    /// The model's name there; `FOLDER` is the path of its folder.
     #[serde(default = "tiny")]
     model: String,
     /// The hosts in front of it.
@@ -185,12 +185,16 @@ impl Server {
         endless.insert("stop".to_owned(), false.into());
         endless.insert("extra_body".to_owned(), self.endless.clone().into());
         let upstream = |overrides: &Map<String, Value>| json!({"url": address, "profile": self.profile, "profile_overrides": overrides});
+        let model = match self.model.as_str() {
+            "FOLDER" => sources().join("model").display().to_string(),
+            name => name.to_owned(),
+        };
         json!({
             "count_tokens": "upstream",
             "upstreams": {"endless": upstream(&endless), "server": upstream(&self.overrides)},
             "models": {
-                "endless": {"upstream": "endless", "model": self.model},
-                "*": {"upstream": "server", "model": self.model},
+                "endless": {"upstream": "endless", "model": model},
+                "*": {"upstream": "server", "model": model},
             },
         })
     }

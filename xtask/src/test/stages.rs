@@ -13,7 +13,8 @@ use crate::{clients, operate, servers, setup, templates, worker};
 const CHAOS_SECONDS: u64 = 15;
 
 /// Stages whose servers take up to 10 GB and minutes to start: they run only where a word chooses them.
-pub(super) const ON_DEMAND: &[&str] = &["real-servers, vllm"];
+pub(super) const ON_DEMAND: &[&str] =
+    &["real-servers, vllm", "real-servers, sglang", "real-servers, transformers"];
 
 /// One check.
 pub(super) struct Stage {
@@ -127,6 +128,8 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("real-servers, llama.cpp", Work::Own(|_, each| servers::test("llama.cpp", each))),
         ("real-servers, mlx-lm", Work::Own(|_, each| servers::test("mlx-lm", each))),
         ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", each))),
+        ("real-servers, sglang", Work::Own(|_, each| servers::test("sglang", each))),
+        ("real-servers, transformers", Work::Own(|_, each| servers::test("transformers", each))),
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
         ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
         ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
