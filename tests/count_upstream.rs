@@ -121,6 +121,20 @@ fn tokenizers_of_text_get_all_text_and_the_template_is_estimated() {
 }
 
 #[test]
+fn tokenizers_of_text_get_the_reasoning_that_goes_back() {
+    let mut body: Value = serde_json::from_slice(&body()).unwrap();
+    let blocks = body["messages"][1]["content"].as_array_mut().unwrap();
+    blocks.insert(0, json!({"type": "thinking", "thinking": "Rain?", "signature": "EqoB"}));
+    for (foreign, sent) in [("forward", true), ("drop", false)] {
+        let overrides = json!({"tokenizer": "prompt", "foreign_thinking": foreign});
+        let config = config(json!({"profile_overrides": overrides}));
+        let (_, request) = asked(&config, body.to_string().as_bytes());
+        let asked: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(asked["prompt"].as_str().unwrap().contains("Rain?"), sent, "{foreign}");
+    }
+}
+
+#[test]
 fn an_upstream_that_speaks_messages_is_asked_as_the_client_asked() {
     let (exchange, request) = asked(&config(json!({"protocol": "anthropic"})), &body());
     let sent: Value = serde_json::from_slice(&request.body).unwrap();

@@ -59,6 +59,8 @@ impl<'a> MessageWriter<'_, 'a> {
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         let reasoning = Reasoning::of(blocks);
+        let sent = reasoning.sent_bytes(self.profile());
+        self.reasoning_bytes = self.reasoning_bytes.saturating_add(sent);
         json.begin_object().key("role").text("assistant");
         self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
         reasoning.write(self.profile(), !calls.is_empty() || !self.tools.is_empty(), json);

@@ -24,7 +24,8 @@ pub(crate) fn tokens_of(bytes: u64) -> u64 {
     bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
 }
 
-struct Count<'t> {
+/// A count of a request.
+pub(super) struct Count<'t> {
     texts: Texts<'t>,
     /// The tokens of what is no text.
     tokens: u64,
@@ -46,13 +47,15 @@ pub(super) fn estimate(request: &Request<'_>) -> u64 {
     Count::of(request, Texts::Bytes(0)).sum()
 }
 
-/// Estimates the input tokens of a request for a client that asks for nothing else.
+/// Estimates the input tokens of a request for a client that asks for nothing else. Reasoning of earlier turns is
+/// [added](Count::add) by whoever knows what of it is sent.
 #[must_use]
-pub(super) fn estimate_carefully(request: &Request<'_>) -> u64 {
-    Count::of(request, Texts::Letters(0)).sum()
+pub(super) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
+    Count::of(request, Texts::Letters(0))
 }
 
-/// All text of a request, for a tokenizer, and the tokens that the text does not show.
+/// All text of a request, for a tokenizer, and the tokens that the text does not show. Reasoning of earlier turns is left
+/// to whoever knows what of it is sent.
 #[must_use]
 pub(super) fn text(request: &Request<'_>) -> (String, u64) {
     let mut text = String::new();
@@ -100,7 +103,14 @@ impl<'t> Count<'t> {
         count
     }
 
-    fn sum(&self) -> u64 {
+    /// Counts a text that the request does not show.
+    pub(super) fn add(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.plain(text);
+        }
+    }
+
+    pub(super) fn sum(&self) -> u64 {
         let text_tokens = match self.texts {
             Texts::Bytes(bytes) => tokens_of(bytes),
             Texts::Letters(thousandths) => thousandths.div_ceil(1000),
@@ -170,7 +180,7 @@ impl<'t> Count<'t> {
                     self.plain(&String::from_utf8_lossy(&words));
                 }
                 Block::Compaction { content: Some(summary), .. } => self.text(*summary),
-                // Reasoning of earlier turns is not billed as input.
+                // Who sends reasoning of earlier turns counts it: only some of it goes back.
                 Block::Thinking { .. }
                 | Block::RedactedThinking(_)
                 | Block::Compaction { .. }

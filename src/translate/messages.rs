@@ -55,6 +55,8 @@ pub(super) struct MessageWriter<'r, 'a> {
     pub(super) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
     attached: Vec<(String, ToolResult<'a>)>,
+    /// Bytes of reasoning that was written.
+    pub(super) reasoning_bytes: usize,
 }
 
 impl<'r, 'a> MessageWriter<'r, 'a> {
@@ -66,10 +68,21 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     ) -> Self {
         let ids = Outgoing::new(parts.profile.id_style, parts.profile.max_id_length);
         let (called, passed_over, is_last, attached) = (Names::default(), 0, false, Vec::new());
-        Self { parts, tools, ids, called, warnings, system, passed_over, is_last, attached }
+        Self {
+            parts,
+            tools,
+            ids,
+            called,
+            warnings,
+            system,
+            passed_over,
+            is_last,
+            attached,
+            reasoning_bytes: 0,
+        }
     }
 
-    /// Writes all messages, as an array.
+    /// Writes all messages, as an array. Gives the bytes of reasoning in them.
     ///
     /// # Errors
     /// A block that this upstream cannot take and that must not be lost.
@@ -77,7 +90,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         mut self,
         mut turns: Vec<Turn<'a>>,
         json: &mut Writer<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
         json.begin_array();
         let role = match self.profile().system_role {
@@ -123,7 +136,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             }
         }
         json.end_array();
-        Ok(())
+        Ok(self.reasoning_bytes)
     }
 
     pub(super) fn profile(&self) -> &'r Profile {

@@ -150,7 +150,12 @@ impl Target<'_> {
         json.begin_object().key("model").text(self.model);
         let system = system_prompt(&mut request, &mut history, profile);
         let parts = Parts { profile, body };
-        MessageWriter::new(parts, &tools, system, warnings).write(turns, json.key("messages"))?;
+        let schema_bytes = system.schema.map_or(0, str::len);
+        let writer = MessageWriter::new(parts, &tools, system, warnings);
+        let reasoning_bytes = writer.write(turns, json.key("messages"))?;
+        // What is sent beside what the estimate looked at.
+        let more = count::tokens_of(reasoning_bytes.saturating_add(schema_bytes) as u64);
+        asked.input_tokens = asked.input_tokens.saturating_add(more);
         tools.write(&mut json);
         if continues {
             json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
@@ -303,17 +308,46 @@ pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     // It takes what cannot be served here, and what is too new to be read.
     let native = native::takes(body, config);
     let mut warnings = Warnings::new(config.settings.strict && !native);
-    let request = match Request::read(body, config.settings.depth_max, &mut warnings) {
+    let mut request = match Request::read(body, config.settings.depth_max, &mut warnings) {
         Err(_) if native => return Ok(count::tokens_of(body.len() as u64)),
         read => read?,
     };
     if request.has_halves {
         return estimate(&surrogates::without_halves(body), config);
     }
-    if !native {
-        check::request(&request, &request.model.decode(), config, &[], &mut warnings)?;
+    if native {
+        return Ok(count::estimate_carefully(&request).sum());
     }
-    Ok(count::estimate_carefully(&request))
+    let name = request.model.decode();
+    let (upstream, model) = check::request(&request, &name, config, &[], &mut warnings)?;
+    let marks = thinking::Marks::new(config, upstream, model);
+    let mut estimated = count::estimate_carefully(&request);
+    estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
+    sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
+    Ok(estimated.sum())
+}
+
+/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of the
+/// request.
+pub(super) fn sent_reasoning(
+    request: &mut Request<'_>,
+    profile: &Profile,
+    marks: &thinking::Marks,
+    mut each: impl FnMut(&str),
+) {
+    let thinks =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
+    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
+        return;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    // What cannot be sent is told where it is sent.
+    let history = History::new(messages, profile, marks, &mut Warnings::new(false));
+    for turn in history.map(|history| history.turns).unwrap_or_default() {
+        if let Turn::Assistant(blocks) = turn {
+            each(&thinking::Reasoning::of(&blocks).sent_text(profile));
+        }
+    }
 }
 
 /// Whether a message is a user's, without a word.
@@ -387,6 +421,10 @@ fn system_prompt<'a>(
     }
     texts.append(&mut history.system);
     texts.retain(|text| !text.text.is_blank());
-    let in_words = profile.response_format != ResponseFormat::JsonSchema;
-    SystemPrompt { texts, schema: request.output_schema.filter(|_| in_words) }
+    SystemPrompt { texts, schema: schema_in_words(request, profile) }
+}
+
+/// The schema of the answer, where the prompt has it because the upstream knows no other way.
+fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
+    request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
 }

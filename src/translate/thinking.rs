@@ -182,6 +182,35 @@ impl<'a> Reasoning<'a> {
         });
     }
 
+    /// Whether its text goes to the upstream.
+    fn is_sent(&self, profile: &Profile) -> bool {
+        self.field != Some(Field::Marked) || is_required(profile)
+    }
+
+    /// How long the text is that goes to the upstream, escaped.
+    pub(super) fn sent_bytes(&self, profile: &Profile) -> usize {
+        let length = |text: &Shown<'_>| match text {
+            Shown::Raw(text) => text.raw().len(),
+            Shown::Decoded(text) => text.len(),
+        };
+        if !self.is_sent(profile) {
+            return 0;
+        }
+        self.texts.iter().fold(0, |sum, text| length(text).saturating_add(sum))
+    }
+
+    /// The text that goes to the upstream.
+    pub(super) fn sent_text(&self, profile: &Profile) -> String {
+        let mut all = String::new();
+        for text in self.texts.iter().filter(|_| self.is_sent(profile)) {
+            match text {
+                Shown::Raw(text) => all.push_str(&text.decode()),
+                Shown::Decoded(text) => all.push_str(text),
+            }
+        }
+        all
+    }
+
     /// Pushes the start of a text that it stands in.
     pub(super) fn push_in_text(&self, out: &mut Vec<u8>) {
         escape(out, "<think>");

@@ -11,6 +11,7 @@ use crate::json::{Reader, Writer};
 use crate::profile::Tokenizer;
 use crate::translate::headers::Header;
 use crate::translate::request::{self, Aim};
+use crate::translate::thinking::Marks;
 use crate::translate::{Translated, native, surrogates};
 use crate::warning::Warnings;
 
@@ -97,9 +98,16 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
         }
         Tokenizer::Prompt | Tokenizer::Content => {
             let depth_max = config.settings.depth_max;
-            let request = Request::read(&body, depth_max, &mut warnings).ok()?;
-            let (text, estimated) = super::text(&request);
+            let mut request = Request::read(&body, depth_max, &mut warnings).ok()?;
+            let (mut text, estimated) = super::text(&request);
             beside = estimated;
+            let upstream = config.upstreams.get(&upstream)?;
+            let marks =
+                Marks { upstream: asked.upstream_mark.clone(), model: asked.model_mark.clone() };
+            request::sent_reasoning(&mut request, &upstream.profile, &marks, |reasoning| {
+                text.push_str(reasoning);
+                text.push('\n');
+            });
             if tokenizer == Tokenizer::Prompt {
                 copy(translated, &["model"], &mut json)?;
                 json.key("prompt").text(&text);
