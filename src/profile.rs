@@ -396,9 +396,13 @@ words! {
     Tokenizer {
         /// Not at all: counts are estimates.
         None = "none",
-        /// `POST /tokenize` with the messages and tools (vLLM). Exact, as far as the text goes.
+        /// `POST /tokenize` with the messages and tools (vLLM). Exact, images too.
         Messages = "messages",
-        /// `POST /tokenize` with all text as `prompt` (SGLang). The chat template is estimated.
+        /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools, `tool_choice` and effort (SGLang).
+        /// Exact, as far as the text goes.
+        Chat = "chat",
+        /// `POST /tokenize` with all text as `prompt` (an SGLang that takes no messages there). The chat template is
+        /// estimated.
         Prompt = "prompt",
         /// `POST /tokenize` with all text as `content` (llama.cpp before its `input_tokens`). The
         /// chat template is estimated.

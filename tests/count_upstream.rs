@@ -100,6 +100,49 @@ fn tokenizers_of_messages_get_the_translated_history_and_tools() {
 }
 
 #[test]
+fn sglang_gets_all_that_it_makes_a_prompt_of() {
+    let config = config(json!({"profile": "sglang"}));
+    let keys = |body: &Value| -> (Vec<String>, Value) {
+        let (_, request) = asked(&config, body.to_string().as_bytes());
+        let sent: Value = serde_json::from_slice(&request.body).unwrap();
+        (sent.as_object().unwrap().keys().cloned().collect(), sent)
+    };
+    let mut request: Value = serde_json::from_slice(&body()).unwrap();
+    assert_eq!(keys(&request).0, ["messages", "model", "tools"]);
+    request["tool_choice"] = json!({"type": "tool", "name": "weather"});
+    request["output_config"] = json!({"effort": "high"});
+    request["thinking"] = json!({"type": "adaptive"});
+    request["max_tokens"] = json!(99);
+    let (members, sent) = keys(&request);
+    let all =
+        ["chat_template_kwargs", "messages", "model", "reasoning_effort", "tool_choice", "tools"];
+    assert_eq!(members, all);
+    assert_eq!(sent["tool_choice"]["function"]["name"], "weather");
+    assert_eq!(sent["reasoning_effort"], "high");
+    // What the answer continues is rendered only with the beginning of the assistant's turn.
+    let prefilled = json!({"model": "m", "messages": [
+        {"role": "user", "content": "Count."}, {"role": "assistant", "content": "1, 2"}]});
+    let (_, sent) = keys(&prefilled);
+    assert_eq!(
+        (&sent["continue_final_message"], &sent["add_generation_prompt"]),
+        (&json!(true), &json!(true))
+    );
+}
+
+#[test]
+fn an_older_sglang_that_takes_no_messages_costs_no_more_than_the_exact_number() {
+    let config = config(json!({"profile": "sglang"}));
+    let older = r#"{"object":"error","message":"[{'type': 'missing', 'loc': ('body', 'prompt'), 'msg': 'Field required'}]","type":"Bad Request","code":400}"#;
+    for (status, answer) in [(400, older), (422, older), (404, "{}")] {
+        let answer = answered(&config, status, answer);
+        assert_eq!((tokens(&answer), warns(&answer)), (estimate(), true), "{status}");
+    }
+    let exact = answered(&config, 200, r#"{"tokens":[1,2,3],"count":226,"max_model_len":4096}"#);
+    assert_eq!((tokens(&exact), warns(&exact)), (226, false));
+    assert_eq!(answered(&config, 401, "{}").head.status, 401);
+}
+
+#[test]
 fn tokenizers_of_text_get_all_text_and_the_template_is_estimated() {
     for (tokenizer, keys) in [("prompt", vec!["model", "prompt"]), ("content", vec!["content"])] {
         let config = config(json!({"profile_overrides": {"tokenizer": tokenizer}}));

@@ -15,6 +15,17 @@ pub(super) struct Count {
     estimate: u64,
     /// Tokens that its tokenizer was not shown.
     beside: u64,
+    /// Older versions of this server refuse the question.
+    may_be_older: bool,
+}
+
+impl Count {
+    /// Whether an answer with this status may hold a count, or says that the upstream has no such endpoint, does not
+    /// understand the question, or is not well. Other statuses are errors of a request like any other.
+    pub(super) fn takes(self, status: u16) -> bool {
+        matches!(status, 200..300 | 404 | 405 | 500..)
+            || self.may_be_older && matches!(status, 400 | 422)
+    }
 }
 
 impl Exchange {
@@ -32,12 +43,12 @@ impl Exchange {
             }
         };
         let question = upstream::question(text, &self.config, &self.client.headers);
-        if let Some(Question { upstream, body, beside, asked }) = question {
+        if let Some(Question { upstream, body, beside, may_be_older, asked }) = question {
             self.note(&asked);
             // They come with the request that is counted.
             self.report.asked.new_results = 0;
             self.report.upstream.clone_from(&upstream);
-            let count = Some(Count { estimate, beside });
+            let count = Some(Count { estimate, beside, may_be_older });
             return self.send(Sent { upstream, body, asked }, count, now);
         }
         self.report.warnings.add("count_estimated");
@@ -75,12 +86,6 @@ impl Exchange {
         let State::Waiting { count: Some(count), .. } = self.state else { return None };
         self.end_count(count, None, now, out)
     }
-}
-
-/// Whether an answer with this status may hold a count, or says that the upstream has no such endpoint, or
-/// is not well. Other statuses are errors of a request like any other.
-pub(super) fn counts_with(status: u16) -> bool {
-    matches!(status, 200..300 | 404 | 405 | 500..)
 }
 
 /// Whether the body of an answer is worth reading. How it ended does not matter: what was cut off is no JSON.

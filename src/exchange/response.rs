@@ -38,7 +38,7 @@ impl Exchange {
         let encoding = headers.value("content-encoding").unwrap_or_default();
         // Words for no encoding at all: `none` is set on purpose against compression (Next.js).
         let plain = ["", "identity", "none", "utf-8", "utf8"];
-        self.state = if let Some(count) = count.filter(|_| count::counts_with(status)) {
+        self.state = if let Some(count) = count.filter(|count| count.takes(status)) {
             State::Counting { count, status, body: Vec::new() }
         } else if !plain.iter().any(|plain| encoding.trim().eq_ignore_ascii_case(plain)) {
             // The request asked for `identity`. What it says cannot be read; the status can.

@@ -67,7 +67,7 @@ impl Profile {
             }
             "vllm" | "sglang" => {
                 profile.tokenizer =
-                    if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Prompt };
+                    if name == "vllm" { Tokenizer::Messages } else { Tokenizer::Chat };
                 profile.top_k = true;
                 profile.reasoning_effort_values = vec![Effort::Low, Effort::Medium, Effort::High];
                 profile.thinking_switch = ThinkingSwitch::ChatTemplateKwargs;

@@ -7,7 +7,7 @@
 use crate::anthropic::Request;
 use crate::asked::Asked;
 use crate::config::{Config, CountTokens, Protocol, Upstream};
-use crate::json::{Reader, Writer};
+use crate::json::{self, Reader, Writer};
 use crate::profile::Tokenizer;
 use crate::translate::headers::Header;
 use crate::translate::request::{self, Aim};
@@ -16,14 +16,22 @@ use crate::translate::{Translated, native, surrogates};
 use crate::warning::Warnings;
 
 /// The members of a Chat Completions request that a chat template reads.
-const TEMPLATE_MEMBERS: [&str; 6] = [
+const TEMPLATE_MEMBERS: [&str; 6] =
+    ["model", "messages", "tools", "chat_template_kwargs", CONTINUES, "add_generation_prompt"];
+
+/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message that is to be continued
+/// only with `add_generation_prompt: true`, where the chat has `false`.
+const CHAT_MEMBERS: [&str; 7] = [
     "model",
     "messages",
     "tools",
+    "tool_choice",
+    "reasoning_effort",
     "chat_template_kwargs",
-    "continue_final_message",
-    "add_generation_prompt",
+    CONTINUES,
 ];
+
+const CONTINUES: &str = "continue_final_message";
 
 /// An answer is flat; a deeper one is not a count.
 const DEPTH_MAX: u32 = 16;
@@ -37,6 +45,8 @@ pub(crate) struct Question {
     pub body: Vec<u8>,
     /// Tokens that the tokenizer is not shown.
     pub beside: u64,
+    /// Older versions of this server refuse it.
+    pub may_be_older: bool,
     /// What is known of the request.
     pub asked: Box<Asked>,
 }
@@ -55,7 +65,7 @@ pub(crate) fn path(config: &Config, upstream: &Upstream) -> Option<String> {
         Tokenizer::None => None,
         Tokenizer::InputTokens => Some(format!("{base}/chat/completions/input_tokens")),
         // Not a part of OpenAI's API, so it stands beside `/v1`.
-        Tokenizer::Messages | Tokenizer::Prompt | Tokenizer::Content => {
+        Tokenizer::Messages | Tokenizer::Chat | Tokenizer::Prompt | Tokenizer::Content => {
             let root = base.strip_suffix("/v1").unwrap_or(base);
             Some(format!("{root}/tokenize"))
         }
@@ -83,7 +93,13 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
     };
     asked.stream = false;
     if is_native {
-        return Some(Question { upstream, body: translated, beside: 0, asked });
+        return Some(Question {
+            upstream,
+            body: translated,
+            beside: 0,
+            may_be_older: false,
+            asked,
+        });
     }
     let tokenizer = config.upstreams.get(&upstream)?.profile.tokenizer;
     let translated = std::str::from_utf8(&translated).ok()?;
@@ -95,6 +111,12 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
         Tokenizer::None => return None,
         Tokenizer::Messages | Tokenizer::InputTokens => {
             copy(translated, &TEMPLATE_MEMBERS, &mut json)?;
+        }
+        Tokenizer::Chat => {
+            copy(translated, &CHAT_MEMBERS, &mut json)?;
+            if json::member(translated, CONTINUES) == Some("true") {
+                json.key("add_generation_prompt").bool(true);
+            }
         }
         Tokenizer::Prompt | Tokenizer::Content => {
             let depth_max = config.settings.depth_max;
@@ -117,7 +139,8 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
         }
     }
     json.end_object();
-    Some(Question { upstream, body: out, beside, asked })
+    let may_be_older = tokenizer == Tokenizer::Chat;
+    Some(Question { upstream, body: out, beside, may_be_older, asked })
 }
 
 /// Copies these members of an object.
