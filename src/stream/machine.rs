@@ -43,6 +43,8 @@ pub(super) struct Machine {
     pub(super) ledger: Ledger,
     /// The answer came as one JSON text.
     pub(super) whole: bool,
+    /// The choice of a whole answer that is taken was cut off.
+    pub(super) ends_early: bool,
     pub(super) sink: Sink,
     pub(super) queue: Queue,
     pub(super) calls: Calls,
@@ -70,6 +72,7 @@ impl Machine {
     pub(super) fn new(mut asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
         Self {
             whole: false,
+            ends_early: false,
             sink: Sink::new(asked.stream),
             calls: Calls::new(std::mem::take(&mut asked.ids_used)),
             text: Text::new(&asked),
@@ -277,6 +280,8 @@ impl Machine {
         self.take_held(held, out)?;
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
+            self.ends_early = self.whole
+                && choice.finish_reason.is_some_and(|it| stop_reason::is_cut_off(&it.decode()));
             match (&choice.delta, &choice.message) {
                 (delta, Some(message)) if self.whole => {
                     self.take_delta(choice.index, message, out)?;

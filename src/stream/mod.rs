@@ -9,7 +9,7 @@
 //! |---|---|
 //! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
 //! | chunks to blocks | `machine`; `choices`: which are one answer; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan` and `bare`; `snapshots`: messages in place of deltas |
-//! | text that is more than text | `text_filter` with `inline_think` and `text_tool_calls` |
+//! | text that is more than text | `half_call`; `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `queue`, `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
 //! | upstreams that speak Messages | `messages`; what both ways read and note is in `ledger` |
@@ -34,6 +34,7 @@ mod framing;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
 pub mod fuzz;
+mod half_call;
 mod inline_think;
 mod ledger;
 mod machine;

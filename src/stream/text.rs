@@ -2,6 +2,7 @@
 
 use super::call::Call;
 use super::echo::Echo;
+use super::half_call;
 use super::machine::Machine;
 use super::queue::Block;
 use super::text_filter::{Piece, TextFilter};
@@ -105,6 +106,8 @@ impl Machine {
         if text.is_empty() {
             return Ok(());
         }
+        let whole = if self.ends_early { self.without_half_call(text) } else { None };
+        let text = whole.as_deref().and_then(Str::inside).unwrap_or(text);
         let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());
@@ -123,6 +126,14 @@ impl Machine {
         let text = Str::inside(without_breaks(text.raw())).unwrap_or(text);
         self.text.has_begun = !text.is_empty();
         text
+    }
+
+    /// A text of an answer that was cut off, escaped, without the call at its end that was cut off with it.
+    fn without_half_call(&mut self, text: Str<'_>) -> Option<String> {
+        let decoded = text.decode();
+        let start = half_call::start(&decoded, &self.ledger.asked.tools)?;
+        self.ledger.warnings.add("tool_call_cut_off");
+        Some(escaped(decoded.get(..start)?.trim_end()))
     }
 
     /// What a filter made of the text.

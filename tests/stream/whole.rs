@@ -364,3 +364,32 @@ fn a_call_that_a_messages_upstream_did_not_end_is_told_of_in_one_message() {
         assert_eq!(codes, code.into_iter().collect::<Vec<_>>(), "{input} {reason}");
     }
 }
+
+#[test]
+fn a_whole_answer_that_was_cut_in_a_call_shows_no_markup() {
+    let half = "<tool_call>\n{\"name\": \"w\", \"arguments\": {\"a";
+    let call = "<tool_call>\n{\"name\": \"t\", \"arguments\": {}}\n</tool_call>\n";
+    let body = |content: &str, finish: &str| {
+        json!({"choices": [{"message": {"reasoning": "Hm.", "content": content}, "finish_reason": finish}]}).to_string()
+    };
+    let gives = |c: &Case, content: &str, finish: &str, expected: &str| {
+        for stream in [true, false] {
+            let outcome = c.whole(stream, &body(content, finish));
+            assert_eq!(show(&outcome), format!("thinking \"Hm.\"{expected}"), "{content}");
+        }
+    };
+    let cut_off = "; max_tokens !tool_call_cut_off";
+    for c in [case(), text_calls::with(TextToolCalls::Hermes)] {
+        gives(&c, half, "length", cut_off);
+        gives(&c, &format!("\n\n{half}"), "length", cut_off);
+        let told = format!(", text \"Let me look.\"{cut_off}");
+        gives(&c, &format!("\n\nLet me look.\n{half}"), "length", &told);
+        gives(&c, &format!("Let me look.\n{call}{half}"), "max_tokens", &told);
+        // Only the limit cuts a call, and only of tools that there are.
+        gives(&c, half, "stop", &format!(", text {}; end_turn", json!(half)));
+        let other = half.replace("\"w\"", "\"rm\"");
+        gives(&c, &other, "length", &format!(", text {}; max_tokens", json!(other)));
+    }
+    let c = case().with(|asked, _| asked.tools = creole::asked::Tools::default());
+    gives(&c, half, "length", &format!(", text {}; max_tokens", json!(half)));
+}

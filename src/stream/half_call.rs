@@ -1,0 +1,239 @@
+//! Calls that were cut off at the limit of the answer and stand in its text.
+//!
+//! Servers that parse calls give a whole answer's text as it is where the last call has no end (vLLM, SGLang,
+//! llama.cpp). In their streams, the beginning of that call is a call. Neither can be run, so neither is shown.
+
+use crate::asked::{NAME_BYTES_MAX, Tools};
+use crate::json::Reader;
+use crate::words;
+
+/// A call names its tool within so many bytes.
+const HEAD_BYTES: usize = 1024;
+
+/// How calls begin and end, in the syntaxes of models.
+const MARKS: [(&str, &str); 18] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<function=", "</function>"),
+    ("<seed:tool_call>", "</seed:tool_call>"),
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
+    ("<function_calls>", "</function_calls>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    ("<|tool_call_begin|>", "<|tool_call_end|>"),
+    ("<|tool_call>", "<tool_call|>"),
+    ("<|tool_call_start|>", "<|tool_call_end|>"),
+    ("<|python_start|>", "<|python_end|>"),
+    ("<|python_tag|>", "<|eom_id|>"),
+    ("[TOOL_CALLS]", "</s>"),
+    ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    ("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"),
+    ("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
+    ("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+    ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>"),
+];
+
+/// What may stand between the beginning of a call and the tool's name.
+const BEFORE_NAMES: [&str; 24] = [
+    "<function=",
+    "<invoke name=",
+    "<｜DSML｜invoke name=",
+    "]<]minimax[>[<invoke name=",
+    "<|tool_call_begin|>",
+    "<｜tool▁call▁begin｜>",
+    "function<｜tool▁sep｜>",
+    "functions.",
+    "call:",
+    "\"type\"",
+    "\"function\"",
+    "\"name\"",
+    "'name'",
+    "\"id\"",
+    "{",
+    "[",
+    ":",
+    ",",
+    "\"",
+    "'",
+    " ",
+    "\n",
+    "\r",
+    "\t",
+];
+
+/// Where the calls at the end of a text begin, if the last of them has no end. A text that tells of calls is none: the
+/// markup begins a line or is of control tokens, stands in no block of code, and names a tool of the request.
+pub(super) fn start(text: &str, tools: &Tools) -> Option<usize> {
+    if is_bare(text.trim(), tools) {
+        return Some(0);
+    }
+    let places = MARKS.iter().filter_map(|mark| Some((text.rfind(mark.0)?, mark)));
+    let (mut at, (open, close)) = places.max_by_key(|(at, (open, _))| (*at, open.len()))?;
+    let behind = text.get(at..)?.strip_prefix(open)?;
+    if behind.contains(close) || !names_tool(behind, tools) {
+        return None;
+    }
+    // Whole calls before it are in the same text: no server has read them.
+    while let Some(before) = call_before(text.get(..at)?) {
+        at = before;
+    }
+    let before = text.get(..at)?;
+    let line = before.rsplit_once('\n').map_or(before, |(_, line)| line);
+    let is_token = |(open, _): &&(&str, &str)| open.contains(['|', '｜', ']']);
+    let marked = text.get(at..)?;
+    let stands = line.trim().is_empty()
+        || behind.starts_with(['\n', '\r'])
+        || MARKS.iter().filter(is_token).any(|(open, _)| marked.starts_with(open));
+    (stands && !is_in_code(before, line)).then_some(at)
+}
+
+/// Where the markup of a call begins with which a text ends: a whole call, or the start of the section around calls.
+fn call_before(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let opened = MARKS.iter().filter_map(|(open, _)| text.strip_suffix(open));
+    if let Some(before) = opened.min_by_key(|before| before.len()) {
+        return Some(before.len());
+    }
+    let closed = MARKS.iter().filter(|(_, close)| text.ends_with(close));
+    closed.filter_map(|(open, _)| text.rfind(open)).max()
+}
+
+/// Whether the text behind the start of a call names a tool, as far as it goes.
+fn names_tool(behind: &str, tools: &Tools) -> bool {
+    let mut rest = behind.get(..behind.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    while let Some(next) = BEFORE_NAMES.iter().find_map(|word| rest.strip_prefix(word)) {
+        rest = next;
+    }
+    let is_of_name = |letter: char| letter.is_alphanumeric() || "_-.".contains(letter);
+    let name = rest.trim_start_matches(is_of_name);
+    let name = rest.strip_suffix(name).unwrap_or(rest);
+    if name.len() < rest.len() && !name.is_empty() {
+        return tools.meant_by(name).is_some();
+    }
+    // It ends in the name, or before it.
+    let begins = |word: &str| word.starts_with(rest);
+    rest.len() < NAME_BYTES_MAX
+        && (tools.iter().any(|tool| begins(&tool.outgoing))
+            || BEFORE_NAMES
+                .iter()
+                .any(|word| begins(word) || begins(words::trim_start(word, b"\"'"))))
+}
+
+/// Whether a text is one call without markup, of Llama or in Python, that has no end.
+fn is_bare(text: &str, tools: &Tools) -> bool {
+    if let Some(list) = text.strip_prefix('[')
+        && let Some((name, _)) = list.split_once('(')
+    {
+        return !text.ends_with(']') && tools.iter().any(|tool| tool.outgoing == name.trim());
+    }
+    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    let is_call = |key: &str| words::find(head, key).is_some();
+    text.starts_with('{')
+        && is_call("\"name\"")
+        && (is_call("\"parameters\"") || is_call("\"arguments\""))
+        && names_tool(text, tools)
+        && Reader::of(text).skip().is_err()
+}
+
+/// Whether what follows is code: a fence is open, or a span in this line.
+fn is_in_code(before: &str, line: &str) -> bool {
+    let is_fence = |line: &&str| line.trim_start().starts_with("```");
+    before.lines().filter(is_fence).count() % 2 == 1 || line.matches('`').count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::asked::Tool;
+
+    fn tools() -> Tools {
+        let mut tools = Tools::default();
+        for name in ["get_weather", "w"] {
+            tools.push(Tool { outgoing: name.into(), name: name.into(), ..Tool::default() });
+        }
+        tools
+    }
+
+    #[test]
+    fn a_call_is_found_wherever_the_limit_cut_it() {
+        for (before, call) in [
+            ("", "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Par"),
+            ("Let me look.\n", "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"c"),
+            ("Sure.", "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {"),
+            ("So:\n", "<tool_call>\n<function=get_weather>\n<parameter=city>\nPar"),
+            ("", "<function=get_weather>\n<parameter=city>"),
+            ("", "[TOOL_CALLS] [{\"name\": \"get_weather\", \"arguments\": {\"c"),
+            ("", "[TOOL_CALLS]get_weather{\"c"),
+            (
+                "Hm. ",
+                "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{\"c",
+            ),
+            ("", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Par"),
+            ("", "<minimax:tool_call>\n<invoke name=\"get_weather\">\n<parameter name=\"c"),
+            (
+                "",
+                "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n{",
+            ),
+            ("", "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"get_weather\">\n<｜DSML｜par"),
+            ("", "<|tool_call>call:get_weather{city:<|\"|>Par"),
+            ("", "<|tool_call_start|>[get_weather(city=\"Par"),
+        ] {
+            let text = [before, call].concat();
+            let tools = tools();
+            // From behind the first mark on.
+            let first = MARKS.iter().find_map(|(open, _)| call.strip_prefix(open)).unwrap();
+            let first = text.len() - first.len();
+            for (end, _) in text.char_indices().filter(|(end, _)| *end > first) {
+                let cut = &text[..end];
+                // In the middle of a control token or tag nothing is known.
+                let is_in_tag = cut.rfind('<') > cut.rfind('>');
+                if !is_in_tag {
+                    assert_eq!(start(cut, &tools), Some(before.len()), "{cut}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn whole_calls_before_the_half_one_are_no_text_either() {
+        let call = "<tool_call>\n{\"name\": \"w\", \"arguments\": {}}\n</tool_call>\n";
+        let half = "<tool_call>\n{\"name\": \"w\", \"arg";
+        assert_eq!(start(&["So.\n", call, call, half].concat(), &tools()), Some(4));
+        assert_eq!(start(&[call, "So.\n", half].concat(), &tools()), Some(call.len() + 4));
+        assert_eq!(start(&["So.\n", call, call].concat(), &tools()), None);
+    }
+
+    #[test]
+    fn a_bare_call_is_all_of_the_answer() {
+        for call in [
+            "{\"name\": \"get_weather\", \"parameters\": {\"city\": \"Par",
+            "{\"type\": \"function\", \"name\": \"w\", \"parameters\": {",
+            "[get_weather(city=\"Par",
+            "[w(), get_weather(city=\"Par",
+        ] {
+            assert_eq!(start(call, &tools()), Some(0), "{call}");
+        }
+    }
+
+    #[test]
+    fn a_text_about_calls_stays_text() {
+        for text in [
+            "",
+            "Hello",
+            "Write `<tool_call>\n{\"name\": \"w\"",
+            "Write:\n```\n<tool_call>\n{\"name\": \"w\"",
+            "Write <tool_call>{\"name\": \"w\"",
+            "<tool_call>\n{\"name\": \"rm\", \"arguments\": {",
+            "<tool_call>\nis how a call begins, and",
+            "<tool_call>\n{\"name\": \"w\", \"arguments\": {}}\n</tool_call> is a call, as",
+            "{\"name\": \"get_weather\", \"version\": \"1",
+            "{\"name\": \"Ada\", \"parameters\": {\"a",
+            "{\"name\": \"w\", \"parameters\": {}}",
+            "[w](http://a) is (a",
+            "[1] says (so",
+            "[w(a=1)]",
+        ] {
+            assert_eq!(start(text, &tools()), None, "{text}");
+        }
+        assert_eq!(start("<tool_call>\n{\"name\": \"w", &Tools::default()), None);
+    }
+}
