@@ -10,6 +10,7 @@
 )]
 
 mod control;
+mod counted;
 mod files;
 mod joined;
 mod messages;
