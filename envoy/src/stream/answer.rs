@@ -1,0 +1,170 @@
+//! The answer's way through a stream.
+
+use creole::report::Outcome;
+use creole::{End, Failure, Header, Millis, ResponseHead, Unreachable};
+
+use super::{CLOSE_DELAY_MS, CUT_LINGER_MS, LINGER_MS, Sent, State, Stream, When, drain};
+use crate::action::{Action, Decision, Side};
+use crate::deferred::Deferred;
+use crate::details::{self, Origin};
+use crate::heads;
+
+impl Stream {
+    /// The response's head: the upstream's, or Envoy's own. An answer from here comes by as well.
+    pub fn on_response_headers(
+        &mut self,
+        head: &[Header],
+        end_of_stream: bool,
+        details: &str,
+        now: Millis,
+    ) -> Decision {
+        let status = heads::status(head);
+        let collecting = match self.state {
+            State::HandsOff | State::Answering { .. } => return Decision::pass(),
+            // Envoy or another filter answered before the body was read: send the refusal that was kept.
+            State::Refusing { .. } => return self.refuse(Vec::new()),
+            State::Collecting { .. } => true,
+            State::Waiting => false,
+        };
+        match details::origin(details, status, !collecting) {
+            Origin::Envoy(failure) => {
+                // The answer that takes the place of Envoy's has details of its own.
+                details.clone_into(&mut self.request.details);
+                return self.fail(failure, When::Now, now, Vec::new());
+            }
+            Origin::Upstream if collecting => {
+                // Only without paused heads: it did not wait for the request.
+                let failure = match status {
+                    413 => Failure::RequestTooLarge,
+                    503 => Failure::NoHealthyUpstream,
+                    _ => Failure::Unreachable(Unreachable::TooEarly),
+                };
+                return self.fail(failure, When::Now, now, Vec::new());
+            }
+            Origin::Upstream => {}
+        }
+        if self.exchange.handle_response_head(status, head, now) == ResponseHead::PassThrough {
+            self.state = State::HandsOff;
+            return Decision::pass();
+        }
+        self.state =
+            State::Answering { sent: Sent::Nothing, length: heads::length(head), received: 0 };
+        if end_of_stream {
+            let mut out = Vec::new();
+            let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
+            return self.reply_with(head, out, Vec::new());
+        }
+        if self.config.settings.pause_headers {
+            return Decision::stop(Vec::new());
+        }
+        let Some(head) = self.exchange.take_head() else { return Decision::pass() };
+        self.set_sent(Sent::Head);
+        let head = heads::for_client(head, None);
+        Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
+    }
+
+    /// A piece of the response's body. `room_bytes`: how much this stream may hold.
+    pub fn on_response_body(
+        &mut self,
+        piece: &[u8],
+        end_of_stream: bool,
+        room_bytes: usize,
+        now: Millis,
+    ) -> Decision {
+        let State::Answering { sent, length, received } = &mut self.state else {
+            return Decision::pass();
+        };
+        let head_sent = !matches!(sent, Sent::Nothing);
+        *received = received.saturating_add(piece.len());
+        let complete = end_of_stream || *length == Some(*received);
+        let mut out = Vec::new();
+        let mut head = self.exchange.handle_response_body(piece, now, &mut out);
+        // A stream flows, though some of its pieces give nothing; what it keeps has limits of its own.
+        let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
+        self.collected_bytes =
+            if collects { self.collected_bytes.saturating_add(piece.len()) } else { 0 };
+        if self.held_bytes() > room_bytes {
+            let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
+            head = head.or(late);
+        } else if complete {
+            let late = self.exchange.handle_response_end(End::Complete, now, &mut out);
+            head = head.or(late);
+        }
+        let cut = self.exchange.is_ended() && !complete;
+        if self.exchange.is_ended() {
+            self.collected_bytes = 0;
+        }
+        if head_sent {
+            if cut && self.close_at.is_none() {
+                let whole = self.exchange.report().outcome == Outcome::Answered;
+                let delay = match whole {
+                    true if self.exchange.leaves_upstream() => CUT_LINGER_MS,
+                    true => LINGER_MS,
+                    false => CLOSE_DELAY_MS,
+                };
+                self.close_at = Some(now.saturating_add(delay));
+            }
+            return self.go_on(piece, end_of_stream, out);
+        }
+        match head {
+            Some(head) if !cut => {
+                if self.config.settings.deferred_flush && !complete {
+                    return self.defer(heads::for_client(head, None), &out);
+                }
+                self.set_sent(Sent::Head);
+                let length = complete.then_some(out.len());
+                Decision::go_on(vec![
+                    Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
+                    Action::ReplaceBody(Side::Response, out),
+                ])
+            }
+            None if !complete && !cut => Decision::stop(drain(Side::Response, piece)),
+            head => self.reply_with(head, out, drain(Side::Response, piece)),
+        }
+    }
+
+    /// Gives `out`, which came of `piece`, to a client that has the head.
+    fn go_on(&mut self, piece: &[u8], end_of_stream: bool, out: Vec<u8>) -> Decision {
+        if let Some(deferred) = self.deferred_mut() {
+            deferred.push(&out, end_of_stream);
+            return Decision::pause(drain(Side::Response, piece));
+        }
+        if piece.is_empty() && out.is_empty() {
+            return Decision::pass();
+        }
+        Decision::go_on(vec![Action::ReplaceBody(Side::Response, out)])
+    }
+
+    /// Trailers of a response whose body has not ended otherwise.
+    pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
+        let State::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
+        let mut out = Vec::new();
+        let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
+        self.collected_bytes = 0;
+        match sent {
+            Sent::Nothing => self.reply_with(head, out, Vec::new()),
+            Sent::Deferred(deferred) => {
+                deferred.push(&out, true);
+                Decision::stop(Vec::new())
+            }
+            Sent::Head if out.is_empty() => Decision::pass(),
+            Sent::Head => {
+                // What is missing cannot be written any more. A stream that breaks is retried; one that
+                // ends early is believed.
+                self.state = State::HandsOff;
+                Decision::stop(vec![Action::CloseStream])
+            }
+        }
+    }
+
+    /// From here on the timer writes.
+    fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
+        let mut deferred = Deferred::default();
+        deferred.push(out, false);
+        self.set_sent(Sent::Deferred(deferred));
+        Decision::pause(vec![
+            Action::ReplaceHeaders(Side::Response, head),
+            Action::ReplaceBody(Side::Response, Vec::new()),
+        ])
+    }
+}

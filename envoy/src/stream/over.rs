@@ -1,0 +1,51 @@
+//! The end of a stream: what is counted and logged.
+
+use creole::metrics::Counters;
+use creole::{End, Failure, Millis};
+
+use super::{Sent, State, Stream};
+use crate::action::Action;
+use crate::details::{self, Break};
+use crate::observe;
+
+impl Stream {
+    /// The stream is over, well or not: counts and logs.
+    pub fn on_log(&mut self, details: &str, counters: &mut Counters, now: Millis) -> Vec<Action> {
+        let mut actions = Vec::new();
+        // An exchange that passed through stays open; it is nobody's business here.
+        if matches!(self.state, State::HandsOff) && !self.exchange.is_ended() {
+            return actions;
+        }
+        if !self.exchange.is_ended() {
+            // Nothing can be sent any more.
+            let mut unsent = Vec::new();
+            let complete = !matches!(self.state, State::Collecting { .. });
+            match details::broken_by(details, complete) {
+                Break::Client => self.exchange.handle_client_gone(now),
+                Break::Upstream
+                    if matches!(self.state, State::Answering { sent: Sent::Nothing, .. }) =>
+                {
+                    // Envoy gives up an answer of which nothing was sent, even one that is complete.
+                    self.exchange.handle_failure(Failure::BrokeOff, now, &mut unsent);
+                }
+                Break::Upstream => {
+                    self.exchange.handle_response_end(End::Aborted, now, &mut unsent);
+                }
+                Break::Timeout => {
+                    let failure =
+                        if complete { Failure::Timeout } else { Failure::RequestIncomplete };
+                    self.exchange.handle_failure(failure, now, &mut unsent);
+                }
+            }
+        }
+        if self.spent_ns > 0 {
+            self.exchange.add_translation_us(self.spent_ns / 1000);
+        }
+        if self.request.details.is_empty() {
+            details.clone_into(&mut self.request.details);
+        }
+        let report = self.exchange.report();
+        observe::finished(&report, &self.request, &self.config, counters, now, &mut actions);
+        actions
+    }
+}
