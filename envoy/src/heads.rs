@@ -100,12 +100,23 @@ fn number(name: &str, value: usize) -> Header {
     (name.to_owned(), value.to_string())
 }
 
-/// What Envoy or a tracer added, and what its router acts on, beside what the core passes on. Everything
-/// else is the client's, and may be a credential.
+/// What Envoy, a mesh or a tracer added, beside what the core passes on. Everything else is the client's, and may be a
+/// credential, or an instruction for Envoy's router: `x-envoy-original-dst-host` chooses the server that gets the
+/// key, `x-envoy-max-retries` how often it is asked.
 fn is_envoys(name: &str) -> bool {
-    matches!(name, "x-forwarded-proto" | "b3")
-        || name.starts_with("x-envoy-")
-        || name.starts_with("x-b3-")
+    const ENVOYS: [&str; 10] = [
+        "b3",
+        "x-envoy-attempt-count",
+        "x-envoy-decorator-operation",
+        "x-envoy-expected-rq-timeout-ms",
+        "x-envoy-external-address",
+        "x-envoy-force-trace",
+        "x-envoy-internal",
+        "x-envoy-peer-metadata",
+        "x-envoy-peer-metadata-id",
+        "x-forwarded-proto",
+    ];
+    ENVOYS.contains(&name) || name.starts_with("x-b3-")
 }
 
 #[cfg(test)]
@@ -130,6 +141,10 @@ mod tests {
             header("x-request-id", "of the client"),
             header("traceparent", "of the client"),
             header("x-creole-upstream", "chosen-by-client"),
+            header("x-original-url", "/v1/files"),
+            header("x-rewrite-url", "/v1/files"),
+            header("x-http-method-override", "DELETE"),
+            header("openai-organization", "of the client"),
         ]
     }
 
@@ -167,5 +182,25 @@ mod tests {
         assert_eq!(head.value(":path"), Some("/v1/chat/completions"));
         assert_eq!(head.value(ROUTING_HEADER), Some("blue"));
         assert_eq!(head.value("content-length"), None);
+    }
+
+    #[test]
+    fn a_client_gives_envoys_router_no_instructions() {
+        let instructions = [
+            "x-envoy-original-dst-host",
+            "x-envoy-original-path",
+            "x-envoy-original-url",
+            "x-envoy-max-retries",
+            "x-envoy-retry-on",
+            "x-envoy-retriable-status-codes",
+            "x-envoy-hedge-on-per-try-timeout",
+            "x-envoy-upstream-rq-timeout-ms",
+            "x-envoy-upstream-rq-per-try-timeout-ms",
+            "x-envoy-upstream-alt-stat-name",
+            "x-envoy-host-override",
+        ];
+        let client: Vec<Header> = instructions.iter().map(|name| header(name, "1")).collect();
+        let head = for_upstream(&client, &Upstream::named("big"), "/", Vec::new(), None);
+        assert_eq!(head, [header("x-creole-upstream", "big")]);
     }
 }
