@@ -119,6 +119,16 @@ fn is_envoys(name: &str) -> bool {
     ENVOYS.contains(&name) || name.starts_with("x-b3-")
 }
 
+/// Whether a request is of a client of the Messages API: what it sends no browser and no client of another API does.
+#[must_use]
+pub fn is_of_client(head: &[Header]) -> bool {
+    const SIGNS: [&str; 3] = ["anthropic-version", "anthropic-beta", "x-api-key"];
+    const AGENTS: [&str; 3] = ["claude-cli/", "claude-code/", "anthropic/"];
+    let agent = head.value("user-agent").unwrap_or_default().to_ascii_lowercase();
+    head.iter().any(|(name, _)| SIGNS.contains(&name.as_str()))
+        || AGENTS.iter().any(|known| agent.starts_with(known))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,5 +212,26 @@ mod tests {
         let client: Vec<Header> = instructions.iter().map(|name| header(name, "1")).collect();
         let head = for_upstream(&client, &Upstream::named("big"), "/", Vec::new(), None);
         assert_eq!(head, [header("x-creole-upstream", "big")]);
+    }
+
+    #[test]
+    fn a_client_of_the_messages_api_is_told_by_what_it_sends() {
+        for (name, value) in [
+            ("x-api-key", "k"),
+            ("anthropic-version", "2023-06-01"),
+            ("anthropic-beta", "x"),
+            ("user-agent", "claude-cli/2.1.328 (external, cli)"),
+            ("user-agent", "Anthropic/Python 2.10.0"),
+        ] {
+            assert!(is_of_client(&[header(name, value)]), "{name}");
+        }
+        for (name, value) in [
+            ("user-agent", "Mozilla/5.0 (X11; Linux x86_64)"),
+            ("user-agent", "curl/8.5.0"),
+            ("authorization", "Bearer k"),
+            ("cookie", "a=b"),
+        ] {
+            assert!(!is_of_client(&[header(name, value)]), "{name}: {value}");
+        }
     }
 }

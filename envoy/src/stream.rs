@@ -152,6 +152,9 @@ impl Stream {
             began: now,
             ..Request::default()
         };
+        if is_probe(method, path) && !heads::is_of_client(&head) {
+            return Decision::pass();
+        }
         let paused = self.config.settings.pause_headers;
         let mut without_length = Vec::new();
         let seen = if paused {
@@ -378,6 +381,13 @@ impl Stream {
 
 fn pings(config: &Config) -> Pings {
     if config.settings.deferred_flush { Pings::AfterHead } else { Pings::No }
+}
+
+/// Whether the path of a request is one that clients try before they begin. Where a web site is behind the
+/// listener, too, these are its home page, and somebody's greeting.
+fn is_probe(method: &str, path: &str) -> bool {
+    let path = creole::words::before(path, b"?#");
+    matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")
 }
 
 /// Takes a piece out of Envoy's hands.

@@ -30,12 +30,31 @@ fn what_is_not_ours_passes_untouched_and_unread() {
 
 #[test]
 fn probes_are_answered_here() {
-    for (method, path) in [("HEAD", "/"), ("GET", "/api/hello"), ("GET", "/v1/models?limit=5")] {
+    let version = [header("anthropic-version", "2023-06-01")];
+    for (method, path, headers) in [
+        ("HEAD", "/", &version[..]),
+        ("GET", "/?beta=true", &version),
+        ("GET", "/api/hello", &version),
+        ("GET", "/v1/models?limit=5", &[]),
+    ] {
         let mut envoy = Envoy::new("{}");
-        let decision = envoy.request(method, path, &[], true);
+        let decision = envoy.request(method, path, headers, true);
         let response = envoy::local(&decision);
         assert_eq!((response.status, decision.flow), (200, Flow::Stop), "{method} {path}");
         assert_eq!(response.body.is_empty(), method == "HEAD", "{path}");
+    }
+}
+
+#[test]
+fn the_home_page_of_a_site_is_not_a_probe() {
+    let browser = [header("user-agent", "Mozilla/5.0"), header("cookie", "a=b")];
+    for (method, path) in [("GET", "/"), ("HEAD", "/"), ("GET", "/?a=b"), ("HEAD", "/api/hello")] {
+        for headers in [&browser[..], &[]] {
+            let mut envoy = Envoy::new("{}");
+            assert_eq!(envoy.request(method, path, headers, true), Decision::pass(), "{path}");
+            assert_eq!(envoy.head(200, &[], false, "via_upstream"), Decision::pass());
+            assert_eq!(envoy.log("via_upstream"), Vec::new(), "nothing of ours happened");
+        }
     }
 }
 
