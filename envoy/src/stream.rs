@@ -40,6 +40,9 @@ const LINGER_MS: u64 = 3000;
 /// and each answer of a client that uses such a sequence would break.
 const CUT_LINGER_MS: u64 = 30_000;
 
+/// How long an error waits for the end of the upstream's answer.
+const HOLD_MS: u64 = 200;
+
 /// One HTTP stream.
 #[derive(Debug)]
 pub struct Stream {
@@ -80,6 +83,17 @@ enum Sent {
     Head,
     /// The head. The timer writes what follows.
     Deferred(Deferred),
+    /// Nothing yet of this answer, though it is complete: the one whose place it takes is not.
+    Held(Held),
+}
+
+/// A whole answer that waits for the end of the upstream's. So it goes through the filters in front like every other
+/// one, and the connection to the upstream stays whole; an answer from here would do neither.
+#[derive(Debug)]
+struct Held {
+    reply: Reply,
+    /// Until when.
+    until: Millis,
 }
 
 /// When the client gets an answer from here.
@@ -277,6 +291,9 @@ impl Stream {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
             return vec![Action::CloseStream];
+        }
+        if let Some(reply) = self.take_held(Some(now)) {
+            return self.reply(reply, When::Now, Vec::new()).actions;
         }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
             return self.flush();

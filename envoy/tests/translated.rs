@@ -176,6 +176,66 @@ fn events_are_written_in_the_callback_that_they_came_in() {
 }
 
 #[test]
+fn a_stream_that_comes_whole_goes_on_with_its_length_and_leaves_the_upstream_alone() {
+    for (request, config) in
+        [(STREAM, PAUSED), (REQUEST, PAUSED), (STREAM, r#"{"deferred_flush": true}"#)]
+    {
+        let mut envoy = sent(config, request);
+        envoy.head(200, &[header("content-type", "text/event-stream")], false, "via_upstream");
+        let decision = envoy.answer(CHUNKS.concat().as_bytes(), false);
+        assert_eq!(
+            decision.flow,
+            Flow::Continue,
+            "no answer from here: that would drop the upstream"
+        );
+        let (head, body) =
+            (replaced(&decision, Side::Response), written(&decision, Side::Response, b""));
+        assert_eq!(value(&head, "content-length"), Some(body.len().to_string().as_str()));
+        assert!(text(&body).contains("Hi"));
+        assert_eq!(envoy.answer(b"", true), Decision::pass());
+        assert_eq!(envoy.filter.held_bytes(), 0);
+        assert!(envoy.lines("via_upstream")[0].1.contains(r#""outcome":"answered""#));
+    }
+    // An upstream that does not end its answer is cut off, long after the client has all of it.
+    let mut envoy = sent(PAUSED, STREAM);
+    envoy.head(200, &[], false, "via_upstream");
+    envoy.answer(CHUNKS.concat().as_bytes(), false);
+    let start = envoy.now;
+    assert!(envoy.tick(start + 2999).is_empty());
+    assert_eq!(envoy.tick(start + 3000), [(envoy.id, vec![Action::CloseStream])]);
+}
+
+#[test]
+fn an_error_in_an_answer_that_goes_on_waits_for_its_end_but_not_long() {
+    let error = b"data: {\"error\":{\"message\":\"no\",\"code\":500}}\n\n";
+    let begun = || {
+        let mut envoy = sent(PAUSED, STREAM);
+        envoy.head(200, &[], false, "via_upstream");
+        assert_eq!(envoy.answer(error, false).flow, Flow::Stop);
+        assert!(envoy.filter.held_bytes() > 0, "what waits counts");
+        envoy
+    };
+    let mut envoy = begun();
+    assert_eq!(envoy.answer(b"more", false).flow, Flow::Stop);
+    let decision = envoy.answer(b"", true);
+    assert_eq!(decision.flow, Flow::Continue);
+    assert!(text(&written(&decision, Side::Response, b"")).starts_with(r#"{"type":"error""#));
+    assert!(value(&replaced(&decision, Side::Response), ":status").is_some_and(|it| it >= "500"));
+    assert_eq!(envoy.filter.held_bytes(), 0);
+    // Trailers leave no place for a body.
+    let mut envoy = begun();
+    let decision = envoy.filter.on_response_trailers(envoy.id, envoy.now);
+    assert!(local(&decision).status >= 500);
+    let mut envoy = begun();
+    let start = envoy.now;
+    assert!(envoy.tick(start + 199).is_empty());
+    let due = envoy.tick(start + 200);
+    assert!(local(&Decision::go_on(due[0].1.clone())).status >= 500);
+    assert_eq!(envoy.filter.held_bytes(), 0);
+    assert!(envoy.tick(start + 5000).is_empty(), "once");
+}
+
+#[test]
 fn a_piece_that_says_nothing_yet_waits_without_a_buffer() {
     let mut envoy = sent(PAUSED, STREAM);
     envoy.head(200, &[], false, "via_upstream");
@@ -213,7 +273,8 @@ fn an_upstreams_error_keeps_its_status_in_both_modes() {
 
 #[test]
 fn envoys_own_answers_are_reshaped_in_both_modes() {
-    for config in [PAUSED, UNPAUSED] {
+    // With a body, the answer takes its place, so that the filters in front see it. Without, it comes from here.
+    for (config, eos) in [(PAUSED, false), (PAUSED, true), (UNPAUSED, false)] {
         for (details, status, expected) in [
             ("no_healthy_upstream", 503, 529),
             ("upstream_reset_before_response_started{connection_termination}", 503, 502),
@@ -225,10 +286,24 @@ fn envoys_own_answers_are_reshaped_in_both_modes() {
         ] {
             let mut envoy = sent(config, STREAM);
             let kind = [header("content-type", "text/plain")];
-            let response = local(&envoy.head(status, &kind, false, details));
-            assert_eq!(response.status, expected, "{details}");
-            assert!(text(&response.body).starts_with(r#"{"type":"error""#));
-            assert_eq!(envoy.head(expected, &[], false, "creole_reply"), Decision::pass());
+            let decision = envoy.head(status, &kind, eos, details);
+            let (of_head, body) = if config == PAUSED && !eos {
+                assert_eq!(decision, Decision::stop(Vec::new()), "{details}");
+                assert_eq!(envoy.answer(b"no ", false).flow, Flow::Stop);
+                let decision = envoy.answer(b"healthy upstream", true);
+                assert_eq!(decision.flow, Flow::Continue);
+                let head = replaced(&decision, Side::Response);
+                let body = written(&decision, Side::Response, b"");
+                assert_eq!(value(&head, "content-length"), Some(body.len().to_string().as_str()));
+                (value(&head, ":status").unwrap_or_default().to_owned(), body)
+            } else {
+                let response = local(&decision);
+                assert_eq!(envoy.head(expected, &[], false, "creole_reply"), Decision::pass());
+                (response.status.to_string(), response.body)
+            };
+            assert_eq!(of_head, expected.to_string(), "{details}");
+            assert!(text(&body).starts_with(r#"{"type":"error""#));
+            assert_eq!(envoy.filter.held_bytes(), 0);
             let lines = envoy.lines("creole_reply");
             assert_eq!(lines.len(), 1);
             assert!(lines[0].1.contains(&format!(r#""details":"{details}""#)), "{lines:?}");

@@ -1,9 +1,11 @@
 //! The answer's way through a stream.
 
 use creole::report::Outcome;
-use creole::{End, Failure, Header, Millis, ResponseHead, Unreachable};
+use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable};
 
-use super::{CLOSE_DELAY_MS, CUT_LINGER_MS, LINGER_MS, Sent, State, Stream, When, drain};
+use super::{
+    CLOSE_DELAY_MS, CUT_LINGER_MS, HOLD_MS, Held, LINGER_MS, Sent, State, Stream, When, drain,
+};
 use crate::action::{Action, Decision, Side};
 use crate::deferred::Deferred;
 use crate::details::{self, Origin};
@@ -30,7 +32,16 @@ impl Stream {
             Origin::Envoy(failure) => {
                 // The answer that takes the place of Envoy's has details of its own.
                 details.clone_into(&mut self.request.details);
-                return self.fail(failure, When::Now, now, Vec::new());
+                if end_of_stream || collecting || !self.config.settings.pause_headers {
+                    return self.fail(failure, When::Now, now, Vec::new());
+                }
+                let reply = self.exchange.reply_to(failure, now);
+                self.state = State::Answering {
+                    sent: Sent::Nothing,
+                    length: heads::length(head),
+                    received: 0,
+                };
+                return self.hold(reply, now, Vec::new());
             }
             Origin::Upstream if collecting => {
                 // Only without paused heads: it did not wait for the request.
@@ -74,16 +85,20 @@ impl Stream {
         let State::Answering { sent, length, received } = &mut self.state else {
             return Decision::pass();
         };
-        let head_sent = !matches!(sent, Sent::Nothing);
         *received = received.saturating_add(piece.len());
         let complete = end_of_stream || *length == Some(*received);
+        if matches!(sent, Sent::Held(_)) {
+            return self.go_on_held(piece, complete);
+        }
+        let head_sent = !matches!(sent, Sent::Nothing);
         let mut out = Vec::new();
         let mut head = self.exchange.handle_response_body(piece, now, &mut out);
         // A stream flows, though some of its pieces give nothing; what it keeps has limits of its own.
         let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
         self.collected_bytes =
             if collects { self.collected_bytes.saturating_add(piece.len()) } else { 0 };
-        if self.held_bytes() > room_bytes {
+        let is_overloaded = self.held_bytes() > room_bytes;
+        if is_overloaded {
             let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
             head = head.or(late);
         } else if complete {
@@ -96,17 +111,22 @@ impl Stream {
         }
         if head_sent {
             if cut && self.close_at.is_none() {
-                let whole = self.exchange.report().outcome == Outcome::Answered;
-                let delay = match whole {
-                    true if self.exchange.leaves_upstream() => CUT_LINGER_MS,
-                    true => LINGER_MS,
-                    false => CLOSE_DELAY_MS,
-                };
+                let delay = if self.is_answered() { self.linger_ms() } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
             return self.go_on(piece, end_of_stream, out);
         }
         match head {
+            Some(head) if cut && self.is_answered() => {
+                // With its length it is complete for the client, who need not wait for the upstream.
+                self.close_at = Some(now.saturating_add(self.linger_ms()));
+                self.set_sent(Sent::Head);
+                let length = Some(out.len());
+                Decision::go_on(vec![
+                    Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
+                    Action::ReplaceBody(Side::Response, out),
+                ])
+            }
             Some(head) if !cut => {
                 if self.config.settings.deferred_flush && !complete {
                     return self.defer(heads::for_client(head, None), &out);
@@ -119,7 +139,52 @@ impl Stream {
                 ])
             }
             None if !complete && !cut => Decision::stop(drain(Side::Response, piece)),
+            head if cut && !is_overloaded => {
+                let reply = self.exchange.whole_reply(head, out);
+                self.hold(reply, now, drain(Side::Response, piece))
+            }
             head => self.reply_with(head, out, drain(Side::Response, piece)),
+        }
+    }
+
+    /// How long an upstream has after a whole message.
+    fn linger_ms(&self) -> u64 {
+        if self.exchange.leaves_upstream() { CUT_LINGER_MS } else { LINGER_MS }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.exchange.report().outcome == Outcome::Answered
+    }
+
+    /// Keeps a whole answer for the end of the upstream's, of which nothing was sent.
+    fn hold(&mut self, reply: Reply, now: Millis, actions: Vec<Action>) -> Decision {
+        self.collected_bytes = reply.body.len();
+        self.set_sent(Sent::Held(Held { reply, until: now.saturating_add(HOLD_MS) }));
+        Decision::stop(actions)
+    }
+
+    /// A piece of an answer in whose place another one waits.
+    fn go_on_held(&mut self, piece: &[u8], complete: bool) -> Decision {
+        let held = if complete { self.take_held(None) } else { None };
+        let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
+        self.collected_bytes = 0;
+        self.set_sent(Sent::Head);
+        let head = heads::for_client(reply.head, Some(reply.body.len()));
+        Decision::go_on(vec![
+            Action::ReplaceHeaders(Side::Response, head),
+            Action::ReplaceBody(Side::Response, reply.body),
+        ])
+    }
+
+    /// The answer that waits. `now`: only if it has waited for too long.
+    pub(super) fn take_held(&mut self, now: Option<Millis>) -> Option<Reply> {
+        let State::Answering { sent, .. } = &mut self.state else { return None };
+        match std::mem::replace(sent, Sent::Nothing) {
+            Sent::Held(held) if now.is_none_or(|now| held.until <= now) => Some(held.reply),
+            other => {
+                *sent = other;
+                None
+            }
         }
     }
 
@@ -137,12 +202,15 @@ impl Stream {
 
     /// Trailers of a response whose body has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
+        if let Some(reply) = self.take_held(None) {
+            return self.reply(reply, When::Now, Vec::new());
+        }
         let State::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
         let mut out = Vec::new();
         let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
         self.collected_bytes = 0;
         match sent {
-            Sent::Nothing => self.reply_with(head, out, Vec::new()),
+            Sent::Nothing | Sent::Held(_) => self.reply_with(head, out, Vec::new()),
             Sent::Deferred(deferred) => {
                 deferred.push(&out, true);
                 Decision::stop(Vec::new())
