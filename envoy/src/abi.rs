@@ -23,6 +23,7 @@ use creole::{Header, Millis};
 use crate::Filter;
 use crate::action::{Action, Decision, Flow, LocalResponse, Side};
 use crate::filter::ContextId;
+use crate::stream::Route;
 use crate::wasi;
 
 /// Why a hostcall did nothing: the number of the ABI.
@@ -414,6 +415,10 @@ fn route_metadata() -> Option<String> {
     }
 }
 
+/// What the filter `creole-guard` leaves behind on a stream that it has looked at.
+const ROUTE_CHECK: [&str; 4] =
+    ["metadata", "filter_metadata", "envoy.filters.http.rbac", "creole_shadow_engine_result"];
+
 fn code_details() -> String {
     property(&["response", "code_details"]).unwrap_or_default()
 }
@@ -527,6 +532,12 @@ extern "C" fn proxy_on_response_headers(id: ContextId, _count: u32, end: u32) ->
     }
     let head = headers(Map::ResponseHeaders).unwrap_or_default();
     let (details, now) = (code_details(), now());
+    if ask(|filter| filter.awaits_route(id))
+        && let Ok(cluster) = property(&["xds", "cluster_name"])
+    {
+        let is_checked = property(&ROUTE_CHECK).is_ok();
+        ask(|filter| filter.on_route(id, Route { cluster, is_checked }));
+    }
     let decision = ask(|filter| filter.on_response_headers(id, &head, end != 0, &details, now));
     finish(id, &decision, STOP_ITERATION)
 }

@@ -6,6 +6,12 @@
 
 use creole::{Failure, Unreachable, words};
 
+/// The details of an upstream's answer.
+pub const VIA_UPSTREAM: &str = "via_upstream";
+
+/// The details where `creole-guard` has refused a translated request for where it would have gone.
+pub const REFUSED_ROUTE: &str = "rbac_access_denied_matched_policy[creole_route]";
+
 /// Who gave a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
@@ -21,8 +27,8 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
     // `upstream_reset_before_response_started{connection_termination|delayed_connect_error:_…}`
     let (name, reason) = words::split_once(details, "{").unwrap_or((details, ""));
     let failure = match name {
-        "" | "via_upstream" => return Origin::Upstream,
-        "route_not_found" | "cluster_not_found" => Failure::NoRoute,
+        "" | VIA_UPSTREAM => return Origin::Upstream,
+        "route_not_found" | "cluster_not_found" | REFUSED_ROUTE => Failure::NoRoute,
         "request_payload_too_large" => Failure::RequestTooLarge,
         "no_healthy_upstream" => Failure::NoHealthyUpstream,
         "upstream_reset_before_response_started" => reset(reason),
@@ -117,8 +123,10 @@ mod tests {
     fn envoys_own_answers_are_told_from_the_upstreams() {
         assert_eq!(origin("via_upstream", 503, true), Origin::Upstream);
         assert_eq!(origin("", 200, true), Origin::Upstream);
-        for details in ["route_not_found", "cluster_not_found"] {
-            assert_eq!(origin(details, 404, true), Origin::Envoy(Failure::NoRoute), "{details}");
+        for (details, status) in
+            [("route_not_found", 404), ("cluster_not_found", 404), (REFUSED_ROUTE, 403)]
+        {
+            assert_eq!(origin(details, status, true), Origin::Envoy(Failure::NoRoute), "{details}");
         }
         let full = "upstream_reset_before_response_started{overflow}";
         assert_eq!(origin(full, 503, true), Origin::Envoy(Failure::NoHealthyUpstream));

@@ -15,11 +15,15 @@ use creole::{Failure, Header, Millis, Refusals, json};
 use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
 use crate::heads;
-use crate::stream::Stream;
+use crate::stream::{Route, Stream};
 
 /// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
+
+/// How long nothing is sent after a request at whose route nobody looked: then it is tried again, because the filters
+/// of a listener can change without a word to this one.
+const UNCHECKED_MS: u64 = 60_000;
 
 /// Most routes with a configuration of their own that are remembered; beyond, the
 /// oldest is forgotten and read anew.
@@ -48,6 +52,8 @@ struct Plugin {
     tick_ms: u32,
     /// Ticks come at once: a stream has something to write.
     hurries: bool,
+    /// Until when nothing is sent, because nobody looks at where it goes.
+    unchecked_until: Millis,
 }
 
 /// A context, and its stream once the request's head has come.
@@ -160,6 +166,19 @@ impl Filter {
         self.stream(id).is_some_and(|stream| stream.reads(side))
     }
 
+    /// Whether the host is to say where this stream's request went, before it tells of an answer.
+    #[must_use]
+    pub fn awaits_route(&self, id: ContextId) -> bool {
+        self.stream(id).is_some_and(Stream::awaits_route)
+    }
+
+    /// Where a stream's request went. A host that knows no clusters does not say it.
+    pub fn on_route(&mut self, id: ContextId, route: Route) {
+        if let Some(stream) = self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
+            stream.note_route(route);
+        }
+    }
+
     /// The request's head. `seed` must differ for each stream of all replicas. `route`: the metadata
     /// of its route, empty if it has none, nothing if it cannot be read.
     pub fn on_request_headers(
@@ -177,6 +196,7 @@ impl Filter {
         let mut actions = Vec::new();
         let known = route.and_then(|route| plugin.for_route(route, &config, &mut actions));
         let (config, failure) = match known {
+            Some(config) if now < plugin.unchecked_until => (config, Some(Failure::Misconfigured)),
             Some(config) => (config, None),
             None => (config, Some(Failure::Misconfigured)),
         };
@@ -215,9 +235,16 @@ impl Filter {
         details: &str,
         now: Millis,
     ) -> Decision {
-        self.with(id, &mut |stream, _| {
+        let decision = self.with(id, &mut |stream, _| {
             stream.on_response_headers(head, end_of_stream, details, now)
-        })
+        });
+        if let Some(entry) = self.streams.get(id)
+            && entry.stream.as_ref().is_some_and(Stream::was_unchecked)
+            && let Some(plugin) = self.plugins.get_mut(entry.plugin)
+        {
+            plugin.unchecked_until = now.saturating_add(UNCHECKED_MS);
+        }
+        decision
     }
 
     /// A piece of the response's body.

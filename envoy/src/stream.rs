@@ -57,6 +57,19 @@ pub struct Stream {
     request: Request,
     /// How long the callbacks of bodies took, in nanoseconds.
     spent_ns: u64,
+    /// Where the request went, if the host knows clusters.
+    route: Option<Route>,
+    /// Nobody looked at where the request went, and it was to be looked at.
+    was_unchecked: bool,
+}
+
+/// Where a translated request went.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The cluster of the route that its head has chosen.
+    pub cluster: String,
+    /// Whether `creole-guard` has looked at it.
+    pub is_checked: bool,
 }
 
 #[derive(Debug)]
@@ -125,6 +138,8 @@ impl Stream {
             close_at: None,
             request: Request::default(),
             spent_ns: 0,
+            route: None,
+            was_unchecked: false,
         }
     }
 

@@ -5,6 +5,7 @@ mod envoy;
 use creole::headers::Headers;
 use creole::log::Level;
 use creole_envoy::action::{Action, Decision, Flow, Side};
+use creole_envoy::stream::Route;
 use envoy::{Envoy, MESSAGES, header, local, text, written};
 
 const ASK: &[u8] =
@@ -134,5 +135,64 @@ fn without_paused_heads_a_count_leaves_for_the_tokenizer_and_a_message_for_its_p
         let head = envoy::replaced(&decision, Side::Response);
         assert_eq!(head.value("content-type"), Some("application/json"), "{upstream} {path}");
         assert_eq!(head.value("server"), None, "{upstream} {path}");
+    }
+}
+
+fn went(envoy: &mut Envoy, cluster: &str, is_checked: bool, details: &str) -> Decision {
+    assert!(envoy.filter.awaits_route(envoy.id));
+    envoy.filter.on_route(envoy.id, Route { cluster: cluster.to_owned(), is_checked });
+    let status = if details == "via_upstream" { 200 } else { 403 };
+    envoy.head(status, &[], true, details)
+}
+
+fn log(decision: &Decision) -> &str {
+    match decision.actions.first() {
+        Some(Action::Log(Level::Error, line)) => line,
+        _ => "",
+    }
+}
+
+#[test]
+fn where_nobody_looks_at_routes_nothing_more_is_sent_for_a_while() {
+    let mut envoy = Envoy::new("{}");
+    sent(&mut envoy);
+    let decision = went(&mut envoy, "web", false, "via_upstream");
+    assert!(log(&decision).starts_with("route check: nothing behind this filter"), "{decision:?}");
+    assert_eq!(local(&decision).status, 500);
+    envoy.next_stream();
+    envoy.request("POST", MESSAGES, &key(), false);
+    assert_eq!(local(&envoy.body(ASK, true)).status, 500, "it is not sent");
+    // What is not ours passes, and the filters may have changed in the meantime.
+    envoy.next_stream();
+    assert_eq!(envoy.request("POST", "/v1/embeddings", &key(), false), Decision::pass());
+    envoy.next_stream();
+    envoy.now += 60_000;
+    sent(&mut envoy);
+    assert_eq!(log(&went(&mut envoy, "upstream", true, "via_upstream")), "");
+}
+
+#[test]
+fn an_operator_can_do_without_the_check_of_routes() {
+    let mut envoy = Envoy::new(r#"{"check_route":false}"#);
+    sent(&mut envoy);
+    let decision = went(&mut envoy, "web", false, "via_upstream");
+    assert_eq!((log(&decision), local(&decision).status), ("", 502), "an empty answer, translated");
+    // A route cannot.
+    envoy.next_stream();
+    envoy.route = r#"{"check_route":false}"#.to_owned();
+    let decision = envoy.request("POST", MESSAGES, &key(), false);
+    assert!(log(&decision).contains("a route cannot change it"), "{decision:?}");
+}
+
+#[test]
+fn a_request_that_the_guard_refused_is_a_404_and_the_log_says_where_it_would_have_gone() {
+    for config in ["{}", r#"{"pause_headers":false}"#] {
+        let mut envoy = Envoy::new(config);
+        envoy.request("POST", MESSAGES, &key(), false);
+        envoy.body(ASK, true);
+        let refused = "rbac_access_denied_matched_policy[creole_route]";
+        let decision = went(&mut envoy, "web \"x\"", true, refused);
+        assert_eq!(local(&decision).status, 404);
+        assert!(log(&decision).contains(r#"the cluster "web \"x\"", which"#), "{decision:?}");
     }
 }

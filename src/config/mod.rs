@@ -79,6 +79,9 @@ keys! {
         /// Envoy: write streams from a timer, so that pings and errors can be sent while the
         /// upstream is silent. Needs `pause_headers`.
         deferred_flush: bool = false;
+        /// Envoy: work only behind the filter `creole-guard`, which lets translated requests go to the clusters of
+        /// models and to no other.
+        check_route: bool = true;
         /// How much is logged. Never prompts, tool inputs or credentials.
         log: Log = Log::Info;
     }

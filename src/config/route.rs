@@ -7,8 +7,14 @@ use crate::json::{Error, Reader};
 use crate::setting::{self, Setting as _};
 
 /// What all streams of a VM or process share, so that a route cannot have its own.
-const SHARED: [&str; 5] =
-    ["upstreams", "client_keys", "buffered_bytes_max", "pause_headers", "deferred_flush"];
+const SHARED: [&str; 6] = [
+    "upstreams",
+    "client_keys",
+    "buffered_bytes_max",
+    "pause_headers",
+    "deferred_flush",
+    "check_route",
+];
 
 impl Config {
     /// This configuration as a route wants it: `text` is a document whose `models` and settings stand in

@@ -1,10 +1,12 @@
 //! The answer's way through a stream.
 
+use creole::log::Level;
 use creole::report::Outcome;
-use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable};
+use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable, json};
 
 use super::{
-    CLOSE_DELAY_MS, CUT_LINGER_MS, HOLD_MS, Held, LINGER_MS, Sent, State, Stream, When, drain,
+    CLOSE_DELAY_MS, CUT_LINGER_MS, HOLD_MS, Held, LINGER_MS, Route, Sent, State, Stream, When,
+    drain,
 };
 use crate::action::{Action, Decision, Side};
 use crate::deferred::Deferred;
@@ -12,6 +14,45 @@ use crate::details::{self, Origin};
 use crate::heads;
 
 impl Stream {
+    /// Whether a translated request is on its way, so that the host is to say where it went.
+    #[must_use]
+    pub fn awaits_route(&self) -> bool {
+        matches!(self.state, State::Waiting | State::Collecting { head: None, .. })
+    }
+
+    /// Where the request went.
+    pub fn note_route(&mut self, route: Route) {
+        self.route = Some(route);
+    }
+
+    /// Whether nobody looked at where the request went.
+    #[must_use]
+    pub fn was_unchecked(&self) -> bool {
+        self.was_unchecked
+    }
+
+    /// What the log is to say of the request's route.
+    fn told_of_route(&mut self, details: &str) -> Option<String> {
+        let route = self.route.take()?;
+        if details == details::REFUSED_ROUTE {
+            let cluster = json::quoted(&route.cluster);
+            return Some(format!(
+                "route check: a translated request would have gone to the cluster {cluster}, which creole-guard \
+                 does not list"
+            ));
+        }
+        let is_sent = details == details::VIA_UPSTREAM;
+        if !is_sent || route.is_checked || !self.config.settings.check_route {
+            return None;
+        }
+        self.was_unchecked = true;
+        Some(
+            "route check: nothing behind this filter looks at where translated requests go: add creole-guard \
+             of envoy/envoy.yaml, or set check_route to false"
+                .to_owned(),
+        )
+    }
+
     /// The response's head: the upstream's, or Envoy's own. An answer from here comes by as well.
     pub fn on_response_headers(
         &mut self,
@@ -28,12 +69,19 @@ impl Stream {
             State::Collecting { .. } => true,
             State::Waiting => false,
         };
+        let mut actions = Vec::new();
+        if let Some(line) = self.told_of_route(details) {
+            actions.push(Action::Log(Level::Error, line));
+        }
+        if self.was_unchecked {
+            return self.fail(Failure::Misconfigured, When::Now, now, actions);
+        }
         match details::origin(details, status, !collecting) {
             Origin::Envoy(failure) => {
                 // The answer that takes the place of Envoy's has details of its own.
                 details.clone_into(&mut self.request.details);
                 if end_of_stream || collecting || !self.config.settings.pause_headers {
-                    return self.fail(failure, When::Now, now, Vec::new());
+                    return self.fail(failure, When::Now, now, actions);
                 }
                 let reply = self.exchange.reply_to(failure, now);
                 self.state = State::Answering {
@@ -41,7 +89,7 @@ impl Stream {
                     length: heads::length(head),
                     received: 0,
                 };
-                return self.hold(reply, now, Vec::new());
+                return self.hold(reply, now, actions);
             }
             Origin::Upstream if collecting => {
                 // Only without paused heads: it did not wait for the request.

@@ -68,6 +68,18 @@ impl Process {
     /// # Errors
     /// A variable is missing, or Envoy does not start: then the end of its log.
     pub fn envoy(config: &Value, options: &EnvoyOptions) -> Result<Self, String> {
+        Self::envoy_with(config, options, &|yaml| yaml)
+    }
+
+    /// A real Envoy whose configuration, filled in, is changed once more.
+    ///
+    /// # Errors
+    /// As for [`Process::envoy`].
+    pub fn envoy_with(
+        config: &Value,
+        options: &EnvoyOptions,
+        change: &dyn Fn(String) -> String,
+    ) -> Result<Self, String> {
         let (binary, filter) = (file_of("CREOLE_ENVOY")?, file_of("CREOLE_WASM")?);
         let (address, admin) = (free(), free());
         let upstream = Upstream::shared().address();
@@ -106,7 +118,7 @@ impl Process {
         }
         let folder = folder("envoy");
         let path = folder.join("envoy.yaml");
-        fs::write(&path, yaml).unwrap();
+        fs::write(&path, change(yaml)).unwrap();
         let mut command = Command::new(binary);
         command.arg("--config-path").arg(&path).arg("--disable-hot-restart").args([
             "--concurrency",
