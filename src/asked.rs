@@ -45,6 +45,8 @@ pub struct Asked {
     pub prefill: String,
     /// The upstream got images.
     pub has_images: bool,
+    /// The hosts from which it has to fetch some of them, in lower case.
+    pub image_hosts: Vec<String>,
     /// The upstream got documents that are not text.
     pub has_documents: bool,
     /// The user has just given one of the images.

@@ -209,7 +209,8 @@ impl Exchange {
     pub(super) fn told(&mut self, asked: &Asked, mut error: Error) -> Error {
         if !(self.can_rebuild(asked) && is_pairing(&error)) {
             if error.status == 400
-                && let Some(message) = error::in_clients_words(&error.message, asked)
+                && let Some(message) =
+                    error::in_clients_words(&error.message, error.parameter.as_deref(), asked)
             {
                 error.message = message;
             }
@@ -252,7 +253,8 @@ fn is_of_lack(error: &Error) -> bool {
 fn is_images(asked: &Asked, error: &Error) -> bool {
     is_of_lack(error)
         && (error::is_images(&error.message)
-            || !asked.has_new_image && error::is_one_image(&error.message))
+            || !asked.has_new_image
+                && error::is_one_image(&error.message, error.parameter.as_deref(), asked))
 }
 
 fn is_response_format(error: &Error) -> bool {

@@ -1,14 +1,13 @@
 //! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
 //! where the upstream can take them.
 
+use super::attached::has_image;
 use super::parts::{is_of_known_type, is_remote};
 use super::server_history;
 use super::signature::Signature;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
-use crate::anthropic::{
-    Block, Document, DocumentSource, Message, Request, Role, Text, unknown_tag,
-};
+use crate::anthropic::{Block, Document, DocumentSource, Message, Role, Text, unknown_tag};
 use crate::conversation::{Item, Turn, Turns};
 use crate::error::Error;
 use crate::json::Str;
@@ -172,55 +171,6 @@ const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
 fn is_pdf(document: &Document<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
-}
-
-/// Whether a user's message has an image in it.
-pub(super) fn has_images(request: &Request<'_>) -> bool {
-    has_block(request, is_image)
-}
-
-/// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
-pub(super) fn has_new_image(request: &Request<'_>) -> bool {
-    let last = request.messages.iter().rfind(|message| message.role == Role::User);
-    last.is_some_and(|message| {
-        let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
-        message.content.iter().any(has_image) && !message.content.iter().any(is_result)
-    })
-}
-
-/// Whether there is a document in it that is not text.
-pub(super) fn has_documents(request: &Request<'_>) -> bool {
-    let is_file = |block: &Block<'_>| match block {
-        Block::Document(document) => {
-            !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
-        }
-        _ => false,
-    };
-    has_block(request, is_file)
-}
-
-fn has_block(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
-    let has = |message: &Message<'_>| message.content.iter().any(|block| is_or_has(block, is_it));
-    request.messages.iter().any(has)
-}
-
-fn is_image(block: &Block<'_>) -> bool {
-    matches!(block, Block::Image(_))
-}
-
-/// Whether a block is an image, or has one in it.
-fn has_image(block: &Block<'_>) -> bool {
-    is_or_has(block, is_image)
-}
-
-/// Whether a block, or one within it, is such a block.
-fn is_or_has(block: &Block<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
-    let within = match block {
-        Block::ToolResult(result) => result.content.as_slice(),
-        Block::Document(Document { source: DocumentSource::Content(inner), .. }) => inner,
-        _ => &[],
-    };
-    is_it(block) || within.iter().any(|block| is_or_has(block, is_it))
 }
 
 /// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone would be an

