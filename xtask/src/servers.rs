@@ -169,7 +169,8 @@ impl Server {
             let config = self.config(&address);
             let listen = run::start_complete(host, &Url::parse(&address)?, config, &mut in_front)?;
             let mut checks = Command::new(&sdk);
-            checks.arg("-B").arg(sources.join("checks.py")).arg(format!("http://{listen}"));
+            checks.arg("-B").arg(sources.join("checks.py")).arg(host.name());
+            checks.arg(format!("http://{listen}"));
             checks.arg(&address).arg(sources.join(&self.folder).join("server.json"));
             if let Err(error) = each(checks.arg(&process)) {
                 failed.push(format!("{}: {error:#}", host.name()));
