@@ -373,7 +373,12 @@ words! {
         /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is prefixed.
         Gemini = "gemini",
         /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that does not begin with
-        /// a letter is prefixed. The schema of an output (`output_config.format`) is written in this flavour, too.
+        /// a letter is prefixed. The schema of an output (`output_config.format`) is written in this flavour, too. A
+        /// property that is called `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` is told in the
+        /// description, under its own name. Several types beside other keywords become `anyOf`; values that are not of
+        /// the type, and more than 1,000 values, are left out. Properties are at most 30 deep, 3,000 in all, and have
+        /// 120,000 bytes: a schema with more is cut at 10 levels or less, and its definitions refer to none but
+        /// themselves. What requires itself without end requires less.
         Kimi = "kimi",
         /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
         /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it

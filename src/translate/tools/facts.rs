@@ -20,6 +20,8 @@ pub(super) enum Values<'a> {
 #[derive(Default)]
 pub(super) struct Facts<'a> {
     pub(super) typed: bool,
+    /// The list of types, as it came; empty where there is none.
+    pub(super) types: &'a str,
     /// There are several types, `null` aside.
     pub(super) several: bool,
     /// The type, `null` aside, if it is one.
@@ -47,8 +49,6 @@ pub(super) struct Facts<'a> {
     pub(super) reference: Option<Str<'a>>,
     /// It is written as a reference: decided where the dialect is known.
     pub(super) refers: bool,
-    /// It is written as a choice, beside which nothing stands: decided where the dialect is known.
-    pub(super) chooses: bool,
     /// Its lists of schemas, as they came; empty where there is none.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
@@ -154,7 +154,7 @@ impl<'a> Facts<'a> {
 
     /// It has one of these types.
     fn take_types(&mut self, types: &'a str) {
-        self.typed = true;
+        (self.typed, self.types) = (true, types);
         self.array = words::has(types, ARRAY);
         self.object = words::has(types, "\"object\"");
         self.nullable |= words::has(types, "\"null\"");

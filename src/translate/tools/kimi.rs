@@ -1,5 +1,5 @@
-//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour, as
-//! MoonshotAI/walle checks it.
+//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour. MoonshotAI/walle checks it,
+//! at its level `strict`.
 //!
 //! | the client's | Kimi's |
 //! |---|---|
@@ -7,95 +7,455 @@
 //! | `$ref` in the root | the properties of what it refers to: there must be no `type` beside it |
 //! | a list of schemas in the root, `anyOf` beside `properties` | the properties of all branches |
 //! | anything but a description beside another `anyOf` or `$ref` | left out |
+//! | several types beside what only one of them can have | `anyOf`, with one type in each branch |
 //! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
+//! | a definition whose name has a `/` | under another name |
 //! | `enum` without a type | with that of its values, which must be one; `null` is left out |
+//! | values that are not of the type, more than 1,000 values | left out |
+//! | a property that is called `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` | told in the description |
+//! | a property with a `/` in its name, in a definition | the same |
 //! | `items` for each place | `prefixItems` |
 //! | a requirement of what is no property | left out |
 //!
-//! The client looks at inputs itself.
+//! What is too deep or too long is cut as [`limits`] says, and what requires itself without end is loosened. The client
+//! looks at inputs itself.
+
+mod limits;
+mod types;
+mod values;
 
 use super::facts::Facts;
-use super::schema::{Walk, copy_member, required};
+use super::merged::Which;
+use super::schema::Walk;
 use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::names::NameSet;
+use crate::json_schema::{PATTERN_PROPERTIES, Shape, is_unportable, may_be_bool, shape};
+use crate::names::{NameSet, Names};
+use crate::words;
 
-const DEFS: &str = "\"$defs\"";
+/// Names that a property must not have.
+const RESERVED: [&str; 5] = ["$defs", "$ref", "anyOf", "required", "additionalProperties"];
 
-impl Walk<'_> {
-    pub(super) fn kimi(
-        &self,
-        reader: &mut Reader<'_>,
+/// So many branches a choice may have.
+const BRANCHES_MAX: usize = 500;
+
+/// Where a schema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// It is that of a function.
+    Function,
+    /// It is that of an output.
+    Output,
+    /// It is a definition.
+    Definition,
+    Inner,
+}
+
+impl Place {
+    fn is_top(self) -> bool {
+        matches!(self, Self::Function | Self::Output)
+    }
+}
+
+/// Writes a schema in its flavour.
+struct Flavour<'w, 's> {
+    walk: &'w Walk<'s>,
+    /// The client's definitions, each with the name that Kimi takes.
+    definitions: Names<'s, (String, &'s str)>,
+    /// So deep properties are written.
+    depth_max: u32,
+    /// Whether definitions may refer to others than themselves.
+    follows: bool,
+    /// The definitions that must require less, or allow more.
+    loosened: NameSet<'static>,
+    depth: u32,
+    /// The definition that is being written.
+    within: Option<String>,
+}
+
+/// Writes the whole of a walk, as it is for a function or for an output.
+pub(super) fn write(
+    walk: &Walk<'_>,
+    json: &mut Writer<'_>,
+    function: bool,
+) -> Result<(), json::Error> {
+    let mut flavour = Flavour {
+        walk,
+        definitions: definitions(walk.root),
+        depth_max: 0,
+        follows: true,
+        loosened: NameSet::default(),
+        depth: 0,
+        within: None,
+    };
+    let place = if function { Place::Function } else { Place::Output };
+    let mut text = String::new();
+    for (depth_max, follows) in limits::ATTEMPTS {
+        (flavour.depth_max, flavour.follows) = (depth_max, follows);
+        text = flavour.whole(place)?;
+        if limits::fits(&text) {
+            break;
+        }
+    }
+    json.value().out().extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// What a schema defines, each under the name that Kimi takes.
+fn definitions(root: &str) -> Names<'_, (String, &str)> {
+    let mut all: Names<'_, (String, &str)> = Names::default();
+    let mut sent = NameSet::default();
+    for place in ["$defs", "definitions"] {
+        for (name, schema) in json::members(json::member(root, place).unwrap_or_default()) {
+            let name = name.decode();
+            if all.contains(&name) {
+                continue;
+            }
+            let mut known = name.replace(['/', '{', '}'], "_");
+            while known.is_empty() || !sent.add(known.clone()) {
+                known.push('_');
+            }
+            all.insert(name, (known, schema));
+        }
+    }
+    all
+}
+
+impl<'w> Flavour<'w, '_> {
+    /// Writes all of it, so that nothing in it requires itself without end.
+    fn whole(&mut self, place: Place) -> Result<String, json::Error> {
+        loop {
+            let mut out = Vec::new();
+            (self.depth, self.within) = (0, None);
+            self.schema(self.walk.root, &mut Writer::new(&mut out), place)?;
+            let text = String::from_utf8(out).unwrap_or_default();
+            let mut loosens = |all: bool| {
+                let mut changes = false;
+                for name in limits::endless(&text, all) {
+                    changes |= self.loosened.add(name);
+                }
+                changes
+            };
+            if !(loosens(false) || loosens(true)) {
+                return Ok(text);
+            }
+        }
+    }
+
+    fn schema(
+        &mut self,
+        schema: &str,
         json: &mut Writer<'_>,
+        place: Place,
+    ) -> Result<(), json::Error> {
+        if !schema.starts_with('{') {
+            json.raw("{}");
+            return Ok(());
+        }
+        let facts = Facts::of_text(schema)?;
+        let function = place == Place::Function;
+        let reference = facts.reference.filter(|_| !function).and_then(|it| self.reference(it));
+        if let Some(reference) = reference {
+            return self.noted(schema, json, place, |_, json| {
+                json.key("$ref").text(&reference);
+                Ok(())
+            });
+        }
+        if merges(&facts, function) {
+            let walk: &'w Walk<'_> = self.walk;
+            if let Some(parts) = walk.parts(&facts, Which::AsFarAsPossible, function) {
+                return self.schema(&parts.beside(schema, function), json, place);
+            }
+        }
+        if function {
+            return self.object(schema, &facts, json, place);
+        }
+        if chooses(&facts) {
+            return self.choice(facts.any_of, schema, json, place);
+        }
+        if let Some(narrowed) = values::narrowed(schema, &facts) {
+            return self.schema(&narrowed, json, place);
+        }
+        if let Some(branches) = types::branches(schema, &facts) {
+            return self.choice(&branches, schema, json, place);
+        }
+        self.object(schema, &facts, json, place)
+    }
+
+    /// Writes a choice of schemas, under the description of this one.
+    fn choice(
+        &mut self,
+        branches: &str,
+        schema: &str,
+        json: &mut Writer<'_>,
+        place: Place,
+    ) -> Result<(), json::Error> {
+        self.noted(schema, json, place, |flavour, json| {
+            json.key("anyOf");
+            flavour.list(branches, json)
+        })
+    }
+
+    /// Writes a schema of one thing, beside which only a title and a description stand.
+    fn noted(
+        &mut self,
+        schema: &str,
+        json: &mut Writer<'_>,
+        place: Place,
+        write: impl FnOnce(&mut Self, &mut Writer<'_>) -> Result<(), json::Error>,
+    ) -> Result<(), json::Error> {
+        json.begin_object();
+        if self.is_loosened(place) {
+            json.key("type").raw(types::ALL);
+        } else {
+            write(self, json)?;
+        }
+        for (key, value) in json::members(schema) {
+            if types::is_note(key.raw()) {
+                json.key_str(key).raw(value);
+            }
+        }
+        if place.is_top() {
+            self.write_definitions(json)?;
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn is_loosened(&self, place: Place) -> bool {
+        match place {
+            Place::Definition => self.within.as_ref().is_some_and(|it| self.loosened.contains(it)),
+            Place::Function | Place::Output => self.loosened.contains(limits::ROOT),
+            Place::Inner => false,
+        }
+    }
+
+    /// Writes a schema that is neither a reference nor a choice.
+    fn object(
+        &mut self,
+        schema: &str,
+        facts: &Facts<'_>,
+        json: &mut Writer<'_>,
+        place: Place,
+    ) -> Result<(), json::Error> {
+        let function = place == Place::Function;
+        let is_loosened = self.is_loosened(place);
+        if is_loosened && !(function || facts.typed || facts.properties) {
+            return self.noted(schema, json, place, |_, _| Ok(()));
+        }
+        let is_cut = self.depth >= self.depth_max && facts.properties;
+        let moved = self.moved(facts);
+        json.begin_object();
+        if function && !facts.typed {
+            json.kind("object");
+        }
+        let mut defines = place.is_top();
+        for (key, value) in json::members(schema) {
+            let keyword = key.decode();
+            match keyword.as_ref() {
+                "type" if function => drop(json.kind("object")),
+                "$defs" | "definitions" if defines => {
+                    defines = false;
+                    self.write_definitions(json)?;
+                }
+                "$defs" | "definitions" | "$ref" | "anyOf" => {}
+                "$id" if !place.is_top() => {}
+                "description" if !moved.is_empty() => {}
+                "required" if is_loosened || is_cut => {}
+                "items" if is_loosened => {}
+                "properties" if !is_cut => self.properties(value, json, &moved)?,
+                "properties" => {}
+                "required" => required(value, facts, &moved, json),
+                "additionalProperties" if !moved.is_empty() || is_cut => {}
+                "enum" if function => {}
+                "enum" => values::write(value, facts, json),
+                "type" => json_type(value, facts, json),
+                _ => self.member(key, &keyword, value, json)?,
+            }
+            if keyword == "properties" && !(facts.typed || function) {
+                json.kind("object");
+            }
+        }
+        if function && (!facts.properties || is_cut) {
+            json.key("properties").raw("{}");
+        }
+        if !moved.is_empty() {
+            describe(facts, &moved, json);
+        }
+        if defines {
+            self.write_definitions(json)?;
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    /// The properties that Kimi does not take under their names.
+    fn moved<'a>(&self, facts: &Facts<'a>) -> Names<'a, &'a str> {
+        let mut moved = Names::default();
+        for (name, schema) in json::members(facts.named) {
+            let name = name.decode();
+            // Its paths have `anyOf{0}` for a branch.
+            let is_branch = words::has_byte(&name, b'{') && words::has_byte(&name, b'}');
+            let is_plain = || !words::has_byte(schema, b'[') && !words::has(schema, "$ref");
+            if RESERVED.contains(&name.as_ref())
+                || !self.takes_key(&name)
+                || is_branch && !is_plain()
+            {
+                moved.insert(name, schema);
+            }
+        }
+        moved
+    }
+
+    /// Whether a key may stand where the walk is: in definitions, none has a `/`.
+    fn takes_key(&self, key: &str) -> bool {
+        self.within.is_none() || !words::has_byte(key, b'/')
+    }
+
+    fn properties(
+        &mut self,
+        properties: &str,
+        json: &mut Writer<'_>,
+        moved: &Names<'_, &str>,
+    ) -> Result<(), json::Error> {
+        json.key("properties").begin_object();
+        self.depth = self.depth.saturating_add(1);
+        for (name, schema) in json::members(properties) {
+            if !moved.contains(&name.decode()) {
+                json.key_str(name);
+                self.schema(schema, json, Place::Inner)?;
+            }
+        }
+        self.depth = self.depth.saturating_sub(1);
+        json.end_object();
+        Ok(())
+    }
+
+    /// Writes a member that says nothing of others.
+    fn member(
+        &mut self,
         key: Str<'_>,
         keyword: &str,
-        facts: &Facts<'_>,
-        root: bool,
+        value: &str,
+        json: &mut Writer<'_>,
     ) -> Result<(), json::Error> {
-        match (keyword, reader.kind()?) {
-            ("$defs" | "definitions", Kind::Object) if facts.definitions.is_empty() => {
-                let key = Reader::of(DEFS).string()?;
-                self.member(reader, json, key, "$defs")?;
+        let kind = Reader::of(value).kind()?;
+        match (shape(keyword), kind) {
+            (Shape::Schema, Kind::Bool) if keyword == "not" => {}
+            (Shape::Schema, Kind::Bool) if may_be_bool(keyword) => {
+                json.key_str(key).raw(value);
             }
-            ("$defs", Kind::Object) => {
-                let mut known = NameSet::default();
-                json.key("$defs").begin_object();
-                for definitions in [reader.skip()?, facts.definitions] {
-                    for (name, schema) in json::members(definitions) {
-                        if known.add(name.decode()) {
-                            json.key_text(&name.decode());
-                            self.schema(&mut Reader::of(schema), json, false)?;
-                        }
+            // As drafts before 2020-12 call it. One of the name itself stands beside it, perhaps.
+            (Shape::Items, Kind::Array) => {
+                json.key("prefixItems");
+                self.list(value, json)?;
+            }
+            (Shape::Branches, Kind::Array) => {
+                json.key_str(key);
+                self.list(value, json)?;
+            }
+            (Shape::Items, _) => {
+                json.key_str(key);
+                self.schema(value, json, Place::Inner)?;
+            }
+            (Shape::Schema, _) => {
+                json.key_str(key);
+                self.held(value, keyword == "additionalProperties", json)?;
+            }
+            (Shape::Named, Kind::Object) => {
+                json.key_str(key).begin_object();
+                for (name, schema) in json::members(value) {
+                    let is_odd = keyword == PATTERN_PROPERTIES && is_unportable(name);
+                    // It would be taken for a reference.
+                    let is_odd = is_odd || name == "$ref";
+                    if !is_odd && self.takes_key(&name.decode()) {
+                        json.key_str(name);
+                        self.held(schema, false, json)?;
                     }
                 }
                 json.end_object();
             }
-            // With the others.
-            ("definitions", Kind::Object) => drop(reader.skip()?),
-            ("description" | "title", _) => copy_member(reader, json, key)?,
-            ("$ref", Kind::String) if facts.refers => {
-                let reference = reader.string()?;
-                json.key("$ref").string(|out| match definition(reference) {
-                    Some(name) => {
-                        json::escape(out, "#/$defs/");
-                        out.extend_from_slice(name.as_bytes());
-                    }
-                    None => out.push(b'#'),
-                });
+            (_, Kind::String) if keyword == "pattern" => {
+                if json::string(value).is_none_or(|pattern| !is_unportable(pattern)) {
+                    json.key_str(key).raw(value);
+                }
             }
-            ("$ref" | "$id", _) => drop(reader.skip()?),
-            _ if facts.refers => drop(reader.skip()?),
-            ("anyOf", Kind::Array) if facts.chooses => self.member(reader, json, key, keyword)?,
-            ("anyOf", _) => drop(reader.skip()?),
-            _ if facts.chooses => drop(reader.skip()?),
-            ("enum", Kind::Array) => {
-                let typed = facts.typed || root || facts.properties || facts.merges;
-                enumeration(reader, json, typed)?;
+            _ if self.takes_key(keyword) && values::is_taken(value, self.within.is_some()) => {
+                json.key_str(key).raw(value);
             }
-            ("required", Kind::Array) => required(reader, json, facts)?,
-            ("additionalProperties", Kind::Bool) => copy_member(reader, json, key)?,
-            _ => self.member(reader, json, key, keyword)?,
-        }
-        if keyword == "properties" && !facts.typed && !root && !facts.refers {
-            json.kind("object");
+            _ => {}
         }
         Ok(())
     }
-}
 
-/// Whether there is a `$ref`, and Kimi knows to what: the whole, or a definition.
-pub(super) fn refers(facts: &Facts<'_>) -> bool {
-    facts.reference.is_some_and(|it| it == "#" || definition(it).is_some())
+    /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands anywhere.
+    fn held(
+        &mut self,
+        schema: &str,
+        takes_references: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        let refers = Facts::of_text(schema)?.reference.and_then(|it| self.reference(it)).is_some();
+        if !refers || takes_references {
+            return self.schema(schema, json, Place::Inner);
+        }
+        json.begin_object().key("anyOf").begin_array();
+        self.schema(schema, json, Place::Inner)?;
+        json.end_array().end_object();
+        Ok(())
+    }
+
+    fn list(&mut self, schemas: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+        json.begin_array();
+        for schema in json::elements(schemas) {
+            self.schema(schema, json, Place::Inner)?;
+        }
+        json.end_array();
+        Ok(())
+    }
+
+    fn write_definitions(&mut self, json: &mut Writer<'_>) -> Result<(), json::Error> {
+        if self.definitions.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<(String, &str)> = self.definitions.values().cloned().collect();
+        json.key("$defs").begin_object();
+        let depth = std::mem::take(&mut self.depth);
+        for (name, schema) in all {
+            json.key_text(&name);
+            self.within = Some(name);
+            self.schema(schema, json, Place::Definition)?;
+        }
+        (self.depth, self.within) = (depth, None);
+        json.end_object();
+        Ok(())
+    }
+
+    /// A reference as it is sent, if Kimi knows to what: the whole, or a definition.
+    fn reference(&self, reference: Str<'_>) -> Option<String> {
+        let reference = reference.decode();
+        if reference == "#" {
+            return self.follows.then(|| reference.into_owned());
+        }
+        let place = reference.strip_prefix("#/")?;
+        let name = place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))?;
+        let name = if words::has_byte(name, b'/') { return None } else { name };
+        let (sent, _) = self.definitions.get(&name.replace("~1", "/").replace("~0", "~"))?;
+        let is_own = || self.within.as_ref() == Some(sent);
+        let may_follow = self.follows || self.within.is_none() || is_own();
+        may_follow.then(|| ["#/$defs/", sent].concat())
+    }
 }
 
 /// Whether it is written as a choice.
-pub(super) fn chooses(facts: &Facts<'_>) -> bool {
-    let branches: Vec<&str> = json::elements(facts.any_of).collect();
-    !(branches.is_empty() || facts.properties) && facts.are_whole(&branches)
+fn chooses(facts: &Facts<'_>) -> bool {
+    let branches: Vec<&str> = json::elements(facts.any_of).take(BRANCHES_MAX + 1).collect();
+    !(branches.is_empty() || branches.len() > BRANCHES_MAX || facts.properties)
+        && facts.are_whole(&branches)
 }
 
 /// Whether a choice or a reference stands where Kimi takes none.
-pub(super) fn merges(facts: &Facts<'_>, root: bool) -> bool {
-    let chooses = !facts.any_of.is_empty() && facts.properties && !facts.refers;
+fn merges(facts: &Facts<'_>, root: bool) -> bool {
+    let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses
 }
 
@@ -105,45 +465,63 @@ pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
     place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))
 }
 
-/// The values of one type.
-fn enumeration(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    typed: bool,
-) -> Result<(), json::Error> {
-    let name = match sole_kind(reader.clone())? {
-        Some(Kind::String) => "string",
-        Some(Kind::Number) => "number",
-        Some(Kind::Bool) => "boolean",
-        _ => {
-            reader.skip()?;
-            return Ok(());
+/// Writes the types. Of a number and `null`, `null` stands first, or its value among others is refused.
+fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
+    let is_number = |name: Str<'_>| name == "integer" || name == "number";
+    match facts.sole_type.filter(|name| value.starts_with('[') && is_number(*name)) {
+        Some(name) if facts.enumerated && words::has(value, "\"null\"") => {
+            json.key("type").begin_array().text("null").str(name).end_array();
         }
-    };
-    if !typed {
-        json.key("type").text(name);
+        _ => drop(json.key("type").raw(value)),
     }
-    json.key("enum").begin_array();
-    reader.begin_array()?;
-    while reader.next_element()? {
-        if !reader.null()? {
-            json.raw(reader.skip()?);
-        }
-    }
-    json.end_array();
-    Ok(())
 }
 
-/// The kind of all values that are not `null`, if it is one.
-fn sole_kind(mut values: Reader<'_>) -> Result<Option<Kind>, json::Error> {
-    let mut sole = None;
-    values.begin_array()?;
-    while values.next_element()? {
-        let kind = values.kind()?;
-        values.skip()?;
-        if kind != Kind::Null && sole.replace(kind).is_some_and(|before| before != kind) {
-            return Ok(None);
-        }
+/// Writes `required` with the names that are properties.
+fn required(value: &str, facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
+    let mut known = NameSet::default();
+    for (name, _) in json::members(facts.named) {
+        known.add(name.decode());
     }
-    Ok(sole)
+    let takes = |name: &Str<'_>| {
+        let name = name.decode();
+        known.contains(&name) && !moved.contains(&name)
+    };
+    let names: Vec<Str<'_>> =
+        json::elements(value).filter_map(json::string).filter(takes).collect();
+    if !names.is_empty() || json::elements(value).next().is_none() {
+        json.key("required").begin_array();
+        for name in names {
+            json.str(name);
+        }
+        json.end_array();
+    }
+}
+
+/// Writes the description, with the properties that have no place.
+fn describe(facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
+    let mut names = json::elements(facts.required).filter_map(json::string).peekable();
+    json.key("description").string(|out| {
+        let described = facts.description.filter(|description| !description.is_blank());
+        if let Some(description) = described {
+            out.extend_from_slice(description.raw().as_bytes());
+            json::escape(out, " ");
+        }
+        json::escape(out, "Further properties: {");
+        for (at, (name, schema)) in moved.iter().enumerate() {
+            json::escape(out, if at > 0 { "," } else { "" });
+            json::escape(out, &json::quoted(name));
+            json::escape(out, ":");
+            json::escape(out, schema);
+        }
+        json::escape(out, "}");
+        let needed: Vec<String> = std::iter::from_fn(|| names.next())
+            .filter(|name| moved.contains(&name.decode()))
+            .map(|name| json::quoted(&name.decode()))
+            .collect();
+        if !needed.is_empty() {
+            json::escape(out, "; required of them: ");
+            json::escape(out, &needed.join(", "));
+        }
+        json::escape(out, ".");
+    });
 }

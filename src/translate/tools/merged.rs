@@ -133,25 +133,54 @@ impl<'s> Walk<'s> {
         all
     }
 
-    /// Writes `properties` and `required`; of these, none that is no property.
+    /// Writes `properties` and `required` in the dialect.
     pub(super) fn merged(
         &self,
         merged: Merged<'_>,
         json: &mut Writer<'_>,
         root: bool,
     ) -> Result<(), json::Error> {
-        let Merged { own, others, required } = merged;
+        merged.write(json, root, self.any(), &mut |schema, json| {
+            self.schema(&mut Reader::of(schema), json, false)
+        })
+    }
+}
+
+impl Merged<'_> {
+    /// The schema with all of it, as the client could have written it.
+    pub(super) fn beside(self, schema: &str, root: bool) -> String {
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_object();
+        for (key, value) in json::members(schema).filter(|(key, _)| !is_merged(key.raw())) {
+            json.key_str(key).raw(value);
+        }
+        // Nothing fails: no schema is read.
+        let _ = self.write(&mut json, root, "{}", &mut |schema, json| {
+            json.raw(schema);
+            Ok(())
+        });
+        json.end_object();
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// Writes `properties` and `required`; of these, none that is no property.
+    fn write(
+        self,
+        json: &mut Writer<'_>,
+        root: bool,
+        any: &str,
+        write: &mut dyn FnMut(&str, &mut Writer<'_>) -> Result<(), json::Error>,
+    ) -> Result<(), json::Error> {
+        let Merged { own, others, required } = self;
         if root || !(own.is_empty() && others.is_empty()) {
             json.key("properties").begin_object();
             for (name, schemas) in own.iter().chain(others.iter()) {
                 json.key_text(name);
                 match schemas.as_slice() {
-                    [schema] => self.schema(&mut Reader::of(schema), json, false)?,
-                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw(self.any())),
-                    several => {
-                        let any = ["{\"anyOf\":[", &several.join(","), "]}"].concat();
-                        self.schema(&mut Reader::of(&any), json, false)?;
-                    }
+                    [schema] => write(schema, json)?,
+                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw(any)),
+                    several => write(&["{\"anyOf\":[", &several.join(","), "]}"].concat(), json)?,
                 }
             }
             json.end_object();

@@ -58,7 +58,11 @@ fn walk(json: &mut Writer<'_>, schema: &str, dialect: ToolSchema, function: bool
     let start = json.out().len();
     let (has_paths, defined) = (OnceCell::new(), OnceCell::new());
     let walk = Walk { dialect, root: schema, has_paths, defined, inlined: Inlined::default() };
-    if walk.schema(&mut Reader::of(schema), json, function).is_err() {
+    let written = match dialect {
+        ToolSchema::Kimi => kimi::write(&walk, json, function),
+        _ => walk.schema(&mut Reader::of(schema), json, function),
+    };
+    if written.is_err() {
         // Not reachable with a schema that was read from a request.
         json.out().truncate(start);
         json.out().extend_from_slice(schema.as_bytes());
@@ -130,11 +134,6 @@ impl Walk<'_> {
             ToolSchema::Gemini => {
                 return self.gemini(reader, json, root, facts, Around::default());
             }
-            ToolSchema::Kimi => {
-                facts.refers = kimi::refers(&facts) && !root;
-                facts.chooses = kimi::chooses(&facts) && !root;
-                kimi::merges(&facts, root).then_some(Which::AsFarAsPossible)
-            }
             ToolSchema::Full | ToolSchema::Ollama => of_openai.then_some(Which::AsFarAsPossible),
             // Its grammar is that of the choice alone, or of the properties alone.
             ToolSchema::LlamaCpp => {
@@ -142,7 +141,7 @@ impl Walk<'_> {
                 let is_hidden = facts.properties || root && !facts.all_of.is_empty();
                 (is_hidden && !refers).then_some(Which::AllPlain)
             }
-            ToolSchema::Mistral => None,
+            ToolSchema::Mistral | ToolSchema::Kimi => None,
         };
         let parts = which.and_then(|which| self.parts(&facts, which, root));
         facts.merges = parts.is_some();
@@ -169,18 +168,12 @@ impl Walk<'_> {
                 ToolSchema::LlamaCpp if llama_cpp_refuses(&keyword, reader.clone())? => {
                     reader.skip()?;
                 }
-                ToolSchema::Kimi => self.kimi(reader, json, key, &keyword, &facts, root)?,
                 ToolSchema::Ollama => self.ollama(reader, json, key, &keyword, &facts)?,
                 _ => self.member(reader, json, key, &keyword)?,
             }
         }
-        // llama.cpp takes any value then, and Kimi a list by its places; OpenAI wants both.
-        let needs_items = match self.dialect {
-            ToolSchema::LlamaCpp => false,
-            ToolSchema::Kimi => !(facts.prefix_items || facts.listed_items || facts.chooses),
-            _ => true,
-        };
-        if facts.array && needs_items && !facts.items {
+        // llama.cpp takes any value then.
+        if facts.array && self.dialect != ToolSchema::LlamaCpp && !facts.items {
             json.key("items").raw("{}");
         }
         if facts.merges && !(facts.typed || root) {
@@ -233,11 +226,7 @@ impl Walk<'_> {
                 reader.skip()?;
                 Ok(())
             }
-            (Holds::Schema, Kind::Bool)
-                if may_be_bool(keyword) && self.dialect != ToolSchema::Kimi =>
-            {
-                copy_member(reader, json, key)
-            }
+            (Holds::Schema, Kind::Bool) if may_be_bool(keyword) => copy_member(reader, json, key),
             // As drafts before 2020-12 call it.
             (Holds::Schema, Kind::Array) if keyword == "items" => {
                 json.key("prefixItems");
