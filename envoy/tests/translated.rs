@@ -441,6 +441,35 @@ fn a_message_that_was_cut_is_whole_at_once_and_its_stream_ends_with_the_upstream
 }
 
 #[test]
+fn events_that_are_not_complete_count_however_far_their_streams_are() {
+    let mut envoy = sent(r#"{"buffered_bytes_max": 100000}"#, STREAM);
+    let line = [b"data: ".as_slice(), &[b'x'; 20_000]].concat();
+    envoy.head(200, &[], false, "via_upstream");
+    envoy.answer(CHUNKS[0].as_bytes(), false);
+    for _ in 0..2 {
+        envoy.answer(&line, false);
+    }
+    let first = envoy.filter.held_bytes();
+    assert!((40_000..100_000).contains(&first), "{first}");
+    envoy.next_stream();
+    envoy.request("POST", MESSAGES, &key(), false);
+    envoy.body(STREAM.as_bytes(), true);
+    envoy.head(200, &[], false, "via_upstream");
+    envoy.answer(CHUNKS[0].as_bytes(), false);
+    let mut said = Vec::new();
+    for _ in 0..4 {
+        said.extend(written(&envoy.answer(&line, false), Side::Response, b""));
+    }
+    assert!(text(&said).contains("overloaded_error"), "{}", text(&said));
+    assert_eq!(envoy.filter.held_bytes(), first, "what the second one held is free again");
+    let (id, start) = (envoy.id, envoy.now);
+    assert_eq!(envoy.tick(start + 1000), [(id, vec![Action::CloseStream])]);
+    envoy.filter.on_delete(id);
+    envoy.filter.on_delete(id - 1);
+    assert_eq!(envoy.filter.held_bytes(), 0);
+}
+
+#[test]
 fn a_stream_whose_pieces_give_nothing_holds_nothing() {
     let mut envoy = sent(r#"{"buffered_bytes_max": 2000}"#, STREAM);
     envoy.head(200, &[], false, "via_upstream");

@@ -13,6 +13,9 @@ use crate::deferred::Deferred;
 use crate::details::{self, Origin};
 use crate::heads;
 
+/// What a stream that flows may keep without being counted: every one has that much room for its next event.
+const KEPT_BYTES_FREE: usize = 16 << 10;
+
 impl Stream {
     /// Whether a translated request is on its way, so that the host is to say where it went.
     #[must_use]
@@ -141,10 +144,14 @@ impl Stream {
         let head_sent = !matches!(sent, Sent::Nothing);
         let mut out = Vec::new();
         let mut head = self.exchange.handle_response_body(piece, now, &mut out);
-        // A stream flows, though some of its pieces give nothing; what it keeps has limits of its own.
         let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
-        self.collected_bytes =
-            if collects { self.collected_bytes.saturating_add(piece.len()) } else { 0 };
+        self.collected_bytes = if collects {
+            self.collected_bytes.saturating_add(piece.len())
+        } else {
+            // A stream flows, though some of its pieces give nothing. What it keeps all the same counts: a line without
+            // an end, and blocks that wait for their turn.
+            Some(self.exchange.held_bytes()).filter(|kept| *kept > KEPT_BYTES_FREE).unwrap_or(0)
+        };
         let is_overloaded = self.held_bytes() > room_bytes;
         if is_overloaded {
             let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
