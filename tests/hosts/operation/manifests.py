@@ -43,6 +43,12 @@ def commented(template):
     return re.search(r"where HOST is UPSTREAM_HOST: (\{.*?\}) \(all in one line", comment)[1]
 
 
+def guard(document):
+    """What `creole-guard` of a document does, without the names of clusters of models."""
+    found = [one for rules in members(document, "policies") for one in [rules.get("creole_route", {})] if "condition" in one]
+    return [re.sub(r'"upstream"|"outbound[^"]*"', '"MODELS"', json.dumps(one, sort_keys=True)) for one in found]
+
+
 def recipes(page):
     """Creole's configuration and the commands of each recipe of a page: what follows `json` is `sh`."""
     blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
@@ -130,6 +136,11 @@ def main(root, creole, envoy, wasm, tls, authorities):
                 urls = [f"http://{host}" for hosts in members(documents, "hosts") for host in hosts]
                 held = [one for one in config["upstreams"].values() if isinstance(one.get("key"), dict)]
                 check(f"{name}: a key stays with its host", all(one.get("url") in urls for one in held), str(held))
+        # Where there is no place for the guard, the filter does not wait for it.
+        guards = guard(documents)
+        check(f"{name}: its guard", guards == (guard(yaml.safe_load(good)) if name == "istio" else []), str(guards))
+        for config in configs:
+            check(f"{name}: waits for its guard", config.get("check_route", True) is bool(guards), str(config))
         labels = list(members(documents, "stats_tags"))
         check(f"{name}: has labels", bool(labels) == (name == "istio"), str(labels))
         for found in labels:
