@@ -99,7 +99,7 @@ fn call_before(text: &str) -> Option<usize> {
 
 /// Whether the text behind the start of a call names a tool, as far as it goes.
 fn names_tool(behind: &str, tools: &Tools) -> bool {
-    let mut rest = behind.get(..behind.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    let mut rest = head_of(behind);
     while let Some(next) = BEFORE_NAMES.iter().find_map(|word| rest.strip_prefix(word)) {
         rest = next;
     }
@@ -125,13 +125,18 @@ fn is_bare(text: &str, tools: &Tools) -> bool {
     {
         return !text.ends_with(']') && tools.iter().any(|tool| tool.outgoing == name.trim());
     }
-    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    let head = head_of(text);
     let is_call = |key: &str| words::find(head, key).is_some();
     text.starts_with('{')
         && is_call("\"name\"")
         && (is_call("\"parameters\"") || is_call("\"arguments\""))
         && names_tool(text, tools)
         && Reader::of(text).skip().is_err()
+}
+
+/// As much of a text as names the tool.
+fn head_of(text: &str) -> &str {
+    (0..=HEAD_BYTES.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
 /// Whether what follows is code: a fence is open, or a span in this line.
