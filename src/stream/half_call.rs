@@ -188,7 +188,7 @@ mod tests {
             let first = MARKS.iter().find_map(|(open, _)| call.strip_prefix(open)).unwrap();
             let first = text.len() - first.len();
             for (end, _) in text.char_indices().filter(|(end, _)| *end > first) {
-                let cut = &text[..end];
+                let cut = text.get(..end).unwrap();
                 // In the middle of a control token or tag nothing is known.
                 let is_in_tag = cut.rfind('<') > cut.rfind('>');
                 if !is_in_tag {
