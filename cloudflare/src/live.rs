@@ -25,6 +25,7 @@ impl Live {
         crate::hooks::count(true);
         let mut exchange = Exchange::new(isolate.config.clone(), seed(), Pings::Sent);
         exchange.remember(isolate.refusals.clone());
+        exchange.ask_for_models();
         let (method, path) = (method.to_owned(), path.to_owned());
         let request = Request { method, path, began: now(), ..Request::default() };
         Self { exchange, request, isolate: isolate.clone() }

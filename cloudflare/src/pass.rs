@@ -14,7 +14,7 @@ use crate::serve;
 
 pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
     let url = request.url();
-    let path = http::path_and_query(&url);
+    let path = &*creole::with_version(http::path_and_query(&url));
     let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
         serve::discard(isolate, request).await;
         return live.fail(Failure::NoRoute);

@@ -146,8 +146,11 @@ fn send(
     let upstream = isolate.config.upstreams.get(&request.upstream)?;
     let url = format!("{}{}", upstream.url, request.path);
     let headers = http::headers(&request.headers);
-    let body = Uint8Array::from(request.body.as_slice());
-    http::send("POST", &url, &headers, &body, &abort.signal()).ok()
+    let body = match request.body.as_slice() {
+        [] => JsValue::NULL,
+        body => Uint8Array::from(body).into(),
+    };
+    http::send(request.method(), &url, &headers, &body, &abort.signal()).ok()
 }
 
 async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {

@@ -44,8 +44,10 @@ impl Live {
         (counted, held): (Counted, Held),
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
+        let mut exchange = Exchange::new(config, seed, Pings::Sent);
+        exchange.ask_for_models();
         Self {
-            exchange: Exchange::new(config, seed, Pings::Sent),
+            exchange,
             clock,
             request: Request { method, path, began: clock.now(), ..Request::default() },
             refused: false,

@@ -21,6 +21,7 @@ pub(crate) async fn pass(
     mut body: Incoming,
 ) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = &*creole::with_version(path);
     let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
         let uri = format!("{}{path}", upstream.url).parse::<Uri>().ok()?;
         Some((upstream, uri))

@@ -240,8 +240,9 @@ impl Gateway {
     fn upstream_request(&self, request: UpstreamRequest) -> Option<Request<Full<Bytes>>> {
         let upstream = self.config.upstreams.get(&request.upstream)?;
         let uri: Uri = format!("{}{}", upstream.url, request.path).parse().ok()?;
+        let method = Method::from_bytes(request.method().as_bytes()).ok()?;
         let mut sent = Request::new(Full::new(Bytes::from(request.body)));
-        *sent.method_mut() = Method::POST;
+        *sent.method_mut() = method;
         *sent.uri_mut() = uri;
         *sent.headers_mut() = headers::map(request.headers);
         Some(sent)

@@ -11,7 +11,7 @@
 mod rig;
 
 use bytes::Bytes;
-use rig::{COMPLETION, Gateway, Upstream, client, messages, request, send};
+use rig::{COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const OWN_KEY: &str = "sk-operator-0123456789abcdef";
@@ -254,4 +254,27 @@ async fn a_long_key_is_sent_and_one_that_is_too_long_is_told_so() {
             "authorization: expected at most 32768 bytes",
         );
     }
+}
+
+#[tokio::test]
+async fn the_models_of_the_upstream_are_listed_where_the_configuration_names_none() {
+    const LIST: &str = r#"{"object":"list","data":[{"id":"qwen","object":"model"}]}"#;
+    let upstream = Upstream::answering(200, "application/json", LIST).await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let mut sent = request("GET", &gateway.url("/v1/models?limit=1000"), "");
+    sent.headers_mut().insert("anthropic-version", "2023-06-01".parse().unwrap());
+    let got = send(&client(false), sent).await;
+    assert_eq!((got.status.as_u16(), got.json()["data"][0]["id"].as_str()), (200, Some("qwen")));
+    assert_eq!(got.json()["data"][0]["type"], "model");
+    let asked = upstream.last();
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("GET", "/v1/models"));
+    assert_eq!(asked.headers["authorization"], "Bearer sk-client");
+    assert!(asked.body.is_empty() && !asked.headers.contains_key("content-length"));
+    let got = send(&client(false), request("GET", &gateway.url("/models"), "")).await;
+    assert_eq!(got.body, LIST, "as the upstream says it");
+    let none = Gateway::start(&nobody().await, "{}");
+    let mut sent = request("GET", &none.url("/v1/models"), "");
+    sent.headers_mut().insert("anthropic-version", "2023-06-01".parse().unwrap());
+    let got = send(&client(false), sent).await;
+    assert_eq!((got.status.as_u16(), got.json()["data"].as_array().unwrap().len()), (200, 0));
 }

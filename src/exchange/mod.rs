@@ -7,6 +7,7 @@ mod base;
 mod count;
 mod door;
 mod memory;
+mod models;
 mod pass;
 mod request;
 mod response;
@@ -55,6 +56,8 @@ pub struct Exchange {
     keeps_body: bool,
     /// What is not Creole's is somebody else's, and not sent on by the host.
     leaves_others: bool,
+    /// The host can ask the upstream for its models.
+    asks_for_models: bool,
     /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
@@ -79,6 +82,7 @@ enum Path {
     #[default]
     Messages,
     CountTokens,
+    Models,
 }
 
 #[derive(Debug)]
@@ -93,6 +97,8 @@ enum State {
     /// sent. The error is what the client is told if there is no such request; `sort` are the requests of which the same
     /// is refused, if that is known.
     Failed { error: Error, refused: Refused, sort: Option<memory::Sort> },
+    /// The upstream was asked for its models; `status` is that of its answer, whose body is collected.
+    Listing { status: Option<u16>, body: Vec<u8> },
     /// The upstream's tokenizer answers; its body is collected.
     Counting { count: Count, status: u16, body: Vec<u8> },
     /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.
@@ -164,6 +170,7 @@ impl Exchange {
             recognise: None,
             keeps_body: false,
             leaves_others: false,
+            asks_for_models: false,
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),

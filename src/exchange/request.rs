@@ -82,6 +82,13 @@ impl Exchange {
             "/" | "/api/hello" if probe => {
                 return Ok(RequestHead::Reply(self.json_reply(b"{}".to_vec())));
             }
+            "/v1/models" if self.is_upstreams_list(method) => {
+                if self.wants_own_list(headers.value("anthropic-version").is_some()) {
+                    return Ok(RequestHead::PassThrough);
+                }
+                self.client.path = Path::Models;
+                return Ok(RequestHead::Translate);
+            }
             "/v1/models" if probe => {
                 return Ok(RequestHead::Reply(
                     self.json_reply(translate::models::list(&self.config)),
@@ -141,6 +148,9 @@ impl Exchange {
     fn translate_request(&mut self, body: &[u8], now: Millis) -> Result<UpstreamRequest, Reply> {
         if body.len() > self.config.settings.request_bytes_max {
             return Err(self.refuse(&request_too_large()));
+        }
+        if self.client.path == Path::Models {
+            return self.list_models(now);
         }
         let Ok(text) = simdutf8::basic::from_utf8(without_mark(body)) else {
             let error = Error::invalid("The request body is not valid JSON: it is not UTF-8");
@@ -225,6 +235,7 @@ impl Exchange {
         };
         match self.client.path {
             Path::CountTokens => translate::count::upstream::path(&self.config, upstream),
+            Path::Models => Some(format!("{}/models", upstream.base_path)),
             Path::Messages => None,
         }
         .unwrap_or_else(|| format!("{}/{endpoint}", upstream.base_path))

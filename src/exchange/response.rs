@@ -1,5 +1,6 @@
 //! The response's way through an exchange.
 
+use super::models::LIST_BYTES_MAX;
 use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{Body, End, Exchange, Head, HeadState, Pings, ResponseHead, State, count};
@@ -25,6 +26,15 @@ impl Exchange {
     ) -> ResponseHead {
         let (asked, count) = match std::mem::replace(&mut self.state, State::Ended) {
             State::Waiting { asked, count } => (asked, count),
+            State::Listing { status: None, body } => {
+                self.report.head_at = Some(now);
+                self.report.upstream_status = Some(status);
+                self.head = HeadState::Held(headers::to_client(headers, now));
+                self.state = State::Listing { status: Some(status), body };
+                self.watchdog.head(true, now);
+                self.watchdog.ending(Ending::Sure, now);
+                return ResponseHead::Translate;
+            }
             other => {
                 // Not ours, a second head, or one for a request that was answered here.
                 self.state = other;
@@ -78,7 +88,9 @@ impl Exchange {
                 let error = Error::new(Fault::Upstream, kind, "").with_status(status);
                 Some(self.error_head(&error))
             }
-            State::Counting { .. } => Some(self.make_head(200, Body::Json)),
+            State::Counting { .. } | State::Listing { status: Some(_), .. } => {
+                Some(self.make_head(200, Body::Json))
+            }
             state if state.answer()?.is_stream() => Some(self.stream_head()),
             _ => Some(self.message_head(None)),
         }
@@ -187,7 +199,9 @@ impl Exchange {
                 let size = body.len();
                 self.check_size(size)
             }
-            State::Refused { body, .. } | State::Counting { body, .. } => {
+            State::Refused { body, .. }
+            | State::Counting { body, .. }
+            | State::Listing { body, .. } => {
                 body.extend_from_slice(piece);
                 Ok(())
             }
@@ -205,6 +219,7 @@ impl Exchange {
         let (body, max) = match &self.state {
             State::Refused { body, .. } => (body, ERROR_BODY_BYTES_MAX),
             State::Counting { body, .. } => (body, self.config.settings.response_bytes_max),
+            State::Listing { body, .. } => (body, LIST_BYTES_MAX),
             _ => return usize::MAX,
         };
         max.saturating_sub(body.len())
@@ -267,6 +282,10 @@ impl Exchange {
                 let refused = self.report.upstream_status.is_some_and(|status| status >= 400);
                 cause = refused.then_some(Cause::UpstreamRefused);
                 Err(error)
+            }
+            State::Listing { status, body } => {
+                let is_list = status.is_some_and(|status| (200..300).contains(&status));
+                return self.end_list(if is_list { &body } else { &[] }, now, out);
             }
             State::Counting { count, status, body } => {
                 return self.end_count(count, count::readable(status, &body), now, out);

@@ -70,12 +70,21 @@ pub enum RequestHead {
 pub struct UpstreamRequest {
     /// The upstream's name in the configuration.
     pub upstream: String,
-    /// Path with the upstream's `base_path`; the method is `POST`.
+    /// Path with the upstream's `base_path`.
     pub path: String,
     /// All headers to send, except `host` and `content-length`. The client's own are not sent.
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl UpstreamRequest {
+    /// The method. `GET` is only asked of hosts that called
+    /// [`Exchange::ask_for_models`](super::Exchange::ask_for_models), and has no body.
+    #[must_use]
+    pub fn method(&self) -> &'static str {
+        if self.body.is_empty() { "GET" } else { "POST" }
+    }
 }
 
 /// What to do with a response, by its head.

@@ -1,28 +1,69 @@
 //! `/v1/models` in the shape of the Messages API, from the model map.
 //!
-//! The upstream is not asked: its names are not those that clients may use, and Claude Code waits
-//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map.
+//! With a map the upstream is not asked: its names are not those that clients may use, and Claude Code waits
+//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map. Without one, every name
+//! goes up as it is, and the list is the upstream's.
 
 use crate::config::Config;
 use crate::error::{Error, Fault, Kind};
-use crate::json::Writer;
+use crate::json::{self, Reader, Writer};
+use crate::names::NameSet;
 use crate::words;
+
+/// Most models of an upstream that are told: a list of short names grows thirtyfold.
+const MODELS_MAX: usize = 1000;
+
+/// Longest name of one.
+const ID_BYTES_MAX: usize = 256;
+
+/// Names of the context window's size: vLLM, `OpenRouter`.
+const SIZES: [&str; 2] = ["max_model_len", "context_length"];
+
+/// An upstream's list, `{"data": [{"id": …}]}`; nothing where it is none. Names that stand twice are told once.
+#[must_use]
+pub(crate) fn of_upstream(body: &[u8]) -> Option<Vec<u8>> {
+    let body = json::member(std::str::from_utf8(body).ok()?, "data")?;
+    let mut reader = Reader::of(body);
+    let mut models = Vec::new();
+    let mut known = NameSet::default();
+    reader.begin_array().ok()?;
+    while reader.next_element().ok()? {
+        let model = reader.skip().ok()?;
+        let Some(id) = json::member(model, "id").and_then(json::string) else { continue };
+        let id = id.decode().into_owned();
+        if id.is_empty() || id.len() > ID_BYTES_MAX || !known.add(id.clone()) {
+            continue;
+        }
+        let size = SIZES.iter().find_map(|name| json::member(model, name)?.parse().ok());
+        models.push((id, size.unwrap_or_default()));
+        if models.len() >= MODELS_MAX {
+            break;
+        }
+    }
+    Some(page(models.iter().map(|(id, size)| (id.as_str(), (*size, 0)))))
+}
 
 /// Every name that stands in the model map in full, on one page.
 #[must_use]
 pub(crate) fn list(config: &Config) -> Vec<u8> {
+    page(config.models.names().map(|id| (id, sizes(config, id))))
+}
+
+/// Names, each with the tokens of its window and its answers; 0 where they are not known.
+fn page<'n>(models: impl Iterator<Item = (&'n str, (u64, u64))>) -> Vec<u8> {
     let mut body = Vec::new();
     let mut json = Writer::new(&mut body);
+    let (mut first, mut last) = (None, None);
     json.begin_object();
     json.key("data").begin_array();
-    for id in config.models.names() {
-        write(&mut json, config, id);
+    for (id, sizes) in models {
+        write(&mut json, id, sizes);
+        first = first.or(Some(id));
+        last = Some(id);
     }
     json.end_array();
     json.key("has_more").bool(false);
-    for (key, id) in
-        [("first_id", config.models.names().next()), ("last_id", config.models.names().last())]
-    {
+    for (key, id) in [("first_id", first), ("last_id", last)] {
         json.key(key);
         match id {
             Some(id) => json.text(id),
@@ -45,7 +86,7 @@ pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
         return Err(not_found(&id));
     }
     let mut body = Vec::new();
-    write(&mut Writer::new(&mut body), config, &id);
+    write(&mut Writer::new(&mut body), &id, sizes(config, &id));
     Ok(body)
 }
 
@@ -55,11 +96,16 @@ pub(super) fn not_found(id: &str) -> Error {
     Error::new(Fault::Client, Kind::NotFound, message)
 }
 
-fn write(json: &mut Writer<'_>, config: &Config, id: &str) {
+/// The tokens of a prompt and of an answer.
+fn sizes(config: &Config, id: &str) -> (u64, u64) {
     let target = config.models.target(id);
     let limit = config.route(id).map_or(0, |(upstream, _)| upstream.profile.max_tokens_max);
-    let sizes = target.map_or((0, 0), |target| (target.max_input_tokens, target.max_tokens));
-    let (input, output) = sizes;
+    let (input, output) =
+        target.map_or((0, 0), |target| (target.max_input_tokens, target.max_tokens));
+    (input, if output == 0 { limit } else { output })
+}
+
+fn write(json: &mut Writer<'_>, id: &str, (input, output): (u64, u64)) {
     json.begin_object();
     json.kind("model");
     json.key("id").text(id);
@@ -67,9 +113,7 @@ fn write(json: &mut Writer<'_>, config: &Config, id: &str) {
     json.key("created_at").text("1970-01-01T00:00:00Z");
     json.key("lifecycle").text("active");
     json.key("line").null();
-    for (key, tokens) in
-        [("max_input_tokens", input), ("max_tokens", if output == 0 { limit } else { output })]
-    {
+    for (key, tokens) in [("max_input_tokens", input), ("max_tokens", output)] {
         json.key(key);
         match tokens {
             0 => json.null(),
@@ -138,6 +182,33 @@ mod tests {
             String::from_utf8(list(&Config::default())).unwrap(),
             r#"{"data":[],"has_more":false,"first_id":null,"last_id":null}"#
         );
+    }
+
+    #[test]
+    fn the_list_of_an_upstream_is_told_in_the_shape_of_the_messages_api() {
+        let told = |body: &str| -> Option<serde_json::Value> {
+            of_upstream(body.as_bytes()).map(|list| serde_json::from_slice(&list).unwrap())
+        };
+        let list = told(
+            r#"{"object":"list","data":[{"id":"qwen","object":"model","created":1,"max_model_len":4096},
+                {"id":"qwen"},{"object":"model"},"x",{"id":7},{"id":""},
+                {"id":"a\"b","context_length":null}],"models":[{"id":"other"}]}"#,
+        )
+        .unwrap();
+        let ids: Vec<_> = list["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+        assert_eq!(ids, ["qwen", "a\"b"]);
+        assert_eq!((&list["first_id"], &list["last_id"]), (&"qwen".into(), &"a\"b".into()));
+        assert_eq!(list["data"][0]["max_input_tokens"], 4096);
+        assert_eq!(list["data"][1]["max_input_tokens"], serde_json::Value::Null);
+        assert_eq!((&list["data"][0]["type"], &list["has_more"]), (&"model".into(), &false.into()));
+        for body in ["", "[]", "{}", r#"{"data":{}}"#, r#"{"data":[{"id":"a"}"#, "<html>", "null"] {
+            assert_eq!(told(body), None, "{body}");
+        }
+        let many = format!("{{\"data\":[{}]}}", vec![r#"{"id":"a"}"#; 5000].join(","));
+        assert_eq!(told(&many).unwrap()["data"].as_array().unwrap().len(), 1);
+        let many: Vec<String> = (0..5000).map(|number| format!(r#"{{"id":"{number}"}}"#)).collect();
+        let many = format!("{{\"data\":[{}]}}", many.join(","));
+        assert_eq!(told(&many).unwrap()["data"].as_array().unwrap().len(), MODELS_MAX);
     }
 
     #[test]

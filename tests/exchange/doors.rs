@@ -2,6 +2,68 @@
 
 use super::*;
 
+#[test]
+fn without_a_model_map_the_upstream_is_asked_for_its_models() {
+    let version = ("anthropic-version", "2023-06-01");
+    let own =
+        r#"{"upstreams":{"default":{"url":"http://u","key":{"secret":"K"},"base_path":"/x"}}}"#;
+    let begin = |config: &str, sent: &[(&str, &str)]| {
+        let mut exchange = Exchange::new(drive::config(config), SEED, Pings::Sent);
+        exchange.ask_for_models();
+        let head = exchange.handle_request_head("GET", "/v1/models?limit=1000", &headers(sent));
+        (exchange, head)
+    };
+    let list = br#"{"object":"list","data":[{"id":"qwen","object":"model"}]}"#;
+    for (status, body, expected) in [
+        (200, &list[..], json!(["qwen"])),
+        (200, b"<html>", json!([])),
+        (404, b"404 page not found", json!([])),
+        (401, br#"{"error":{"message":"no"}}"#, json!([])),
+    ] {
+        let (mut exchange, head) = begin(own, &[version]);
+        assert_eq!(head, RequestHead::Translate);
+        let sent = exchange.handle_request(b"", NOW).unwrap();
+        assert_eq!((sent.method(), sent.path.as_str()), ("GET", "/x/models"));
+        assert!(
+            sent.headers.contains(&("authorization".to_owned(), "Bearer secret-of-K".to_owned()))
+        );
+        assert!(sent.headers.iter().all(|(name, _)| name != "content-type"));
+        let answer = drive::respond(exchange, status, &[], body.chunks(7), End::Complete);
+        assert_eq!(answer.head.status, 200, "{status}");
+        let told: Value = serde_json::from_slice(&answer.body).unwrap();
+        let ids: Vec<&Value> =
+            told["data"].as_array().unwrap().iter().map(|it| &it["id"]).collect();
+        assert_eq!(json!(ids), expected, "{status}");
+        assert_eq!((answer.report.status, answer.report.cause()), (200, "reply"));
+    }
+    // One that is not there, or silent, has no names.
+    for silent in [true, false] {
+        let (mut exchange, _) = begin(own, &[version]);
+        exchange.handle_request(b"", NOW).unwrap();
+        let mut out = Vec::new();
+        let head = if silent {
+            let at = exchange.poll_timeout().unwrap();
+            assert!(at <= NOW + 3000, "Claude Code waits no longer");
+            exchange.handle_timeout(at, &mut out)
+        } else {
+            exchange.handle_failure(Failure::Unreachable(Unreachable::Refused), NOW, &mut out)
+        };
+        assert_eq!(head.unwrap().status, 200);
+        assert!(String::from_utf8(out).unwrap().starts_with(r#"{"data":[],"#));
+        assert!(exchange.is_ended());
+    }
+    // A client without a key, where the upstream has none either.
+    let (mut exchange, _) = begin("{}", &[version]);
+    assert_eq!(exchange.handle_request(b"", NOW).unwrap_err().head.status, 200);
+    // A client of Chat Completions gets what the upstream says, and so does one of Messages from an upstream of its kind.
+    assert_eq!(begin(own, &[]).1, RequestHead::PassThrough);
+    let native = r#"{"upstreams":{"default":{"url":"http://u","protocol":"anthropic"}}}"#;
+    assert_eq!(begin(native, &[version]).1, RequestHead::PassThrough);
+    // A map is what clients may use.
+    let mapped = r#"{"models":{"a":{}}}"#;
+    assert_eq!(refused(begin(mapped, &[version]).1).head.status, 200);
+}
+
 /// What an exchange makes of a head.
 fn head_of(config: &str, method: &str, path: &str, sent: &[(&str, &str)]) -> RequestHead {
     let mut exchange = Exchange::new(drive::config(config), SEED, Pings::No);

@@ -18,7 +18,9 @@ pub(crate) fn pass(
     stream: &InputStream,
     out: ResponseOutparam,
 ) {
-    let Some((target, path)) = creole::passed(live.exchange.config(), &live.request.path) else {
+    let Some((target, path)) =
+        creole::passed(live.exchange.config(), &creole::with_version(&live.request.path))
+    else {
         service::discard_sent(live, &list, stream);
         return live.fail(Failure::NoRoute, out);
     };

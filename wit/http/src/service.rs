@@ -27,7 +27,8 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     };
     let method = method_text(&request.method());
     let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
-    let exchange = Exchange::new(config, seed, Pings::Sent);
+    let mut exchange = Exchange::new(config, seed, Pings::Sent);
+    exchange.ask_for_models();
     let began = clock.now();
     let known = Request { method, path, began, ..Request::default() };
     let mut live = Live { exchange, clock, request: known };
@@ -76,10 +77,15 @@ fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
         return live.fail(Failure::NoRoute, out);
     };
     let mut list = request.headers;
-    // Some model servers read no chunked requests.
-    list.push(("content-length".to_owned(), request.body.len().to_string()));
-    let body = Body::Bytes(&request.body);
-    let asked = upstream::ask(live, &target, &Method::Post, &request.path, &list, &body);
+    let (method, body) = match request.body.as_slice() {
+        [] => (Method::Get, Body::None),
+        body => {
+            // Some model servers read no chunked requests.
+            list.push(("content-length".to_owned(), body.len().to_string()));
+            (Method::Post, Body::Bytes(body))
+        }
+    };
+    let asked = upstream::ask(live, &target, &method, &request.path, &list, &body);
     drop(request.body);
     match asked {
         Asked::Answered(response) => respond(live, &response, out),
