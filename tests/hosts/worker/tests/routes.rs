@@ -56,6 +56,50 @@ async fn other_paths_under_v1_pass_untouched_with_the_workers_key() {
 }
 
 #[tokio::test]
+async fn a_worker_with_keys_of_clients_serves_nobody_else() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let worker = Worker::start_with(&[
+        ("UPSTREAM_URL", &upstream.url()),
+        ("UPSTREAM_KEY", "sk-worker"),
+        ("CLIENT_KEY", "key-of-the-team"),
+    ]);
+    let paths =
+        [("POST", "/v1/messages"), ("POST", "/anthropic/v1/messages"), ("POST", "/v1/files")];
+    for (method, path) in paths {
+        let got = send(&worker, request(method, path, messages(false))).await;
+        got.assert_error(401, "authentication_error", "x-api-key");
+    }
+    assert!(upstream.asked.lock().unwrap().is_empty());
+    for (method, path) in paths {
+        let mut sent = request(method, path, messages(false));
+        sent.headers_mut().insert("x-api-key", "key-of-the-team".parse().unwrap());
+        for name in ["openai-organization", "x-original-url", "x-http-method-override"] {
+            sent.headers_mut().insert(name, "chosen".parse().unwrap());
+        }
+        let got = send(&worker, sent).await;
+        assert_eq!(got.status, 200, "{path} {got:?}");
+        let asked = upstream.last().headers;
+        assert_eq!(asked["authorization"], "Bearer sk-worker");
+        assert_eq!(asked["x-creole-hops"], "1");
+        assert!(asked.values().all(|it| it != "chosen" && it != "key-of-the-team"), "{asked:?}");
+    }
+    assert!(!worker.log().contains("key-of-the-team"), "{}", worker.log());
+}
+
+#[tokio::test]
+async fn the_upstreams_models_are_listed_where_the_worker_has_no_map() {
+    const LIST: &str = r#"{"object":"list","data":[{"id":"qwen","object":"model"}]}"#;
+    let upstream = Upstream::answering(200, "application/json", LIST).await;
+    let worker = Worker::start(&upstream.url(), "{}");
+    let mut sent = request("GET", "/v1/models", "");
+    sent.headers_mut().insert("anthropic-version", "2023-06-01".parse().unwrap());
+    let got = send(&worker, sent).await;
+    assert_eq!((got.status.as_u16(), got.json()["data"][0]["id"].as_str()), (200, Some("qwen")));
+    let asked = upstream.last();
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("GET", "/v1/models"));
+}
+
+#[tokio::test]
 async fn a_passed_stream_is_not_held_back() {
     let (upstream, mut outs) = Upstream::written().await;
     let worker = Worker::start(&upstream.url(), "{}");
