@@ -36,6 +36,9 @@ const ENDING: Duration = Duration::from_millis(100);
 /// From this size on, bytes that wait for their client are counted. A stream that flows gives smaller ones.
 const GIVEN_BYTES: usize = 128 << 10;
 
+/// An event of this size takes long to translate.
+const EVENT_BYTES: usize = 1 << 20;
+
 /// The body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
@@ -59,12 +62,13 @@ pub(crate) enum Answered {
     /// The response for the client.
     Response(hyper::Response<Body>),
     /// The upstream refused, and is asked again.
-    Again(Live, Retry),
+    Again(Box<Retry>),
 }
 
 /// One more request, and what it needs.
 #[derive(Debug)]
 pub(crate) struct Retry {
+    pub(crate) live: Live,
     pub(crate) request: UpstreamRequest,
     pub(crate) held: Held,
     /// The client's body: the upstream may refuse something else, too.
@@ -150,7 +154,7 @@ impl Answering {
                     let Some(live) = self.live.take() else { continue };
                     let mut held = self.held.take();
                     let again = self.again.take().filter(|body| held.set(body.len()));
-                    return Answered::Again(live, Retry { request, held, again });
+                    return Answered::Again(Box::new(Retry { live, request, held, again }));
                 }
                 (None, Some(live)) if live.exchange.is_ended() => {
                     let reply = live.exchange.reply_without_head();
@@ -244,6 +248,12 @@ impl Answering {
         let bytes = match event {
             Event::End(_) | Event::Due if exchange.is_collecting() => exchange.held_bytes(),
             Event::Refused => self.again.as_ref()?.len(),
+            // It may complete an event of some megabytes.
+            Event::Piece(piece)
+                if exchange.held_bytes() >= EVENT_BYTES && piece.contains(&b'\n') =>
+            {
+                exchange.held_bytes()
+            }
             _ => 0,
         };
         (bytes >= APART_BYTES).then_some(bytes)
@@ -265,15 +275,21 @@ impl Answering {
         let Done { live, held, again, out, step } = done;
         self.running = None;
         (self.live, self.held, self.again, self.out) = (Some(live), held, again, out);
-        self.hold().or(step)
+        self.settle(step)
     }
 
     fn handle(&mut self, event: Event) -> Option<Step> {
         let Some(live) = &mut self.live else { return None };
         let step = tell(live, event, self.again.as_deref(), &mut self.out);
-        if live.exchange.leaves_upstream() {
+        self.settle(step)
+    }
+
+    /// What is to be done when the exchange was told something.
+    fn settle(&mut self, step: Option<Step>) -> Option<Step> {
+        let exchange = &self.live.as_ref()?.exchange;
+        if exchange.leaves_upstream() {
             self.upstream = None;
-        } else if live.exchange.wants_retry() || live.exchange.is_ended() {
+        } else if exchange.wants_retry() || exchange.is_ended() {
             self.end_upstream();
         }
         if step.is_some() { step } else { self.hold() }

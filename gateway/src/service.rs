@@ -154,10 +154,7 @@ impl Gateway {
         loop {
             match self.exchange(live, request, held, again).await {
                 Answered::Response(response) => return response,
-                Answered::Again(next, retry) => {
-                    live = next;
-                    Retry { request, held, again } = retry;
-                }
+                Answered::Again(retry) => Retry { live, request, held, again } = *retry,
             }
         }
     }
