@@ -255,10 +255,11 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
     for name in ["x-api-key", "authorization"] {
         let Some(value) = client.value(name) else { continue };
         match credential(name, value) {
-            Ok(key) if name == "x-api-key" => match token(key) {
-                Some(token) => return Ok(Some(format!("Bearer {token}"))),
-                None => {}
-            },
+            Ok(key) if name == "x-api-key" => {
+                if let Some(token) = token(key) {
+                    return Ok(Some(format!("Bearer {token}")));
+                }
+            }
             // A scheme without a credential says nothing.
             Ok(value) if value.eq_ignore_ascii_case("bearer") => {}
             Ok(value) => return Ok(Some(value.to_owned())),

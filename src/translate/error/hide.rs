@@ -143,6 +143,7 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
 mod tests {
     use super::*;
     use base64::Engine as _;

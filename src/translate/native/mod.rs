@@ -221,7 +221,7 @@ impl<'a> Envelope<'a> {
             let key = key.decode();
             if let Some((at, name)) = (0..).zip(DECIDING).find(|(_, name)| *name == key) {
                 let bit = 1_u32 << at;
-                twice = twice.or((given & bit != 0).then_some(name));
+                twice = twice.or_else(|| (given & bit != 0).then_some(name));
                 given |= bit;
             }
             match key.as_ref() {
