@@ -8,8 +8,6 @@ read in `/proc`. Prints `ok NAME` or `FAIL NAME` for each check, and last `N pas
 import base64
 import json
 import os
-import resource
-import socket
 import subprocess
 import sys
 import threading
@@ -43,11 +41,11 @@ class Gateway(Process):
         path = f"{FOLDER}/{self.port}.json"
         with open(path, "w", encoding="utf-8") as file:
             json.dump(document, file)
-        limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))) if descriptors else None
         command = [BINARY, "serve", "--config", path, "--listen", f"127.0.0.1:{self.port}", *arguments]
+        if descriptors:
+            command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$0" "$@"', *command]
         super().__init__(
-            command, f"{FOLDER}/{self.port}.log", stdout=subprocess.PIPE, preexec_fn=limit,
-            env={**os.environ, **environment},
+            command, f"{FOLDER}/{self.port}.log", stdout=subprocess.PIPE, env={**os.environ, **environment}
         )
         line = self.child.stdout.readline()
         assert b"listening" in line, self.log()
