@@ -374,11 +374,7 @@ impl<'w> Flavour<'w, '_> {
                 }
                 json.end_object();
             }
-            (_, Kind::String) if keyword == "pattern" => {
-                if json::string(value).is_none_or(|pattern| !is_unportable(pattern)) {
-                    json.key_str(key).raw(value);
-                }
-            }
+            _ if keyword == "pattern" && json::string(value).is_some_and(is_unportable) => {}
             _ if self.takes_key(keyword) && values::is_taken(value, self.within.is_some()) => {
                 json.key_str(key).raw(value);
             }

@@ -1,5 +1,7 @@
 //! What Kimi refuses, as MoonshotAI/walle does at its level `strict`. Nothing of the translation is used here.
 
+#![allow(clippy::arithmetic_side_effects)]
+
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
@@ -87,7 +89,8 @@ impl<'v> Rules<'v> {
         for branch in schema.get("anyOf").and_then(Value::as_array).into_iter().flatten() {
             let branch = branch.as_object().ok_or("a branch")?;
             let clashes = branch.keys().any(|key| {
-                !matches!(key.as_str(), "title" | "description") && schema.contains_key(key)
+                !matches!(key.as_str(), "title" | "description" | "anyOf")
+                    && schema.contains_key(key)
             });
             wanted(!clashes, "a keyword beside a choice and in it")?;
             self.schema(branch, depth, false)?;
