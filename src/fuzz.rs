@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::openai::Chunk;
-use crate::profile::Effort;
+use crate::profile::{Effort, EmptyAssistantContent};
 use crate::translate::{self, Refused, Room, Translated, error};
 use crate::warning::Warnings;
 
@@ -77,6 +77,8 @@ fn without(text: &str, config: &Config) {
         Refused::Effort(vec![Effort::Low]),
         Refused::Thinking,
         Refused::Sampling,
+        Refused::StopCount(1),
+        Refused::EmptyContent(EmptyAssistantContent::Empty),
     ] {
         let mut warnings = Warnings::new(false);
         match translate::request_without(&[refused], text, config, &[], &mut warnings) {

@@ -288,6 +288,27 @@ fn where_the_upstream_cannot_count_the_estimate_is_the_answer_and_says_so() {
 }
 
 #[test]
+fn a_model_that_the_upstream_does_not_have_has_no_count() {
+    let config = config(json!({"profile": "vllm"}));
+    for answer in [
+        // vLLM, LiteLLM, Ollama
+        r#"{"error":{"message":"The model `x` does not exist.","type":"NotFoundError","param":"model","code":404}}"#,
+        r#"{"error":{"message":"model not found","code":"model_not_found"}}"#,
+        r#"{"error":"model 'x' not found"}"#,
+    ] {
+        let counted = answered(&config, 404, answer);
+        assert_eq!(counted.head.status, 404, "{answer}");
+        let error: Value = serde_json::from_slice(&counted.body).unwrap();
+        assert_eq!(error["error"]["type"], "not_found_error", "{answer}");
+    }
+    // No such endpoint.
+    for answer in [r#"{"detail":"Not Found"}"#, "404 page not found", "<html>Not Found</html>", ""]
+    {
+        assert_eq!(tokens(&answered(&config, 404, answer)), estimate(), "{answer}");
+    }
+}
+
+#[test]
 fn where_the_upstream_cannot_be_reached_the_estimate_is_the_answer() {
     let config = config(json!({"profile": "vllm"}));
     let counted = |head: Option<creole::Head>, exchange: &Exchange, out: &[u8]| {

@@ -4,6 +4,7 @@
 use super::retry::Sent;
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::Millis;
+use crate::error::Error;
 use crate::report::Outcome;
 use crate::translate;
 use crate::translate::count::upstream::{self, Question};
@@ -94,6 +95,11 @@ impl Exchange {
 /// Whether the body of an answer is worth reading. How it ended does not matter: what was cut off is no JSON.
 pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
     (200..300).contains(&status).then_some(body)
+}
+
+/// The error of an upstream that has the endpoint and not the model. Another 404 is of one without a tokenizer.
+pub(super) fn unknown_model(status: u16, body: &[u8]) -> Option<Error> {
+    (status == 404).then(|| translate::error::unknown_model(body)).flatten()
 }
 
 fn body_of(tokens: u64) -> Vec<u8> {

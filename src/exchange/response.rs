@@ -287,9 +287,13 @@ impl Exchange {
                 let is_list = status.is_some_and(|status| (200..300).contains(&status));
                 return self.end_list(if is_list { &body } else { &[] }, now, out);
             }
-            State::Counting { count, status, body } => {
-                return self.end_count(count, count::readable(status, &body), now, out);
-            }
+            State::Counting { count, status, body } => match count::unknown_model(status, &body) {
+                Some(error) => {
+                    cause = Some(Cause::UpstreamRefused);
+                    Err(error)
+                }
+                None => return self.end_count(count, count::readable(status, &body), now, out),
+            },
             State::Undecided { mut answer, seen } => {
                 cause = Some(Cause::UpstreamBrokeOff);
                 let result = match end {

@@ -184,6 +184,10 @@ impl Exchange {
             Refused::StreamOptions
         } else if is_neighbours(error) {
             Refused::Neighbours
+        } else if let Some(refused) = refused_stops(asked, error) {
+            refused
+        } else if let Some(refused) = refused_content(asked, error) {
+            refused
         } else {
             let parameter = error.parameter.as_deref();
             error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
@@ -270,6 +274,19 @@ fn most_output(asked: &Asked, error: &Error) -> Option<u64> {
 fn is_of_member(error: &Error) -> bool {
     matches!(error.status, 400 | NO_STATUS)
         || error.status == 500 && words::has(&error.message, "unexpected keyword argument")
+}
+
+/// What is refused of the client's stop sequences.
+fn refused_stops(asked: &Asked, error: &Error) -> Option<Refused> {
+    let sent = asked.stop_sequences.len();
+    error::refused_stops(&error.message, error.parameter.as_deref(), sent)
+        .filter(|_| is_of_member(error))
+}
+
+/// What is refused of messages with calls alone.
+fn refused_content(asked: &Asked, error: &Error) -> Option<Refused> {
+    let has_calls = asked.shape.has_calls() && is_of_template(error);
+    has_calls.then(|| error::refused_content(&error.message)).flatten()
 }
 
 fn is_reasoning(error: &Error) -> bool {

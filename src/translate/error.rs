@@ -9,6 +9,7 @@
 //!                             Error that no second request mends ─▶ mendable: in the client's words
 //! ```
 
+mod content;
 mod context;
 mod denied;
 mod format;
@@ -23,12 +24,14 @@ mod python;
 mod quoted;
 mod reasoning;
 mod said;
+mod stops;
 mod turns;
 
 use crate::asked::Asked;
 use crate::error::{Error, Fault, Kind};
 use crate::profile::ContentFilter;
 use crate::words::{self, phrases};
+pub(crate) use content::refused_content;
 pub(crate) use context::{most_output, room};
 pub(crate) use format::is_response_format;
 pub(crate) use hide::hide;
@@ -38,6 +41,7 @@ pub(crate) use pairing::is_pairing;
 pub(crate) use parameter::{names_effort, refused_parameter};
 pub(crate) use reasoning::is_reasoning;
 use said::Said;
+pub(crate) use stops::refused_stops;
 pub(crate) use turns::is_turns;
 
 /// Longest message for the client, in characters.
@@ -114,6 +118,13 @@ pub(crate) fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal 
         Some(stop_reason) => Refusal::Answer(stop_reason),
         None => Refusal::Error(error(status, &said, asked)),
     }
+}
+
+/// The error that an upstream tells of a model that it does not have, if it tells that.
+#[must_use]
+pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
+    let said = Said::read(&String::from_utf8_lossy(body));
+    said.lacks_model().then(|| error(404, &said, &Asked::default()))
 }
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an

@@ -3,8 +3,8 @@
 use crate::asked::Asked;
 use crate::error::Error;
 use crate::profile::{
-    Effort, ImageParts, MaxTokensField, Profile, ReasoningHistory, ResponseFormat, ThinkingSwitch,
-    UserId,
+    Effort, EmptyAssistantContent, ImageParts, MaxTokensField, Profile, ReasoningHistory,
+    ResponseFormat, ThinkingSwitch, UserId,
 };
 use crate::warning::Warnings;
 
@@ -45,6 +45,10 @@ pub enum Refused {
     TopK,
     /// `stop`: the text is cut here.
     Stop,
+    /// More than so many stop sequences: the text is cut here at the others.
+    StopCount(usize),
+    /// How a message of the assistant without words is sent: so it is sent instead.
+    EmptyContent(EmptyAssistantContent),
     /// `parallel_tool_calls`: an answer keeps its first call only, as wherever that is not sent.
     ParallelToolCalls,
     /// `prompt_cache_key`
@@ -130,6 +134,8 @@ impl Refused {
             Self::Sampling => (PARAMETER, "sampling"),
             Self::TopK => (PARAMETER, "top_k"),
             Self::Stop => (PARAMETER, "stop"),
+            Self::StopCount(_) => (PARAMETER, "max_stop"),
+            Self::EmptyContent(_) => (PARAMETER, "empty_assistant_content"),
             Self::ParallelToolCalls => (PARAMETER, "parallel_tool_calls"),
             Self::PromptCacheKey => (PARAMETER, "prompt_cache_key"),
             Self::ServiceTier => (PARAMETER, "service_tier"),
@@ -149,6 +155,8 @@ impl Refused {
             Self::Sampling => has.sampling,
             Self::TopK => has.top_k,
             Self::Stop => !asked.stop_sequences.is_empty(),
+            Self::StopCount(most) => asked.stop_sequences.len() > *most,
+            Self::EmptyContent(_) => asked.shape.has_calls(),
             Self::ParallelToolCalls => !asked.tools.is_empty(),
             Self::ServiceTier => has.service_tier,
             Self::User => has.user,
@@ -255,6 +263,8 @@ impl Refused {
             Self::Sampling => profile.sampling = false,
             Self::TopK => profile.top_k = false,
             Self::Stop => profile.stop = false,
+            Self::StopCount(most) => profile.max_stop = *most,
+            Self::EmptyContent(content) => profile.empty_assistant_content = *content,
             Self::ParallelToolCalls => profile.parallel_tool_calls = false,
             Self::PromptCacheKey => profile.prompt_cache_key = false,
             Self::ServiceTier => profile.service_tier = false,

@@ -15,6 +15,7 @@ mod errors;
 mod host;
 mod images;
 mod memory;
+mod refusals;
 mod report;
 mod requests;
 mod silence;

@@ -255,7 +255,7 @@ fn first(phrases: &str, text: &str, find: fn(&str, &str) -> Option<u64>) -> Opti
 }
 
 /// The number that follows `word` in the same clause: `context length of only 8192`.
-fn number_after(text: &str, word: &str) -> Option<u64> {
+pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
     const BETWEEN_MAX: usize = 24;
     words::places(text, word).find_map(|at| {
         let rest = text.get(at..)?.strip_prefix(word)?;

@@ -210,6 +210,16 @@ impl Said {
                 || words::has_one_of(&text, OF_PATH))
     }
 
+    /// The same where the status says that something is not there: with the model's name in the sentence, as vLLM has it.
+    pub(super) fn lacks_model(&self) -> bool {
+        let text = self.own_words().to_ascii_lowercase();
+        let is_gone = phrases!["not exist", "not found", "no such model", "unknown"];
+        let says = text.len() <= MODEL_BYTES_MAX
+            && words::names(&text, "model").next().is_some()
+            && words::has_one_of(&text, is_gone);
+        says || self.is_unknown_model()
+    }
+
     /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
     pub(super) fn is_unpaid(&self) -> bool {
         // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`

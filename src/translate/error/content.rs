@@ -1,0 +1,172 @@
+//! Errors that say that a server does not take a message of the assistant without words as it was sent: with `null`
+//! for its content, or with an empty text.
+
+use super::without_quotes;
+use crate::profile::EmptyAssistantContent;
+use crate::translate::refused::Refused;
+use crate::words::{self, phrases};
+
+/// What is said of `null` and of a content that is not there, in lower case and without quotes.
+const NULL: &str = phrases![
+    "none is not an allowed value",
+    "content must be a string",
+    "content should be a string",
+    "content: input should be a valid string",
+    ".str: input should be a valid string",
+    "content: value must be a string",
+    "content : value must be a string",
+    "content: none is not",
+    "content is null",
+    "content cannot be null",
+    "content can not be null",
+    "content must not be null",
+    "content may not be null",
+    "content: null",
+    "invalid type: null, expected a string",
+    "invalid type: null, expected string",
+    "expected a string, got null",
+    "expected string, got null",
+    "got null instead",
+    "content is required",
+    "content field is required",
+    "content is a required property",
+    "content: field required",
+    "missing field content",
+    "missing required parameter: messages",
+    // Templates
+    "nonetype",
+    "value is not callable: null",
+];
+
+/// What is said of an empty text.
+const EMPTY: &str = phrases![
+    "content cannot be empty",
+    "content can not be empty",
+    "content must not be empty",
+    "content should not be empty",
+    "content is empty",
+    "content must be non-empty",
+    "empty content",
+    "text content blocks must be non-empty",
+    "content blocks must contain non-whitespace",
+    "role assistant must not be empty",
+    "text field in the contentblock object",
+];
+
+/// What such an error does not speak of.
+const OTHERS: &str = phrases![
+    "tool_call_id",
+    "function.arguments",
+    "tools[",
+    "tools.",
+    "image",
+    "reasoning_content"
+];
+
+/// What an error message refuses of messages without words, and so how they are to be sent instead.
+#[must_use]
+pub(crate) fn refused_content(message: &str) -> Option<Refused> {
+    let is_none = words::has_one_of(message, phrases!["'input': None", "input_value=None"])
+        && words::has(message, "content");
+    let text = without_quotes(message);
+    let has = |any: &str| words::has_one_of(&text, any);
+    if has(OTHERS) {
+        None
+    } else if is_none || has(NULL) {
+        Some(Refused::EmptyContent(EmptyAssistantContent::Empty))
+    } else {
+        has(EMPTY).then_some(Refused::EmptyContent(EmptyAssistantContent::Null))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wordings_of_servers_that_want_words_are_known() {
+        use EmptyAssistantContent::{Empty, Null};
+        for (who, link, message, wanted) in [
+            (
+                "llama-cpp-python",
+                "https://github.com/abetlen/llama-cpp-python",
+                "[{'type': 'string_type', 'loc': ('body', 'messages', 1, 'typed-dict', 'content'), 'msg': 'Input should be a valid string', 'input': None}]",
+                Empty,
+            ),
+            (
+                "FastAPI",
+                "https://errors.pydantic.dev/2/v/string_type",
+                "body.messages.1.assistant.content: Input should be a valid string",
+                Empty,
+            ),
+            (
+                "older pydantic",
+                "https://docs.pydantic.dev/1.10",
+                "body.messages.1.content: none is not an allowed value",
+                Empty,
+            ),
+            (
+                "servers of Rust",
+                "https://serde.rs",
+                "messages[1]: invalid type: null, expected a string at line 1 column 90",
+                Empty,
+            ),
+            (
+                "Groq",
+                "https://console.groq.com/docs/api-reference",
+                "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1.content' : value must be a string)]",
+                Empty,
+            ),
+            (
+                "older OpenAI",
+                "https://github.com/OkGoDoIt/OpenAI-API-dotnet/issues/164",
+                "'content' is a required property - 'messages.1'",
+                Empty,
+            ),
+            (
+                "a template",
+                "https://github.com/janhq/jan/issues/6123",
+                "Value is not callable: null at row 49, column 79",
+                Empty,
+            ),
+            ("a template", "", "can only concatenate str (not \"NoneType\") to str", Empty),
+            (
+                "Claude",
+                "https://docs.anthropic.com/en/api/messages",
+                "messages: text content blocks must be non-empty",
+                Null,
+            ),
+            (
+                "Kimi",
+                "https://platform.moonshot.ai/docs",
+                "Invalid request: message at position 2 with role 'assistant' must not be empty",
+                Null,
+            ),
+            (
+                "Bedrock",
+                "",
+                "The text field in the ContentBlock object at messages.1.content.0 is blank. Add text to the text field, and try again.",
+                Null,
+            ),
+            ("DashScope", "", "messages[1].content cannot be empty", Null),
+        ] {
+            assert_eq!(
+                refused_content(message),
+                Some(Refused::EmptyContent(wanted)),
+                "{who}: {message} {link}"
+            );
+        }
+        for message in [
+            "tools.0.function.name: none is not an id",
+            "messages[1].tool_call_id: content is required beside tool_call_id",
+            "messages[0].content[1].image_url: invalid type: null, expected a string",
+            "temperature: Input should be a valid number",
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "[{'loc': ('body',), 'input': {'messages': 'content is null'}}]",
+            "stop: Input should be a valid string",
+            "",
+        ] {
+            assert_eq!(refused_content(message), None, "{message}");
+        }
+    }
+}
