@@ -143,8 +143,9 @@ fn base64(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
 mod tests {
+    #![allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
+
     use super::*;
     use base64::Engine as _;
     use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};

@@ -203,7 +203,7 @@ async fn a_client_that_writes_everything_before_it_reads_can_read_why_it_is_refu
         assert!(answer[..length].starts_with(b"HTTP/1.1 413 "));
     }
     let mut stream = tokio::net::TcpStream::connect(worker.address).await.unwrap();
-    let head = "POST //v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 5000000\r\n\r\n";
+    let head = "POST /x/v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 5000000\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     soon("the upload", stream.write_all(&[b'x'; 5_000_000])).await.unwrap();
