@@ -92,11 +92,13 @@ impl Client {
         let mut given = None;
         let answered = std::future::poll_fn(|context| {
             let polled = Pin::new(&mut sent).poll(context);
-            given = Given::of(&captured, given.take());
+            if given.is_none() && polled.is_pending() {
+                given = Given::of(&captured);
+            }
             polled
         });
         match answered.await {
-            Err(error) if given.is_some_and(|given| given.was_reused_in_vain()) => {
+            Err(error) if given.is_some_and(|given| given.was_reused_in_vain(&captured)) => {
                 tracing::debug!("sent once more: the upstream closed a kept connection: {error}");
                 self.new.request(again.map(Either::Left)).await
             }

@@ -35,24 +35,27 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The connection that was chosen for a request, as soon as there is one. To be called before anything is written
-    /// to it. `last` is what the call before gave: a request that could not be written goes to another connection.
-    pub(crate) fn of(captured: &CaptureConnection, last: Option<Self>) -> Option<Self> {
-        let mut found = Extensions::new();
-        if let Some(connected) = captured.connection_metadata().as_ref() {
-            connected.get_extras(&mut found);
-        }
-        let Some(received) = found.remove::<Received>() else { return last };
-        if last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.received.0, &received.0)) {
-            return last;
-        }
+    /// The connection that was chosen for a request, once there is one. To be called before anything is written to it.
+    pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
+        let received = Received::of(captured)?;
         let before = received.0.load(Ordering::Relaxed);
         Some(Self { received, before })
     }
 
-    /// Whether it had served a request before, and has given nothing since.
-    pub(crate) fn was_reused_in_vain(&self) -> bool {
-        self.before > 0 && self.received.0.load(Ordering::Relaxed) == self.before
+    /// Whether it had served a request before, and has given nothing since. A request that could not be written went to
+    /// another connection, of which nothing is known.
+    pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
+        let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
+        Received::of(captured).is_some_and(is_last)
+            && self.received.0.load(Ordering::Relaxed) == self.before
+    }
+}
+
+impl Received {
+    fn of(captured: &CaptureConnection) -> Option<Self> {
+        let mut found = Extensions::new();
+        captured.connection_metadata().as_ref()?.get_extras(&mut found);
+        found.remove()
     }
 }
 
