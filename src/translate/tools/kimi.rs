@@ -21,6 +21,7 @@
 //! looks at inputs itself.
 
 mod limits;
+mod names;
 mod types;
 mod values;
 
@@ -31,9 +32,6 @@ use crate::json::{self, Kind, Reader, Str, Writer};
 use crate::json_schema::{PATTERN_PROPERTIES, Shape, is_unportable, may_be_bool, shape};
 use crate::names::{NameSet, Names};
 use crate::words;
-
-/// Names that a property must not have.
-const RESERVED: [&str; 5] = ["$defs", "$ref", "anyOf", "required", "additionalProperties"];
 
 /// So many branches a choice may have.
 const BRANCHES_MAX: usize = 500;
@@ -243,7 +241,7 @@ impl<'w> Flavour<'w, '_> {
             return self.noted(schema, json, place, |_, _| Ok(()));
         }
         let is_cut = self.depth >= self.depth_max && facts.properties;
-        let moved = self.moved(facts);
+        let moved = names::moved(facts, self.within.is_some());
         json.begin_object();
         if function && !facts.typed {
             json.kind("object");
@@ -264,7 +262,7 @@ impl<'w> Flavour<'w, '_> {
                 "items" if is_loosened => {}
                 "properties" if !is_cut => self.properties(value, json, &moved)?,
                 "properties" => {}
-                "required" => required(value, facts, &moved, json),
+                "required" => names::required(value, facts, &moved, json),
                 "additionalProperties" if !moved.is_empty() || is_cut => {}
                 "enum" if function => {}
                 "enum" => values::write(value, facts, json),
@@ -279,31 +277,13 @@ impl<'w> Flavour<'w, '_> {
             json.key("properties").raw("{}");
         }
         if !moved.is_empty() {
-            describe(facts, &moved, json);
+            names::describe(facts, &moved, json);
         }
         if defines {
             self.write_definitions(json)?;
         }
         json.end_object();
         Ok(())
-    }
-
-    /// The properties that Kimi does not take under their names.
-    fn moved<'a>(&self, facts: &Facts<'a>) -> Names<'a, &'a str> {
-        let mut moved = Names::default();
-        for (name, schema) in json::members(facts.named) {
-            let name = name.decode();
-            // Its paths have `anyOf{0}` for a branch.
-            let is_branch = words::has_byte(&name, b'{') && words::has_byte(&name, b'}');
-            let is_plain = || !words::has_byte(schema, b'[') && !words::has(schema, "$ref");
-            if RESERVED.contains(&name.as_ref())
-                || !self.takes_key(&name)
-                || is_branch && !is_plain()
-            {
-                moved.insert(name, schema);
-            }
-        }
-        moved
     }
 
     /// Whether a key may stand where the walk is: in definitions, none has a `/`.
@@ -470,54 +450,4 @@ fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
         }
         _ => drop(json.key("type").raw(value)),
     }
-}
-
-/// Writes `required` with the names that are properties.
-fn required(value: &str, facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
-    let mut known = NameSet::default();
-    for (name, _) in json::members(facts.named) {
-        known.add(name.decode());
-    }
-    let takes = |name: &Str<'_>| {
-        let name = name.decode();
-        known.contains(&name) && !moved.contains(&name)
-    };
-    let names: Vec<Str<'_>> =
-        json::elements(value).filter_map(json::string).filter(takes).collect();
-    if !names.is_empty() || json::elements(value).next().is_none() {
-        json.key("required").begin_array();
-        for name in names {
-            json.str(name);
-        }
-        json.end_array();
-    }
-}
-
-/// Writes the description, with the properties that have no place.
-fn describe(facts: &Facts<'_>, moved: &Names<'_, &str>, json: &mut Writer<'_>) {
-    let mut names = json::elements(facts.required).filter_map(json::string).peekable();
-    json.key("description").string(|out| {
-        let described = facts.description.filter(|description| !description.is_blank());
-        if let Some(description) = described {
-            out.extend_from_slice(description.raw().as_bytes());
-            json::escape(out, " ");
-        }
-        json::escape(out, "Further properties: {");
-        for (at, (name, schema)) in moved.iter().enumerate() {
-            json::escape(out, if at > 0 { "," } else { "" });
-            json::escape(out, &json::quoted(name));
-            json::escape(out, ":");
-            json::escape(out, schema);
-        }
-        json::escape(out, "}");
-        let needed: Vec<String> = std::iter::from_fn(|| names.next())
-            .filter(|name| moved.contains(&name.decode()))
-            .map(|name| json::quoted(&name.decode()))
-            .collect();
-        if !needed.is_empty() {
-            json::escape(out, "; required of them: ");
-            json::escape(out, &needed.join(", "));
-        }
-        json::escape(out, ".");
-    });
 }
