@@ -114,11 +114,25 @@ impl Choices {
     }
 
     /// Whether a choice is an answer of its own.
+    #[inline]
     pub(super) fn is_other(&self, choice: u64) -> bool {
-        self.others.contains(&choice)
+        !self.others.is_empty() && self.others.contains(&choice)
+    }
+
+    /// Whether nothing tells yet what the numbers are.
+    #[inline]
+    pub(super) fn are_unknown(&self) -> bool {
+        self.numbers == Numbers::Unknown
+    }
+
+    /// The choice that gives the reasoning.
+    #[inline]
+    pub(super) fn reasoning(&self) -> Option<u64> {
+        self.reasoning
     }
 
     /// The choice that gives the text.
+    #[inline]
     pub(super) fn text(&self) -> Option<u64> {
         self.text
     }

@@ -118,8 +118,10 @@ impl Machine {
     ) -> Result<(), Error> {
         self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
         self.start(out);
-        let held = self.choices.note_one(choice, false);
-        self.take_held(held, out)?;
+        if self.choices.are_unknown() {
+            let held = self.choices.note_one(choice, false);
+            self.take_held(held, out)?;
+        }
         self.take_delta(choice, delta, out)?;
         self.pump(false, out);
         self.check_held()
@@ -276,8 +278,10 @@ impl Machine {
         if chunk.choices.iter().any(begins) {
             self.start(out);
         }
-        let held = self.choices.note(chunk);
-        self.take_held(held, out)?;
+        if self.choices.are_unknown() {
+            let held = self.choices.note(chunk);
+            self.take_held(held, out)?;
+        }
         let mut has_messages = false;
         for choice in chunk.choices.iter() {
             self.ends_early = self.whole
@@ -369,13 +373,16 @@ impl Machine {
             self.ledger.warnings.add("content_dropped");
         }
         if delta.has_reasoning() {
-            if self.choices.judge_reasoning(choice, delta) == Verdict::Other {
+            if self.choices.reasoning() != Some(choice)
+                && self.choices.judge_reasoning(choice, delta) == Verdict::Other
+            {
                 self.ledger.warnings.add("choice_dropped");
                 return Ok(());
             }
             self.take_reasoning(delta, out);
         }
-        if self.choices.text() != Some(choice) && !is_left_out {
+        let has_text = !delta.content.is_empty() || delta.refusal.is_some();
+        if has_text && self.choices.text() != Some(choice) && !is_left_out {
             match self.choices.judge_text(choice, delta) {
                 Verdict::Part => {}
                 Verdict::Held => is_left_out = true,

@@ -102,12 +102,16 @@ impl Machine {
     pub(super) fn take_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank());
         self.text.has_come = true;
-        let text = if self.text.has_begun { text } else { self.beginning(text) };
-        if text.is_empty() {
-            return Ok(());
+        if self.text.has_begun && !self.ends_early {
+            return self.filter_text(text, out);
         }
+        let text = if self.text.has_begun { text } else { self.beginning(text) };
         let whole = if self.ends_early { self.without_half_call(text) } else { None };
-        let text = whole.as_deref().and_then(Str::inside).unwrap_or(text);
+        self.filter_text(whole.as_deref().and_then(Str::inside).unwrap_or(text), out)
+    }
+
+    #[inline]
+    fn filter_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
             return Ok(());
