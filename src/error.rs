@@ -132,6 +132,8 @@ pub struct Details {
     pub has_no_path: bool,
     /// The methods that a path takes, for the header `allow` of a 405.
     pub allow: Option<String>,
+    /// The request has more of something than is read ([`crate::limits`]).
+    pub too_many: bool,
 }
 
 impl Error {
@@ -159,6 +161,7 @@ impl Error {
             broke_off: false,
             has_no_path: false,
             allow: None,
+            too_many: false,
         }))
     }
 

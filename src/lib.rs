@@ -59,6 +59,7 @@ mod hash;
 pub mod ids;
 pub mod json;
 mod json_schema;
+pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod names;

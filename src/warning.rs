@@ -12,6 +12,9 @@ const HEADER_CODES_MAX: usize = 16;
 /// Most kinds of warnings that are told apart.
 const KINDS_MAX: usize = 64;
 
+/// So many names are looked for in vain. The rest is counted without.
+const UNKNOWN_MAX: u32 = 1_000;
+
 /// Longest name of a dropped thing in the header, in bytes; names can be chosen by the client.
 const NAME_BYTES_MAX: usize = 64;
 
@@ -23,6 +26,10 @@ pub struct Warnings {
     found: Vec<Warning>,
     guards: Vec<&'static str>,
     tool_turn: Option<(u32, u32)>,
+    /// Where the one is that was counted last.
+    last: usize,
+    /// How many came that had no place any more.
+    unknown: u32,
 }
 
 /// One kind of warning, and how often it was given.
@@ -69,15 +76,33 @@ impl Warnings {
     }
 
     fn add_times(&mut self, code: &'static str, name: &str, times: u32) {
+        let is_it = |known: &Warning| known.code == code && known.name == name;
+        // What is counted again and again is mostly what was counted last.
+        if let Some(last) = self.found.get_mut(self.last).filter(|known| is_it(known)) {
+            last.count = last.count.saturating_add(times);
+            return;
+        }
+        // A client that has as many names for things means no name to be told.
+        if self.unknown > UNKNOWN_MAX && !name.is_empty() {
+            return self.add_times(code, "", times);
+        }
         let allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
         let name: String =
             name.bytes().filter(allowed).take(NAME_BYTES_MAX).map(char::from).collect();
         let full = self.found.len() >= KINDS_MAX;
-        match self.found.iter_mut().find(|known| known.code == code && known.name == name) {
-            Some(known) => known.count = known.count.saturating_add(times),
+        match self.found.iter().position(|known| known.code == code && known.name == name) {
+            Some(at) => {
+                self.last = at;
+                if let Some(known) = self.found.get_mut(at) {
+                    known.count = known.count.saturating_add(times);
+                }
+            }
             // The rest is counted under the code alone, so that a hostile request with a million
             // unknown fields costs no memory.
-            None if full && !name.is_empty() => self.add_times(code, "", times),
+            None if full && !name.is_empty() => {
+                self.unknown = self.unknown.saturating_add(1);
+                self.add_times(code, "", times);
+            }
             None => self.found.push(Warning { code, name, count: times }),
         }
     }

@@ -233,6 +233,102 @@ fn oversized_input() {
 }
 
 #[test]
+fn many_small_things() {
+    let many = |element: &str| vec![element; 200_000].join(",");
+    let config = config(
+        r#"{"upstreams":{"u":{"url":"http://u"},"m":{"url":"http://m","protocol":"anthropic"}},
+        "models":{"m":{"upstream":"m"},"*":{"upstream":"u"}}}"#,
+    );
+    // Whoever sends them has no key, and counts need none.
+    for (members, path, what) in [
+        (format!(r#""messages":[],"tools":[{}]"#, many(r#"{"name":"a"}"#)), "tools", "10000 tools"),
+        (
+            format!(r#""messages":[],"tools":[{{"name":"a","input_examples":[{}]}}]"#, many("{}")),
+            "tools[0].input_examples",
+            "10000 input examples",
+        ),
+        (
+            format!(r#""messages":[],"stop_sequences":[{}]"#, many(r#""""#)),
+            "stop_sequences",
+            "256 stop sequences",
+        ),
+        (
+            format!(r#""messages":[{}]"#, many(r#"{"role":"user","content":""}"#)),
+            "messages",
+            "100000 messages",
+        ),
+        (
+            format!(
+                r#""messages":[{{"role":"user","content":[{}]}}]"#,
+                many(r#"{"type":"text","text":""}"#)
+            ),
+            "messages[0].content",
+            "100000 content blocks",
+        ),
+        (
+            format!(
+                r#""messages":[{{"role":"user","content":[{}]}}]"#,
+                many(r#"{"type":"tool_result","tool_use_id":"a"}"#)
+            ),
+            "messages[0].content[10000]",
+            "10000 tool results",
+        ),
+        (
+            format!(
+                r#""messages":[{{"role":"assistant","content":[{}]}}]"#,
+                many(r#"{"type":"tool_use","id":"a","name":"a"}"#)
+            ),
+            "messages[0].content[10000]",
+            "10000 tool calls",
+        ),
+    ] {
+        for model in ["m", "x"] {
+            let body = format!(r#"{{"model":"{model}","max_tokens":1,{members}}}"#);
+            for route in ["/v1/messages", "/v1/messages/count_tokens"] {
+                let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
+                exchange.handle_request_head("POST", route, &[]);
+                let refused = exchange.handle_request(body.as_bytes(), NOW).unwrap_err();
+                let text = String::from_utf8(refused.body).unwrap();
+                let expected = format!("{path}: at most {what} are allowed in one request");
+                assert_eq!(refused.head.status, 400, "{text}");
+                assert!(
+                    text.contains(&expected) && text.contains("invalid_request_error"),
+                    "{text}"
+                );
+            }
+        }
+    }
+    for (choices, what) in [
+        (many(r#"{"finish_reason":"stop"}"#), "choices"),
+        (format!(r#"{{"message":{{"content":[{}]}}}}"#, many("0")), "parts of content"),
+        (format!(r#"{{"message":{{"tool_calls":[{}]}}}}"#, many(r#"{"id":"a"}"#)), "tool calls"),
+        (
+            format!(r#"{{"message":{{"reasoning_details":[{}]}}}}"#, many(r#"{"data":"a"}"#)),
+            "parts of reasoning",
+        ),
+    ] {
+        let body = format!(r#"{{"choices":[{choices}]}}"#);
+        for (stream, body) in [(false, body.clone()), (true, format!("data: {body}\n\n"))] {
+            let (head, text) = answered(&config, stream, 200, body.as_bytes());
+            assert_eq!(head.status, 502, "{text}");
+            assert!(text.contains(&format!("Upstream sent too many {what}")), "{text}");
+        }
+    }
+    // What says nothing is no choice, no call and no part.
+    for nothing in [
+        many("{}"),
+        format!(r#"{{"message":{{"tool_calls":[{}]}}}}"#, many("{}")),
+        format!(r#"{{"message":{{"reasoning_details":[{}]}}}}"#, many("{}")),
+    ] {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"Hi"}},"finish_reason":"stop"}},{nothing}]}}"#
+        );
+        let (head, text) = answered(&config, false, 200, body.as_bytes());
+        assert!(head.status == 200 && text.contains("Hi"), "{text}");
+    }
+}
+
+#[test]
 fn deeply_nested_input() {
     let deep =
         |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
@@ -454,7 +550,7 @@ fn the_page_names_each_threat_and_its_test() {
         .filter_map(|rest| rest.split('(').next())
         .filter(|name| !name.starts_with("the_page"))
         .collect();
-    assert_eq!(tests.len(), 12);
+    assert_eq!(tests.len(), 13);
     for test in tests {
         assert!(page.contains(&format!("`{test}`")), "{test}");
     }

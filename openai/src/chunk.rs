@@ -1,5 +1,6 @@
 //! A chunk of a stream, or a whole answer.
 
+use crate::room::{List, Room};
 use crate::says::{says_something, says_well, something, unquoted};
 use crate::{Delta, Few, Usage, filled, number, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
@@ -28,6 +29,8 @@ pub struct Chunk<'a> {
     /// It has a message of which it does not say that all is well; only to be believed where nothing else
     /// says that there is an answer.
     pub complains: bool,
+    /// The list that had more items than are kept. The rest of them is not here.
+    pub exceeded: Option<&'static str>,
 }
 
 /// One of the `choices`.
@@ -76,6 +79,7 @@ impl<'a> Chunk<'a> {
         let (mut other_usage, mut finish_reason) = (None, None);
         let (mut complains, mut succeeded, mut refused) = (false, false, false);
         let mut numbered = false;
+        let mut room = Room::new();
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
@@ -83,20 +87,7 @@ impl<'a> Chunk<'a> {
                 "model" => chunk.model = filled(reader)?,
                 "type" => chunk.kind = reader.string_or_skip()?,
                 "service_tier" => chunk.service_tier = filled(reader)?,
-                "choices" => {
-                    chunk.choices = Few::default();
-                    // Some servers send a single choice without the list around it.
-                    if reader.kind()? == Kind::Object {
-                        reader.begin_object()?;
-                        chunk.choices.add().read(reader)?;
-                    } else if reader.array_or_skip()? {
-                        while reader.next_element()? {
-                            if reader.object_or_skip()? {
-                                chunk.choices.add().read(reader)?;
-                            }
-                        }
-                    }
-                }
+                "choices" => Choice::read_all(&mut chunk.choices, reader, &mut room)?,
                 "usage" => chunk.usage = Usage::read(reader)?,
                 "finish_reason" => finish_reason = finish(reader)?,
                 "x_groq" => {
@@ -145,6 +136,7 @@ impl<'a> Chunk<'a> {
             }
         }
         reader.end()?;
+        chunk.exceeded = room.exceeded;
         chunk.well |= succeeded;
         chunk.complains = complains && !succeeded;
         chunk.failed |= chunk.complains && refused;
@@ -177,16 +169,61 @@ impl<'a> Choice<'a> {
         says(&self.delta) || says(&self.message)
     }
 
+    /// Reads all choices. Of those that say nothing at all only the first is kept.
+    fn read_all(
+        choices: &mut Few<Self>,
+        reader: &mut Reader<'a>,
+        room: &mut Room,
+    ) -> Result<(), Error> {
+        *choices = Few::default();
+        // Some servers send a single choice without the list around it.
+        if reader.kind()? == Kind::Object {
+            reader.begin_object()?;
+            return choices.add().read(reader, room);
+        }
+        if !reader.array_or_skip()? {
+            return Ok(());
+        }
+        while reader.next_element()? {
+            if room.exceeded.is_some() {
+                reader.skip()?;
+            } else if reader.object_or_skip()? {
+                let is_first = choices.is_empty();
+                let choice = choices.add();
+                choice.read(reader, room)?;
+                if !is_first && (choice.is_silent() || !room.take(List::Choices)) {
+                    choices.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing in it counts, not even that it is there.
+    fn is_silent(&self) -> bool {
+        let is_silent = |delta: &Option<Delta<'a>>| {
+            delta
+                .as_ref()
+                .is_none_or(|it| it.is_empty() && it.role.is_none() && !it.content_dropped)
+        };
+        is_silent(&self.delta)
+            && is_silent(&self.message)
+            && self.finish_reason.is_none()
+            && self.stop_sequence.is_none()
+            && self.error.is_none()
+            && self.usage.is_none()
+    }
+
     /// Reads the members of an object that was entered.
-    fn read(&mut self, reader: &mut Reader<'a>) -> Result<(), Error> {
+    fn read(&mut self, reader: &mut Reader<'a>, room: &mut Room) -> Result<(), Error> {
         let choice = self;
         let (mut matched, mut completion, mut messages) = (None, None, None);
         let mut dropped = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
-                "delta" => Delta::read(&mut choice.delta, reader)?,
-                "message" => Delta::read(&mut choice.message, reader)?,
+                "delta" => Delta::read(&mut choice.delta, reader, room)?,
+                "message" => Delta::read(&mut choice.message, reader, room)?,
                 "messages" => messages = Some(reader.skip()?),
                 "text" => completion = text(reader)?,
                 "finish_reason" => choice.finish_reason = finish(reader)?,
@@ -207,7 +244,7 @@ impl<'a> Choice<'a> {
         if let (Some(raw), None, None, None) =
             (messages, &choice.message, &choice.delta, completion)
         {
-            choice.message = Delta::read_messages(raw)?;
+            choice.message = Delta::read_messages(raw, room)?;
         }
         if dropped {
             let delta = match &mut choice.message {

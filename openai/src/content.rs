@@ -1,5 +1,6 @@
 //! The content of a message: a string, or parts.
 
+use crate::room::{List, Room};
 use crate::{Few, text};
 use creole_json::{self as json, Error, Kind, Reader, Str};
 
@@ -16,38 +17,80 @@ pub enum Part<'a> {
     Refusal(Str<'a>),
 }
 
+impl<'a> Part<'a> {
+    /// What it says.
+    #[must_use]
+    pub fn text(&self) -> Str<'a> {
+        match self {
+            Self::Text(text)
+            | Self::Thinking(text)
+            | Self::Reasoning(text)
+            | Self::Refusal(text) => *text,
+        }
+    }
+
+    /// A part of this kind that says something else.
+    #[must_use]
+    pub fn saying<'b>(&self, text: Str<'b>) -> Part<'b> {
+        match self {
+            Self::Text(_) => Part::Text(text),
+            Self::Thinking(_) => Part::Thinking(text),
+            Self::Reasoning(_) => Part::Reasoning(text),
+            Self::Refusal(_) => Part::Refusal(text),
+        }
+    }
+
+    /// Whether both are of one kind.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+}
+
 /// Reads a `content`; says whether some of it is of a kind that nobody knows.
 pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
+    room: &mut Room,
 ) -> Result<bool, Error> {
     if reader.kind()? != Kind::Array {
-        return read_item(reader, parts);
+        return read_item(reader, parts, room);
     }
     let mut dropped = false;
     reader.begin_array()?;
     while reader.next_element()? {
-        dropped |= read_item(reader, parts)?;
+        dropped |= read_item(reader, parts, room)?;
     }
     Ok(dropped)
 }
 
-fn read_item<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
+/// Keeps a part.
+fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, room: &mut Room) {
+    if room.take(List::Parts) {
+        parts.push(part);
+    }
+}
+
+fn read_item<'a>(
+    reader: &mut Reader<'a>,
+    parts: &mut Few<Part<'a>>,
+    room: &mut Room,
+) -> Result<bool, Error> {
     match reader.kind()? {
         Kind::String => {
             if let Some(text) = text(reader)? {
-                parts.push(Part::Text(text));
+                keep(Part::Text(text), parts, room);
             }
             Ok(false)
         }
-        Kind::Object => read_part(reader, parts),
+        Kind::Object => read_part(reader, parts, room),
         // Some servers write a token that looks so without its quotes. But `false` is what others write where
         // there is no content.
         kind => {
             let raw = reader.skip()?;
             let is_token = kind == Kind::Number || raw == "true";
             if is_token {
-                parts.push(Part::Text(Str::plain(raw)));
+                keep(Part::Text(Str::plain(raw)), parts, room);
             }
             Ok(!is_token && says(raw))
         }
@@ -61,7 +104,11 @@ fn says(raw: &str) -> bool {
 
 // Few servers send parts, and a string should not have to pass by it.
 #[inline(never)]
-fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<bool, Error> {
+fn read_part<'a>(
+    reader: &mut Reader<'a>,
+    parts: &mut Few<Part<'a>>,
+    room: &mut Room,
+) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
     let (mut others, mut lost) = (false, false);
     let mut thinking = None;
@@ -86,22 +133,22 @@ fn read_part<'a>(reader: &mut Reader<'a>, parts: &mut Few<Part<'a>>) -> Result<b
     match kind.map(|kind| kind.raw()) {
         None | Some("text" | "output_text" | "input_text" | "markdown") => {
             if let Some(text) = plain {
-                parts.push(Part::Text(text));
+                keep(Part::Text(text), parts, room);
             }
             return Ok(plain.is_none() && (kind.is_none() && others || lost));
         }
         Some(kind @ ("thinking" | "reasoning")) => {
             let part = if kind == "thinking" { Part::Thinking } else { Part::Reasoning };
             if let Some(raw) = thinking {
-                read_thinking(raw, part, parts)?;
+                read_thinking(raw, part, parts, room)?;
             }
             if let Some(text) = plain {
-                parts.push(part(text));
+                keep(part(text), parts, room);
             }
         }
         Some("refusal") => {
             if let Some(text) = refusal {
-                parts.push(Part::Refusal(text));
+                keep(Part::Refusal(text), parts, room);
             }
         }
         Some(_) => return Ok(true),
@@ -116,14 +163,15 @@ pub(crate) fn read_thinking<'a>(
     raw: &'a str,
     part: fn(Str<'a>) -> Part<'a>,
     parts: &mut Few<Part<'a>>,
+    room: &mut Room,
 ) -> Result<(), Error> {
     let reader = &mut Reader::of(raw);
     if reader.kind()? != Kind::Array {
-        return read_thought(reader, part, parts);
+        return read_thought(reader, part, parts, room);
     }
     reader.begin_array()?;
     while reader.next_element()? {
-        read_thought(reader, part, parts)?;
+        read_thought(reader, part, parts, room)?;
     }
     Ok(())
 }
@@ -133,6 +181,7 @@ fn read_thought<'a>(
     reader: &mut Reader<'a>,
     part: fn(Str<'a>) -> Part<'a>,
     parts: &mut Few<Part<'a>>,
+    room: &mut Room,
 ) -> Result<(), Error> {
     let mut said = None;
     if reader.kind()? == Kind::String {
@@ -141,7 +190,7 @@ fn read_thought<'a>(
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "text" | "thinking" => said = text(reader)?.or(said),
-                "reasoningContent" | "reasoningText" => read_thought(reader, part, parts)?,
+                "reasoningContent" | "reasoningText" => read_thought(reader, part, parts, room)?,
                 _ => {
                     reader.skip()?;
                 }
@@ -149,7 +198,7 @@ fn read_thought<'a>(
         }
     }
     if let Some(text) = said {
-        parts.push(part(text));
+        keep(part(text), parts, room);
     }
     Ok(())
 }

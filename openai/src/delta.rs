@@ -3,6 +3,7 @@
 use crate::call::read_extra;
 use crate::chunk::finish;
 use crate::content::{read_content, read_thinking};
+use crate::room::{List, Room};
 use crate::says::{says_something, something};
 use crate::{Detail, Few, Part, Role, ToolCall, filled, text};
 use creole_json::{Error, Kind, Reader, Str};
@@ -47,7 +48,11 @@ impl<'a> Delta<'a> {
         delta
     }
 
-    pub(crate) fn read(slot: &mut Option<Self>, reader: &mut Reader<'a>) -> Result<(), Error> {
+    pub(crate) fn read(
+        slot: &mut Option<Self>,
+        reader: &mut Reader<'a>,
+        room: &mut Room,
+    ) -> Result<(), Error> {
         *slot = None;
         if reader.kind()? == Kind::String {
             *slot = text(reader)?.map(Self::of_text);
@@ -74,10 +79,13 @@ impl<'a> Delta<'a> {
                     thoughts = thoughts.or(something(reader)?);
                 }
                 "reasoning_details" => {
-                    Detail::read_all(reader, false, &mut delta.reasoning_details)?;
+                    Detail::read_all(reader, false, &mut delta.reasoning_details, room)?;
                 }
                 "reasoning_opaque" if reader.kind()? == Kind::String => {
-                    delta.reasoning_details.push(Detail::opaque(reader)?);
+                    let detail = Detail::opaque(reader)?;
+                    if room.take(List::Details) {
+                        delta.reasoning_details.push(detail);
+                    }
                 }
                 "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
                 // LiteLLM repeats in them what stands in `reasoning_content`.
@@ -88,7 +96,7 @@ impl<'a> Delta<'a> {
                 "content" => {
                     // Of equal names the last one counts, here as in any list.
                     delta.content = Few::default();
-                    delta.content_dropped |= read_content(reader, &mut delta.content)?;
+                    delta.content_dropped |= read_content(reader, &mut delta.content, room)?;
                 }
                 "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
                 "text" => plain = text(reader)?,
@@ -97,19 +105,13 @@ impl<'a> Delta<'a> {
                 "tool_calls" => {
                     delta.tool_calls = Few::default();
                     // Some servers send a single call without the list around it.
-                    if reader.kind()? == Kind::Object {
-                        delta.tool_calls.add().read(reader)?;
-                    } else if reader.kind()? == Kind::Array {
+                    if reader.kind()? == Kind::Array {
                         reader.begin_array()?;
                         while reader.next_element()? {
-                            if reader.kind()? == Kind::Object {
-                                delta.tool_calls.add().read(reader)?;
-                            } else {
-                                delta.content_dropped |= says_something(reader.skip()?);
-                            }
+                            delta.read_call(reader, room)?;
                         }
                     } else {
-                        delta.content_dropped |= says_something(reader.skip()?);
+                        delta.read_call(reader, room)?;
                     }
                 }
                 "function_call" if reader.kind()? == Kind::Object => {
@@ -126,11 +128,11 @@ impl<'a> Delta<'a> {
             delta.content.push(Part::Text(text));
         }
         if let Some(raw) = thoughts.or(blocks) {
-            delta.content_dropped |= !delta.think(raw)? && thoughts.is_some();
+            delta.content_dropped |= !delta.think(raw, room)? && thoughts.is_some();
         }
         if let Some(raw) = blocks {
             let reader = &mut Reader::of(raw);
-            Detail::read_all(reader, true, &mut delta.reasoning_details)?;
+            Detail::read_all(reader, true, &mut delta.reasoning_details, room)?;
         }
         delta.content_dropped |= refused.is_some();
         if delta.role == Some(Role::Tool) && !delta.content.is_empty() {
@@ -140,10 +142,24 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
+    /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each delta with it.
+    fn read_call(&mut self, reader: &mut Reader<'a>, room: &mut Room) -> Result<(), Error> {
+        if reader.kind()? != Kind::Object || room.exceeded.is_some() {
+            self.content_dropped |= says_something(reader.skip()?);
+            return Ok(());
+        }
+        let call = self.tool_calls.add();
+        call.read(reader)?;
+        if call.is_empty() || !room.take(List::Calls) {
+            self.tool_calls.pop();
+        }
+        Ok(())
+    }
+
     /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the model
     /// said, thoughts among it, and the calls of the last one, because those before it were run.
     #[inline(never)]
-    pub(crate) fn read_messages(raw: &'a str) -> Result<Option<Self>, Error> {
+    pub(crate) fn read_messages(raw: &'a str, room: &mut Room) -> Result<Option<Self>, Error> {
         let reader = &mut Reader::of(raw);
         let mut last: Option<Self> = None;
         if reader.kind()? != Kind::Array {
@@ -152,7 +168,7 @@ impl<'a> Delta<'a> {
         reader.begin_array()?;
         while reader.next_element()? {
             let mut message = None;
-            Self::read(&mut message, reader)?;
+            Self::read(&mut message, reader, room)?;
             let mut message = message.unwrap_or_default();
             if message.role.is_some_and(|role| role != Role::Assistant) {
                 message = Self { content_dropped: true, ..Self::default() };
@@ -170,9 +186,9 @@ impl<'a> Delta<'a> {
 
     /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.
     #[inline(never)]
-    fn think(&mut self, raw: &'a str) -> Result<bool, Error> {
+    fn think(&mut self, raw: &'a str, room: &mut Room) -> Result<bool, Error> {
         let mut parts = Few::default();
-        read_thinking(raw, Part::Reasoning, &mut parts)?;
+        read_thinking(raw, Part::Reasoning, &mut parts, room)?;
         let says = !parts.is_empty();
         self.content.iter().for_each(|part| parts.push(*part));
         self.content = parts;

@@ -1,5 +1,6 @@
 //! What an upstream says of its reasoning beside the text.
 
+use crate::room::{List, Room};
 use crate::{Few, filled, number, text};
 use creole_json::{Error, Kind, Reader, Str};
 
@@ -30,12 +31,13 @@ impl<'a> Detail<'a> {
         reader: &mut Reader<'a>,
         blocks: bool,
         details: &mut Few<Self>,
+        room: &mut Room,
     ) -> Result<(), Error> {
         let mut take = |reader: &mut Reader<'a>| {
             if let Some(mut detail) = Self::read(reader)? {
                 let kind = detail.kind.map_or("", |kind| kind.raw());
                 detail.block = blocks && matches!(kind, "thinking" | "redacted_thinking");
-                if detail.block == blocks {
+                if detail.block == blocks && detail.says_something() && room.take(List::Details) {
                     details.push(detail);
                 }
             }
@@ -49,6 +51,11 @@ impl<'a> Detail<'a> {
             take(reader)?;
         }
         Ok(())
+    }
+
+    /// Whether there is anything in it that a client or the upstream can use.
+    fn says_something(&self) -> bool {
+        self.text.is_some() || self.data.is_some() || self.signature.is_some()
     }
 
     /// Reads a `reasoning_opaque`, which is a text and no object.

@@ -40,6 +40,13 @@ impl<T> Few<T> {
         }
     }
 
+    /// Leaves out the last one.
+    pub fn pop(&mut self) {
+        if self.rest.pop().is_none() {
+            self.first = None;
+        }
+    }
+
     /// The last one.
     pub fn last_mut(&mut self) -> Option<&mut T> {
         self.rest.last_mut().or(self.first.as_mut())

@@ -17,6 +17,7 @@ mod detail;
 mod few;
 mod pattern;
 mod role;
+mod room;
 mod says;
 mod usage;
 
@@ -28,6 +29,7 @@ pub use detail::Detail;
 pub use few::Few;
 pub use pattern::Pattern;
 pub use role::Role;
+pub use room::{CALLS_MAX, CHOICES_MAX, DETAILS_MAX, PARTS_MAX};
 pub use usage::Usage;
 
 use creole_json::{self as json, Error, Kind, Reader, Str};

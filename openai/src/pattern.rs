@@ -107,6 +107,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         error: false,
         failed: false,
         complains: false,
+        exceeded: None,
     } = chunk
     else {
         return None;

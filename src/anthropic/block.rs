@@ -6,21 +6,21 @@ use super::tool::ToolChange;
 use crate::json::{Raw, Str};
 pub(super) use read::Place;
 
-/// One content block.
+/// One content block. A request can have many small ones, so what is large stands elsewhere.
 #[derive(Debug)]
 pub(crate) enum Block<'a> {
     /// `text`
     Text(Text<'a>),
     /// `image`
-    Image(Image<'a>),
+    Image(Box<Image<'a>>),
     /// `document`
-    Document(Document<'a>),
+    Document(Box<Document<'a>>),
     /// `search_result`
-    SearchResult(SearchResult<'a>),
+    SearchResult(Box<SearchResult<'a>>),
     /// `tool_use`
-    ToolUse(ToolUse<'a>),
+    ToolUse(Box<ToolUse<'a>>),
     /// `tool_result`
-    ToolResult(ToolResult<'a>),
+    ToolResult(Box<ToolResult<'a>>),
     /// `tool_reference`: the name of a tool that a search found.
     ToolReference(Str<'a>),
     /// `browser_state`: its tabs and state changes, as they were written.
@@ -180,4 +180,17 @@ pub(crate) struct ToolResult<'a> {
     pub content: Vec<Block<'a>>,
     /// Whether the tool failed.
     pub is_error: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_small_because_a_request_can_have_many() {
+        assert!(size_of::<Block<'_>>() <= 56, "{}", size_of::<Block<'_>>());
+        assert!(size_of::<ToolChange<'_>>() <= 48, "{}", size_of::<ToolChange<'_>>());
+        let definition = size_of::<crate::anthropic::tool::ToolDefinition<'_>>();
+        assert!(definition <= 128, "{definition}");
+    }
 }

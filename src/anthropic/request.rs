@@ -5,7 +5,11 @@ use super::source::{Read, Source, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
 use crate::json::{self, Kind, Str};
+use crate::limits::Many;
 use crate::warning::Warnings;
+
+/// Room for as many more is not kept.
+const MANY_TOOLS: usize = 1_000;
 
 /// A request.
 #[derive(Debug, Default)]
@@ -159,7 +163,7 @@ impl<'a> Request<'a> {
             "stop_sequences" => {
                 // Of equal names the last one counts, here and below.
                 self.stop_sequences.clear();
-                source.array(|source| {
+                source.array(Many::StopSequences, |source| {
                     self.stop_sequences.push(source.reader.string()?);
                     Ok(())
                 })?;
@@ -177,10 +181,13 @@ impl<'a> Request<'a> {
             "top_k" => return source.whole_number(&mut self.top_k),
             "tools" => {
                 self.tools.clear();
-                source.array(|source| {
+                source.array(Many::Tools, |source| {
                     self.tools.push(ToolDefinition::read(source)?);
                     Ok(())
                 })?;
+                if self.tools.len() > MANY_TOOLS {
+                    self.tools.shrink_to_fit();
+                }
             }
             "tool_choice" => self.tool_choice = Some(ToolChoice::read(source)?),
             "thinking" => self.thinking = source.thinking_config()?,
@@ -200,7 +207,7 @@ impl<'a> Request<'a> {
             "compaction" => self.compaction = source.ignore(Kind::Object)?,
             "mcp_servers" => {
                 self.mcp_servers = false;
-                source.array(|source| {
+                source.array(Many::Fields, |source| {
                     self.mcp_servers = source.ignore(Kind::Object)?;
                     Ok(())
                 })?;
@@ -253,7 +260,7 @@ impl<'a> Source<'a, '_> {
             return Ok(blocks.into_iter().filter_map(into_text).collect());
         }
         let mut texts = Vec::new();
-        self.array(|source| {
+        self.array(Many::Blocks, |source| {
             let tag = source.tag()?;
             if tag != "text" {
                 return Err(bad_tag(tag, "'text'"));
@@ -266,7 +273,7 @@ impl<'a> Source<'a, '_> {
 
     fn messages(&mut self) -> Read<Vec<Message<'a>>> {
         let mut messages = Vec::new();
-        self.array(|source| {
+        self.array(Many::Messages, |source| {
             messages.push(source.message()?);
             Ok(())
         })?;

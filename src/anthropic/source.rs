@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str};
+use crate::limits::{self, Counted, Many};
 use crate::warning::Warnings;
 
 /// An error is where the reader stands.
@@ -20,6 +21,7 @@ pub(super) struct Source<'a, 'w> {
     pub(super) warnings: &'w mut Warnings,
     /// How many blocks had a `cache_control`.
     pub(super) breakpoints: usize,
+    counted: Counted,
     /// An error that has its path already, and is told in place of the one that stops the reading.
     refused: Option<Error>,
 }
@@ -32,7 +34,14 @@ pub(super) fn read_body<'a, T>(
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
     let reader = Reader::new(body, depth_max);
-    let mut source = Source { body, reader, warnings, breakpoints: 0, refused: None };
+    let mut source = Source {
+        body,
+        reader,
+        warnings,
+        breakpoints: 0,
+        counted: Counted::default(),
+        refused: None,
+    };
     let result = read(&mut source).and_then(|value| {
         source.reader.end()?;
         Ok(value)
@@ -91,6 +100,7 @@ impl<'a> Source<'a, '_> {
         let start = self.reader.offset();
         self.reader.begin_object()?;
         while let Some(key) = self.reader.next_key()? {
+            self.count(Many::Fields, start)?;
             if self.reader.null()? {
                 continue;
             }
@@ -100,6 +110,7 @@ impl<'a> Source<'a, '_> {
                 key => member(self, key)?,
             };
             if !known {
+                self.count(Many::UnknownFields, start)?;
                 self.reader.skip()?;
                 self.unknown_field(start, &key)?;
             }
@@ -116,14 +127,36 @@ impl<'a> Source<'a, '_> {
         })
     }
 
-    /// Reads an array, calling `element` for each.
-    pub(super) fn array(&mut self, mut element: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
-        self.elements(&mut element)
+    /// Counts one more of something in the value that starts at `start`.
+    #[inline]
+    pub(super) fn count(&mut self, many: Many, start: usize) -> Read<()> {
+        if self.counted.is_exceeded_by(many) {
+            return Err(self.exceeded(many, start));
+        }
+        Ok(())
     }
 
-    fn elements(&mut self, element: &mut dyn FnMut(&mut Self) -> Read<()>) -> Read<()> {
+    #[cold]
+    fn exceeded(&mut self, many: Many, start: usize) -> json::Error {
+        self.refused = Some(limits::exceeded(&path_at(self.body, start), many));
+        json::Error::value("")
+    }
+
+    /// Reads an array of things that are counted, calling `element` for each.
+    pub(super) fn array(
+        &mut self,
+        many: Many,
+        mut element: impl FnMut(&mut Self) -> Read<()>,
+    ) -> Read<()> {
+        self.elements(many, &mut element)
+    }
+
+    fn elements(&mut self, many: Many, element: &mut dyn FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        self.reader.kind()?;
+        let start = self.reader.offset();
         self.reader.begin_array()?;
         while self.reader.next_element()? {
+            self.count(many, start)?;
             element(self)?;
         }
         Ok(())

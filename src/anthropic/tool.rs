@@ -8,9 +8,10 @@
 
 use std::borrow::Cow;
 
-use super::source::{Read, Source, bad_tag, required};
+use super::source::{Read, Source, bad_tag, missing, required};
 use crate::json::{Kind, Raw, Str};
 use crate::json_schema::Found;
+use crate::limits::Many;
 
 /// An element of `tools`, or the `definition` of an added tool.
 #[derive(Clone, Debug, Default)]
@@ -29,14 +30,21 @@ pub(crate) struct ToolDefinition<'a> {
     pub found: Found,
     /// Whether there is a `cache_control`.
     pub cached: bool,
-    /// `input_examples`, each an object.
-    pub input_examples: Vec<Raw<'a>>,
     /// `strict`
     pub strict: bool,
     /// `defer_loading`
     pub defer_loading: bool,
-    /// `allowed_callers`
-    pub allowed_callers: Option<Vec<Cow<'a, str>>>,
+    /// `allowed_callers` are given, and the model itself is none of them.
+    pub uncallable: bool,
+    /// What few tools have. A definition may be three bytes long, and a request have thousands.
+    rare: Option<Box<Rare<'a>>>,
+}
+
+/// Members of a definition that few tools have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare<'a> {
+    /// `input_examples`, each an object.
+    pub input_examples: Vec<Raw<'a>>,
     /// `display_width_px` (computer)
     pub display_width_px: Option<u64>,
     /// `display_height_px` (computer)
@@ -69,10 +77,38 @@ pub(crate) struct MemberConfig {
 }
 
 impl<'a> ToolDefinition<'a> {
+    /// What few tools have.
+    pub(crate) fn rare(&self) -> &Rare<'a> {
+        const NONE: &Rare<'static> = &Rare {
+            input_examples: Vec::new(),
+            display_width_px: None,
+            display_height_px: None,
+            display_number: None,
+            enable_zoom: false,
+            max_characters: None,
+            configs: Vec::new(),
+            user_location: None,
+            limits: Vec::new(),
+            function: None,
+        };
+        self.rare.as_deref().unwrap_or(NONE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare<'a> {
+        self.rare.get_or_insert_default()
+    }
+
     pub(super) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
         source.reader.kind()?;
-        let mut tool = Self { at: source.reader.offset(), ..Self::default() };
+        let start = source.reader.clone();
+        let mut tool = Self { at: start.offset(), ..Self::default() };
         source.object(|source, key| tool.read_member(source, key))?;
+        let is_named = tool.name.is_some() || !tool.tool_type.is_empty();
+        if !is_named && tool.input_schema.is_none() && tool.rare.is_none() {
+            // There can be many of three bytes.
+            source.reader = start;
+            return Err(missing("name"));
+        }
         Ok(tool)
     }
 
@@ -87,33 +123,28 @@ impl<'a> ToolDefinition<'a> {
                 (self.input_schema, self.found) = (Some(schema), found);
             }
             "input_examples" => {
-                self.input_examples.clear();
-                source.array(|source| {
+                let examples = &mut self.rare_mut().input_examples;
+                examples.clear();
+                source.array(Many::Examples, |source| {
                     let mut example = None;
                     source.raw_object(&mut example)?;
-                    self.input_examples.extend(example);
+                    examples.extend(example);
                     Ok(())
                 })?;
             }
             "strict" => return source.bool(&mut self.strict),
             "defer_loading" => return source.bool(&mut self.defer_loading),
             "allowed_callers" => {
-                let callers = self.allowed_callers.insert(Vec::new());
-                source.array(|source| {
-                    callers.push(source.reader.string()?.decode());
+                self.uncallable = true;
+                source.array(Many::Fields, |source| {
+                    self.uncallable &= source.reader.string()? != "direct";
                     Ok(())
                 })?;
             }
-            "display_width_px" => return source.whole_number(&mut self.display_width_px),
-            "display_height_px" => return source.whole_number(&mut self.display_height_px),
-            "display_number" => return source.whole_number(&mut self.display_number),
-            "enable_zoom" => return source.bool(&mut self.enable_zoom),
-            "max_characters" => return source.whole_number(&mut self.max_characters),
-            "configs" => source.object(|source, name| {
-                self.configs.push(MemberConfig::read(source, name)?);
-                Ok(true)
-            })?,
-            "user_location" => self.user_location = Some(source.raw_of(Kind::Object)?),
+            "display_width_px" | "display_height_px" | "display_number" | "enable_zoom"
+            | "max_characters" | "configs" | "user_location" => {
+                return self.rare_mut().read_member(source, key);
+            }
             "function" => self.read_function(source)?,
             // What cannot be passed on, and changes nothing in what the model may answer.
             "cache_control" => return source.given(&mut self.cached),
@@ -122,7 +153,10 @@ impl<'a> ToolDefinition<'a> {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
                     return Ok(false);
                 };
-                self.limits.push(limit);
+                let limits = &mut self.rare_mut().limits;
+                if !limits.contains(limit) {
+                    limits.push(limit);
+                }
                 return source.skip();
             }
         }
@@ -137,8 +171,32 @@ impl<'a> ToolDefinition<'a> {
             "parameters" => source.raw_object(&mut self.input_schema),
             _ => source.skip(),
         })?;
-        self.function = Some(function.raw()?);
+        self.rare_mut().function = Some(function.raw()?);
         Ok(())
+    }
+}
+
+impl<'a> Rare<'a> {
+    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+        match key {
+            "display_width_px" => return source.whole_number(&mut self.display_width_px),
+            "display_height_px" => return source.whole_number(&mut self.display_height_px),
+            "display_number" => return source.whole_number(&mut self.display_number),
+            "enable_zoom" => return source.bool(&mut self.enable_zoom),
+            "max_characters" => return source.whole_number(&mut self.max_characters),
+            "configs" => {
+                source.reader.kind()?;
+                let start = source.reader.offset();
+                source.object(|source, name| {
+                    source.count(Many::Configs, start)?;
+                    self.configs.push(MemberConfig::read(source, name)?);
+                    Ok(true)
+                })?;
+            }
+            "user_location" => self.user_location = Some(source.raw_of(Kind::Object)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 
@@ -217,14 +275,13 @@ impl<'a> ToolChoice<'a> {
 
 /// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "definitions are what most changes are")]
 pub(crate) enum ToolChange<'a> {
     /// A tool of `tools` is offered from here on.
     Add(Reference<'a>),
     /// It is offered no longer.
     Remove(Reference<'a>),
     /// A tool that is not in `tools` is offered from here on.
-    Define(ToolDefinition<'a>),
+    Define(Box<ToolDefinition<'a>>),
 }
 
 /// Names a tool of the request.
@@ -258,7 +315,8 @@ impl<'a> ToolChange<'a> {
             "name" | "tool_name" => source.word(&mut name),
             "server_name" | "cache_control" => source.skip(),
             "definition" if addition => {
-                definition = Some(ToolDefinition::read(source)?);
+                source.count(Many::Tools, at)?;
+                definition = Some(Box::new(ToolDefinition::read(source)?));
                 Ok(true)
             }
             _ => Ok(false),
@@ -299,7 +357,8 @@ mod tests {
     }
 
     fn tool(text: &str) -> Result<ToolDefinition<'static>, String> {
-        let read = request(&format!("\"tools\":[{{}},{text}]"), &mut Warnings::new(true))?;
+        let read =
+            request(&format!("\"tools\":[{{\"name\":\"x\"}},{text}]"), &mut Warnings::new(true))?;
         Ok(read.tools.into_iter().nth(1).unwrap())
     }
 
@@ -314,7 +373,7 @@ mod tests {
         assert_eq!((read.tool_type.as_ref(), read.name.as_deref()), ("custom", Some("weather")));
         assert_eq!(read.input_schema, Some(Raw::of(r#"{"type":"object"}"#)));
         assert_eq!(read.description.unwrap().raw(), r#"say \"w\""#);
-        assert_eq!(read.input_examples, [Raw::of(r#"{"a":1}"#)]);
+        assert_eq!(read.rare().input_examples, [Raw::of(r#"{"a":1}"#)]);
         assert!(read.defer_loading && !read.strict);
     }
 
@@ -366,11 +425,12 @@ mod tests {
             "caching":{},"mcp_server_name":"s","default_config":{},"tools":[],"display_width_px":1,
             "display_height_px":2,"display_number":3,"enable_zoom":true,"max_characters":4}"#;
         let read = tool(text).unwrap();
-        assert_eq!(read.limits.first(), Some(&"max_uses"));
+        assert_eq!(read.rare().limits.first(), Some(&"max_uses"));
         assert!(
-            !read.limits.contains(&"allowed_domains") && read.limits.contains(&"blocked_domains")
+            !read.rare().limits.contains(&"allowed_domains")
+                && read.rare().limits.contains(&"blocked_domains")
         );
-        assert_eq!((read.display_number, read.max_characters), (Some(3), Some(4)));
+        assert_eq!((read.rare().display_number, read.rare().max_characters), (Some(3), Some(4)));
     }
 
     #[test]
@@ -383,7 +443,7 @@ mod tests {
             (Some("w"), Some(Raw::of(r#"{"x":1}"#)))
         );
         assert_eq!(
-            read.function,
+            read.rare().function,
             Some(Raw::of(r#"{"parameters":{"x":1},"name":"w","strict":true}"#))
         );
     }

@@ -67,6 +67,8 @@ pub(crate) struct Turns<'a> {
     turns: Vec<Turn<'a>>,
     /// The next block is the first one of its message.
     begins: bool,
+    /// So many blocks the message may have that begins.
+    expected: usize,
     /// Results that stand behind what the assistant goes on to say.
     held: User<'a>,
 }
@@ -83,6 +85,9 @@ impl<'a> Turns<'a> {
     pub(crate) fn result(&mut self, result: ToolResult<'a>) {
         self.user();
         if let Some(Turn::User(user)) = self.turns.last_mut() {
+            if user.results.capacity() == 0 {
+                user.results.reserve_exact(std::mem::take(&mut self.expected));
+            }
             user.results.push(result);
         }
     }
@@ -100,9 +105,15 @@ impl<'a> Turns<'a> {
         matches!(self.turns.last(), Some(Turn::Assistant(_)))
     }
 
-    /// Begins a message of the assistant, in which nothing may come.
-    pub(crate) fn assistant(&mut self) {
+    /// So many blocks may come in the message that is read.
+    pub(crate) fn expect(&mut self, blocks: usize) {
+        self.expected = blocks;
+    }
+
+    /// Begins a message of the assistant, in which so many blocks may come, or nothing.
+    pub(crate) fn assistant(&mut self, blocks: usize) {
         self.begins = true;
+        self.expect(blocks);
     }
 
     /// Goes on with the message of the assistant before the results that came last, if nothing else came.
@@ -121,8 +132,7 @@ impl<'a> Turns<'a> {
         match self.turns.last_mut() {
             Some(Turn::Assistant(blocks)) if !begins => blocks.push(block),
             _ => {
-                // Room for a few: most calls follow a text.
-                let mut blocks = Vec::with_capacity(4);
+                let mut blocks = Vec::with_capacity(std::mem::take(&mut self.expected));
                 blocks.push(block);
                 self.turns.push(Turn::Assistant(blocks));
             }
@@ -280,7 +290,7 @@ fn keeps(block: &Block<'_>, blanks: bool) -> bool {
 /// The tool calls among the blocks of the assistant.
 pub(crate) fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b ToolUse<'a>> {
     blocks.iter().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call),
+        Block::ToolUse(call) => Some(&**call),
         _ => None,
     })
 }

@@ -63,7 +63,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
         match turn {
             Turn::User(user) => {
                 for result in std::mem::take(&mut user.results) {
-                    found.update(result.id.decode(), |known| known.results.push(given.len()));
+                    found.update(result.id.decode(), |known| add(&mut known.results, given.len()));
                     given.push(Given { turn: at, result: Some(result) });
                 }
             }
@@ -72,7 +72,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
                     found.update(id.decode(), |known| known.repeated.push(at));
                 }
                 for call in calls(blocks) {
-                    found.update(call.id.decode(), |known| known.callers.push(at));
+                    found.update(call.id.decode(), |known| add(&mut known.callers, at));
                 }
             }
             Turn::System(_) => {}
@@ -82,6 +82,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
     for (at, turn) in turns.iter().enumerate() {
         let mut results = Vec::new();
         if let Turn::Assistant(blocks) = turn {
+            results.reserve_exact(calls(blocks).count());
             let answering = answer_to(&turns, at).map(|(next, _)| next);
             for call in calls(blocks) {
                 let found = found.get_mut(&call.id.decode());
@@ -152,6 +153,14 @@ fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings)
         _ => true,
     });
     repeated
+}
+
+/// Adds to places of which there is mostly one: no room is left for others.
+fn add(places: &mut Vec<usize>, place: usize) {
+    if places.capacity() == 0 {
+        places.reserve_exact(1);
+    }
+    places.push(place);
 }
 
 fn missing(id: Str<'_>) -> ToolResult<'_> {

@@ -279,13 +279,13 @@ mod tests {
 
     fn call() -> Turn<'static> {
         let (id, name) = (Str::plain("t"), Str::plain("w"));
-        Turn::Assistant(vec![Block::ToolUse(ToolUse {
+        Turn::Assistant(vec![Block::ToolUse(Box::new(ToolUse {
             at: 0,
             id,
             name,
             toolset: None,
             input: json::Raw::of("{}"),
-        })])
+        }))])
     }
 
     fn user(results: usize, items: Vec<Item<'static>>) -> Turn<'static> {

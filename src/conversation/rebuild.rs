@@ -23,7 +23,7 @@ pub(crate) fn without_calls<'a>(
                 let mut kept = Vec::with_capacity(blocks.len());
                 for block in blocks {
                     match block {
-                        Block::ToolUse(call) if offends(&call) => taken.push(call),
+                        Block::ToolUse(call) if offends(&call) => taken.push(*call),
                         block => kept.push(block),
                     }
                 }
@@ -31,7 +31,7 @@ pub(crate) fn without_calls<'a>(
                 // Reasoning that led to a call means nothing without it.
                 let is_part = |it: &Block<'_>| matches!(it, Block::Thinking { .. } | Block::Note);
                 if taken.is_empty() || !kept.iter().all(is_part) {
-                    rebuilt.assistant();
+                    rebuilt.assistant(kept.len());
                     kept.into_iter().for_each(|block| rebuilt.block(block));
                 }
             }

@@ -7,7 +7,7 @@
 
 use super::claude_code::without_reminders;
 use crate::anthropic::{
-    Block, Document, DocumentSource, Image, ImageSource, SearchResult, ToolResult, ToolUse,
+    Block, Document, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,
 };
 use crate::hash::{self, bytes, mix, text};
 use crate::json::{Error, Kind, Reader, Str};
@@ -217,9 +217,14 @@ fn of_block(block: &Block<'_>) -> u64 {
     match block {
         Block::Text(block) => text(block.text),
         Block::ToolReference(name) => mix(7, text(*name)),
-        Block::Image(Image { source: ImageSource::Base64 { data: inside, .. }, .. })
-        | Block::Image(Image { source: ImageSource::Url(inside), .. }) => mix(8, text(*inside)),
-        Block::Document(Document { source, title, context, .. }) => {
+        Block::Image(image) => match image.source {
+            ImageSource::Base64 { data: inside, .. } | ImageSource::Url(inside) => {
+                mix(8, text(inside))
+            }
+            ImageSource::File => 12,
+        },
+        Block::Document(document) => {
+            let Document { source, title, context, .. } = &**document;
             let source = match source {
                 DocumentSource::Base64 { data: inside, .. } | DocumentSource::Text(inside) => {
                     text(*inside)
@@ -229,7 +234,8 @@ fn of_block(block: &Block<'_>) -> u64 {
             };
             mix(mix(source, optional(*title)), optional(*context))
         }
-        Block::SearchResult(SearchResult { source, title, content }) => {
+        Block::SearchResult(found) => {
+            let SearchResult { source, title, content } = &**found;
             mix(mix(text(*source), text(*title)), of_blocks(content))
         }
         Block::BrowserState { tabs, changes } => {
@@ -271,6 +277,7 @@ fn is_in_escape(text: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::anthropic::Image;
     use crate::anthropic::Text;
     use crate::json::Raw;
 
@@ -445,10 +452,12 @@ mod tests {
         let found = |title: &'static str, text: &'static str| {
             let text = Text { text: Str::plain(text), cached: false, cited: false };
             let (source, title) = (Str::plain("s"), Str::plain(title));
-            Block::SearchResult(SearchResult { source, title, content: vec![Block::Text(text)] })
+            let content = vec![Block::Text(text)];
+            Block::SearchResult(Box::new(SearchResult { source, title, content }))
         };
         let document = |at, source| {
-            Block::Document(Document { at, source, title: None, context: None, cached: false })
+            let (title, context) = (None, None);
+            Block::Document(Box::new(Document { at, source, title, context, cached: false }))
         };
         let data = |data| DocumentSource::Base64 {
             media_type: Str::plain("application/pdf"),
@@ -456,7 +465,7 @@ mod tests {
         };
         let image = |data| {
             let source = ImageSource::Base64 { media_type: Str::plain("image/png"), data };
-            Block::Image(Image { at: 3, source, cached: false })
+            Block::Image(Box::new(Image { at: 3, source, cached: false }))
         };
         let blocks = [
             found("t", "a"),

@@ -33,6 +33,8 @@ use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
+use crate::json::Str;
+use crate::limits;
 use crate::openai::{Choice, Chunk, Delta, Part, Pattern, Role};
 use crate::translate::error;
 use crate::translate::signature::Field;
@@ -105,6 +107,9 @@ impl Machine {
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, out);
         }
+        if let Some(list) = chunk.exceeded {
+            return Err(limits::answer_exceeded(list));
+        }
         self.take_chunk(chunk, out)?;
         if self.ledger.sent.is_final() { Ok(()) } else { self.check_held() }
     }
@@ -176,6 +181,9 @@ impl Machine {
             } else {
                 Err(Error::misbehaved("Upstream sent an answer without choices"))
             };
+        }
+        if let Some(list) = chunk.exceeded {
+            return Err(limits::answer_exceeded(list));
         }
         self.whole = true;
         self.choices.note_whole(chunk, |word| stop_reason::says_call(&word.decode()));
@@ -392,29 +400,8 @@ impl Machine {
                 }
             }
         }
-        for part in delta.content.iter().filter(|_| !is_left_out) {
-            if self.text.is_cut() {
-                return Ok(());
-            }
-            match part {
-                Part::Text(text) if delta.is_thought => self.take_marked(text.raw(), out)?,
-                Part::Text(text) if std::mem::take(&mut self.reasoning.in_marked) => {
-                    self.take_raw_text(reasoning::without_end(text.raw()), out)?;
-                }
-                Part::Text(text) if !self.whole && self.text.repeats(text.raw()) => {}
-                Part::Text(text) => self.take_text(*text, out)?,
-                Part::Thinking(text) => {
-                    if self.reasoning.counts(Field::Parts) {
-                        self.push_reasoning(*text, Field::Parts, out);
-                    }
-                }
-                Part::Reasoning(text) => {
-                    if self.reasoning.counts(Field::Marked) {
-                        self.push_reasoning(*text, Field::Marked, out);
-                    }
-                }
-                Part::Refusal(text) => self.take_refusal(*text, out)?,
-            }
+        if !is_left_out {
+            self.take_content(delta, out)?;
         }
         if let Some(refusal) = delta.refusal.filter(|_| !self.text.is_cut()) {
             self.take_refusal(refusal, out)?;
@@ -430,6 +417,59 @@ impl Machine {
         let structured = self.calls.iter().any(|call| !call.legacy);
         if let Some(call) = delta.function_call.as_ref().filter(|_| !structured) {
             self.take_call(choice, call, true, out)?;
+        }
+        Ok(())
+    }
+
+    /// The content of a choice. Parts of one kind are one text, as they are to the client: each alone can be a byte,
+    /// and would be an event.
+    fn take_content(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut parts = delta.content.iter().peekable();
+        while let Some(part) = parts.next() {
+            if self.text.is_cut() {
+                return Ok(());
+            }
+            let mut joined = String::new();
+            while let Some(next) = parts.next_if(|next| next.is_like(part)) {
+                if joined.is_empty() {
+                    joined.push_str(part.text().raw());
+                }
+                joined.push_str(next.text().raw());
+            }
+            match Str::inside(&joined) {
+                Some(text) if !joined.is_empty() => {
+                    self.take_part(part.saying(text), delta.is_thought, out)?;
+                }
+                _ => self.take_part(*part, delta.is_thought, out)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn take_part(
+        &mut self,
+        part: Part<'_>,
+        is_thought: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        match part {
+            Part::Text(text) if is_thought => self.take_marked(text.raw(), out)?,
+            Part::Text(text) if std::mem::take(&mut self.reasoning.in_marked) => {
+                self.take_raw_text(reasoning::without_end(text.raw()), out)?;
+            }
+            Part::Text(text) if !self.whole && self.text.repeats(text.raw()) => {}
+            Part::Text(text) => self.take_text(text, out)?,
+            Part::Thinking(text) => {
+                if self.reasoning.counts(Field::Parts) {
+                    self.push_reasoning(text, Field::Parts, out);
+                }
+            }
+            Part::Reasoning(text) => {
+                if self.reasoning.counts(Field::Marked) {
+                    self.push_reasoning(text, Field::Marked, out);
+                }
+            }
+            Part::Refusal(text) => self.take_refusal(text, out)?,
         }
         Ok(())
     }

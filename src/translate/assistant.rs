@@ -186,6 +186,7 @@ impl<'a> MessageWriter<'_, 'a> {
         reasoning: &Reasoning<'a>,
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
+        json.make_room();
         let of_gemini = self.profile().tool_schema == ToolSchema::Gemini;
         let name = call.name.decode();
         let toolset = call.toolset.map(|toolset| toolset.decode());

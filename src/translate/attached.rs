@@ -1,9 +1,7 @@
 //! Which images and files a request has. An upstream may refuse what clients send again with each request.
 
 use super::parts::is_remote;
-use crate::anthropic::{
-    Block, Document, DocumentSource, Image, ImageSource, Message, Request, Role,
-};
+use crate::anthropic::{Block, DocumentSource, ImageSource, Message, Request, Role};
 use crate::json::Str;
 use crate::words;
 
@@ -58,7 +56,10 @@ fn is_or_has(block: &Block<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
 fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
     match block {
         Block::ToolResult(result) => &result.content,
-        Block::Document(Document { source: DocumentSource::Content(inner), .. }) => inner,
+        Block::Document(document) => match &document.source {
+            DocumentSource::Content(inner) => inner,
+            _ => &[],
+        },
         _ => &[],
     }
 }
@@ -73,9 +74,9 @@ pub(super) fn image_hosts(request: &Request<'_>) -> Vec<String> {
 }
 
 fn collect_hosts(block: &Block<'_>, hosts: &mut Vec<String>) {
-    if let Block::Image(Image { source, .. }) = block
-        && is_remote(source)
-        && let ImageSource::Url(url) = source
+    if let Block::Image(image) = block
+        && is_remote(&image.source)
+        && let ImageSource::Url(url) = &image.source
         && let Some(host) = host_of(*url)
         && hosts.len() < HOSTS_MAX
         && !hosts.contains(&host)

@@ -209,7 +209,7 @@ impl<'t> Count<'t> {
 
     /// A tool's name, description and schema; a Chat Completions tool as a whole.
     fn tool(&mut self, tool: &ToolDefinition<'_>) {
-        if let Some(function) = tool.function {
+        if let Some(function) = tool.rare().function {
             self.json(function);
             return;
         }

@@ -46,6 +46,8 @@ pub(super) struct Reading<'p, 'w, 'a> {
     signed_before: Vec<(Str<'a>, Str<'a>)>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
+    /// The ids of calls are kept.
+    keeps_ids: bool,
 }
 
 impl<'a> History<'a> {
@@ -57,6 +59,28 @@ impl<'a> History<'a> {
         messages: Vec<Message<'a>>,
         profile: &Profile,
         marks: &Marks,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        Self::read(messages, profile, marks, true, warnings)
+    }
+
+    /// Reads the messages, where their ids are known. There can be thousands.
+    ///
+    /// # Errors
+    /// As for [`History::new`].
+    pub(super) fn without_ids(
+        messages: Vec<Message<'a>>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        Self::read(messages, profile, &Marks::default(), false, warnings)
+    }
+
+    fn read(
+        messages: Vec<Message<'a>>,
+        profile: &Profile,
+        marks: &Marks,
+        keeps_ids: bool,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
         let last_user = messages.iter().rposition(|message| message.role == Role::User);
@@ -73,6 +97,7 @@ impl<'a> History<'a> {
             signed: Vec::new(),
             signed_before: Vec::new(),
             is_answered: false,
+            keeps_ids,
         };
         for (at, message) in messages.into_iter().enumerate() {
             reading.is_answered = Some(at) < last_answer;
@@ -86,10 +111,11 @@ impl<'a> History<'a> {
                     let goes_on = !of_user && reading.goes_on(&message.content);
                     if of_user {
                         reading.turns.user();
+                        reading.turns.expect(message.content.len());
                     } else if goes_on {
                         reading.turns.go_on();
                     } else if !reading.belongs(&message.content) {
-                        reading.turns.assistant();
+                        reading.turns.assistant(message.content.len());
                         reading.signed_before = std::mem::take(&mut reading.signed);
                     }
                     let blocks = message.content.into_iter().enumerate();
@@ -234,7 +260,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::ToolResult(mut result) => {
                 result.content.iter_mut().for_each(|block| self.omit(block, true));
                 self.activate(&result.content);
-                self.turns.result(result);
+                self.turns.result(*result);
             }
             Block::Compaction { content, changes } => self.compaction(content, changes),
             Block::ToolChange(change) => self.history.changes.push(*change),
@@ -262,7 +288,9 @@ impl<'a> Reading<'_, '_, 'a> {
     fn assistant(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
         match block {
             Block::ToolUse(call) => {
-                self.history.ids.add(call.id.decode().into_owned());
+                if self.keeps_ids {
+                    self.history.ids.add(call.id.decode().into_owned());
+                }
                 self.turns.block(Block::ToolUse(call));
             }
             Block::Thinking { thinking, signature } => self.thinking(thinking, signature)?,

@@ -267,6 +267,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let in_parts = !waits && !attached.is_empty();
         let id = self.ids.id(result.id.decode(), "");
         let waits = waits.then(|| id.to_owned());
+        json.make_room();
         json.begin_object().key("role").text("tool");
         if let Some(name) = self.called.get(id) {
             json.key("name").text(name);

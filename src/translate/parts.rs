@@ -72,9 +72,10 @@ fn collect_attachments<'b, 'a>(
 ) {
     for block in blocks.iter().filter(|block| !is_text(block, profile)) {
         match block {
-            Block::Document(Document { source: DocumentSource::Content(inner), .. }) => {
-                collect_attachments(inner, profile, found);
-            }
+            Block::Document(document) => match &document.source {
+                DocumentSource::Content(inner) => collect_attachments(inner, profile, found),
+                _ => found.push(block),
+            },
             _ => found.push(block),
         }
     }

@@ -311,7 +311,7 @@ pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     let native = native::takes(body, config);
     let mut warnings = Warnings::new(config.settings.strict && !native);
     let mut request = match Request::read(body, config.settings.depth_max, &mut warnings) {
-        Err(_) if native => return Ok(count::tokens_of(body.len() as u64)),
+        Err(error) if native && !error.too_many => return Ok(count::tokens_of(body.len() as u64)),
         read => read?,
     };
     if request.has_halves {

@@ -38,13 +38,26 @@ const HASH_DIGITS: usize = 22;
 #[must_use]
 pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
-    let mut id = ["toolu_", tag, &body].concat();
-    let mut number = 2u64;
-    while used.contains(&id) {
-        id = format!("toolu_u{number}_{tag}{body}");
-        number = number.saturating_add(1);
+    let id = ["toolu_", tag, &body].concat();
+    if !used.contains(&id) {
+        return id;
     }
-    id
+    // The first number that is free, as far as they were given in order: there can be thousands.
+    let numbered = |number: u64| format!("toolu_u{number}_{tag}{body}");
+    let (mut taken, mut free) = (1u64, 2u64);
+    while used.contains(&numbered(free)) {
+        taken = free;
+        free = free.saturating_mul(2);
+    }
+    while free.saturating_sub(taken) > 1 {
+        let between = taken.midpoint(free);
+        if used.contains(&numbered(between)) {
+            taken = between;
+        } else {
+            free = between;
+        }
+    }
+    numbered(free)
 }
 
 /// The upstream's id in a client's id, or nothing where [`encode`] did not write it.

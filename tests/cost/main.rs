@@ -15,4 +15,12 @@ mod answers;
 mod bodies;
 mod hostile;
 mod meter;
+#[path = "../decisions/place.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]
+mod place;
 mod requests;
+mod smallest;
+#[path = "../decisions/spec.rs"]
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]
+mod spec;
+mod tiny;

@@ -57,7 +57,7 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
 }
 
 /// To translate so many bytes takes long enough to be measured.
-pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 2 << 20 } else { 8 << 20 };
+pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 512 << 10 } else { 8 << 20 };
 
 /// The nanoseconds that `work` took of the processor.
 pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {

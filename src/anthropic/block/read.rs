@@ -7,6 +7,10 @@ use super::{
 use crate::anthropic::source::{Read, Source, bad_tag, expected, required};
 use crate::anthropic::tool::ToolChange;
 use crate::json::{Kind, Raw, Str};
+use crate::limits::Many;
+
+/// Room for as many more is not kept.
+const MANY_BLOCKS: usize = 1_000;
 
 /// Where a block stands, which decides what may be in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,10 +53,13 @@ impl<'a> Source<'a, '_> {
             }
             Kind::Array => {
                 let mut blocks = Vec::new();
-                self.array(|source| {
+                self.array(Many::Blocks, |source| {
                     blocks.push(source.block(place)?);
                     Ok(())
                 })?;
+                if blocks.len() > MANY_BLOCKS {
+                    blocks.shrink_to_fit();
+                }
                 Ok(blocks)
             }
             found => Err(expected("a string or an array", found)),
@@ -80,7 +87,7 @@ impl<'a> Source<'a, '_> {
             // The other blocks cannot be results of a client's tool.
             (_, Place::Result) => Err(bad_tag(tag, place.tags())),
             ("tool_use", _) => self.tool_use(at),
-            ("tool_result", _) => self.tool_result(),
+            ("tool_result", _) => self.tool_result(at),
             ("thinking", _) => self.thinking(),
             ("redacted_thinking", _) => {
                 let mut data = None;
@@ -126,7 +133,8 @@ impl<'a> Source<'a, '_> {
             "transformations" => source.ignore(Kind::Object),
             _ => source.cacheable(key, &mut cached),
         })?;
-        Ok(Block::Image(Image { at, source: required(image, "source")?, cached }))
+        let source = required(image, "source")?;
+        Ok(Block::Image(Box::new(Image { at, source, cached })))
     }
 
     fn image_source(&mut self) -> Read<ImageSource<'a>> {
@@ -173,7 +181,7 @@ impl<'a> Source<'a, '_> {
             _ => source.cacheable(key, &mut cached),
         })?;
         let source = required(document, "source")?;
-        Ok(Block::Document(Document { at, source, title, context, cached }))
+        Ok(Block::Document(Box::new(Document { at, source, title, context, cached })))
     }
 
     fn document_source(&mut self) -> Read<DocumentSource<'a>> {
@@ -207,11 +215,11 @@ impl<'a> Source<'a, '_> {
             "citations" => source.ignore(Kind::Object),
             _ => source.cacheable(key, &mut false),
         })?;
-        Ok(Block::SearchResult(SearchResult {
+        Ok(Block::SearchResult(Box::new(SearchResult {
             source: required(found_at, "source")?,
             title: required(title, "title")?,
             content: required(content, "content")?,
-        }))
+        })))
     }
 
     fn tool_reference(&mut self) -> Read<Block<'a>> {
@@ -237,6 +245,7 @@ impl<'a> Source<'a, '_> {
     }
 
     fn tool_use(&mut self, at: usize) -> Read<Block<'a>> {
+        self.count(Many::Calls, at)?;
         let (mut id, mut name, mut toolset, mut input) = (None, None, None, None);
         self.tagged(|source, key| match key {
             "id" => source.string(&mut id),
@@ -255,10 +264,11 @@ impl<'a> Source<'a, '_> {
             input = Some(Raw::of("{}"));
         }
         let input = required(input, "input")?;
-        Ok(Block::ToolUse(ToolUse { at, id, name, toolset, input }))
+        Ok(Block::ToolUse(Box::new(ToolUse { at, id, name, toolset, input })))
     }
 
-    fn tool_result(&mut self) -> Read<Block<'a>> {
+    fn tool_result(&mut self, at: usize) -> Read<Block<'a>> {
+        self.count(Many::Results, at)?;
         let (mut id, mut content, mut is_error) = (None, None, false);
         let mut cached = false;
         self.tagged(|source, key| match key {
@@ -273,7 +283,8 @@ impl<'a> Source<'a, '_> {
         if let Some(Block::Text(last)) = content.last_mut() {
             last.cached |= cached;
         }
-        Ok(Block::ToolResult(ToolResult { id: required(id, "tool_use_id")?, content, is_error }))
+        let id = required(id, "tool_use_id")?;
+        Ok(Block::ToolResult(Box::new(ToolResult { id, content, is_error })))
     }
 
     fn thinking(&mut self) -> Read<Block<'a>> {
@@ -323,7 +334,7 @@ impl<'a> Source<'a, '_> {
             "encrypted_content" | "signature" => source.ignore(Kind::String),
             "content" => source.string(&mut content),
             "tool_changes" => {
-                source.array(|source| {
+                source.array(Many::Blocks, |source| {
                     source.tag()?;
                     if let Block::ToolChange(change) = source.tool_change()? {
                         changes.push(*change);

@@ -33,7 +33,8 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
         for (made, after, system) in all {
             let call = |(id, made): (&&'static str, &Made)| {
                 let (id, name) = (Str::plain(id), Str::plain(made.0));
-                Block::ToolUse(ToolUse { at: 0, id, name, toolset: None, input: Raw::of(made.1) })
+                let input = Raw::of(made.1);
+                Block::ToolUse(Box::new(ToolUse { at: 0, id, name, toolset: None, input }))
             };
             turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
             if system {
@@ -76,7 +77,7 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
     let result = ToolResult { id, content: vec![text("no")], is_error: true };
     let user = User { results: vec![result], items: vec![Item::Block(text("stop"))] };
-    let turns = [Turn::Assistant(vec![Block::ToolUse(call)]), Turn::User(user)];
+    let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
     assert_eq!(last_reset(&turns, &mut |_| true), Start::News(2));
     assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
 }
@@ -93,7 +94,7 @@ fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
     for (name, said) in made {
         let name = Str::plain(name);
         let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
-        turns.push(Turn::Assistant(vec![Block::ToolUse(call)]));
+        turns.push(Turn::Assistant(vec![Block::ToolUse(Box::new(call))]));
         let result = ToolResult { id, content: vec![text(said)], is_error: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
     }

@@ -3,7 +3,7 @@
 use super::super::text::escaped;
 use super::Out;
 use super::member::{count, member, string, text, with};
-use crate::json::Str;
+use crate::json::{self, Str};
 
 /// A `content_block_delta`.
 #[derive(Debug)]
@@ -93,7 +93,22 @@ impl Out<'_> {
     }
 
     pub(super) fn text(&mut self, kind: DeltaKind, text: &str, index: u64) {
-        self.delta(kind, &escaped(text), index);
+        match &mut self.fold {
+            _ if text.is_empty() => {}
+            Some(fold) if kind == DeltaKind::Input => fold.input(text),
+            Some(_) => self.delta(kind, &escaped(text), index),
+            // An input can be as long as the answer: it is written in its place at once.
+            None => {
+                let (name, field) = kind.words();
+                let start = format!(
+                    "event: content_block_delta\ndata: {{\"type\":\"content_block_delta\",\"index\":{index},\
+                     \"delta\":{{\"type\":\"{name}\",\"{field}\":\""
+                );
+                self.out.extend_from_slice(start.as_bytes());
+                json::escape(self.out, text);
+                self.out.extend_from_slice(b"\"}}\n\n");
+            }
+        }
     }
 
     /// More of an input: the deltas that were held back, if they say the same, else one of ours.

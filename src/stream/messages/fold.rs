@@ -1,8 +1,12 @@
 //! One message out of repaired events, for a client that wants no stream.
 
-use super::member::{copy, elements, has, member, members, string, text, with};
+use super::member::{copy, elements, member, members, string, text, with};
 use crate::json::{self, Reader, Str, Writer};
+use crate::names::NameSet;
 use crate::warning::Warnings;
+
+/// Most members of a message, of its usage, or of a block that deltas extend. They are looked for by name.
+const MEMBERS_MAX: usize = 256;
 
 /// The message as far as it came.
 #[derive(Debug, Default)]
@@ -15,6 +19,8 @@ pub(super) struct Fold {
     usage: String,
     /// Bytes of all these texts.
     bytes: usize,
+    /// One of them has more members than a message has.
+    too_many: bool,
 }
 
 /// A block as its start said it, and what its deltas added.
@@ -34,11 +40,34 @@ impl Fold {
         self.bytes
     }
 
+    /// Whether something has more members than any message.
+    pub(super) fn has_too_many_members(&self) -> bool {
+        self.too_many
+    }
+
+    /// Whether an object has no more members than are looked for.
+    fn check(&mut self, object: &str) {
+        self.too_many |= members(object).nth(MEMBERS_MAX).is_some();
+    }
+
+    /// More of the input of the last block.
+    pub(super) fn input(&mut self, text: &str) {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if let Some(block) = self.blocks.last_mut() {
+            block.input.push_str(text);
+        }
+    }
+
     pub(super) fn event(&mut self, name: &str, data: &str) {
         let own = |name| member(data, name).unwrap_or("{}").to_owned();
         self.bytes = self.bytes.saturating_add(data.len());
         match name {
-            "message_start" => self.head = own("message"),
+            "message_start" => {
+                self.head = own("message");
+                let message = member(data, "message").unwrap_or("{}");
+                self.check(message);
+                self.check(member(message, "usage").unwrap_or("{}"));
+            }
             "content_block_start" => {
                 self.blocks.push(Folded { start: own("content_block"), ..Folded::default() });
             }
@@ -46,6 +75,7 @@ impl Fold {
                 if let (Some(block), Some(delta)) = (self.blocks.last_mut(), member(data, "delta"))
                 {
                     block.take(delta);
+                    self.too_many |= block.said.len() > MEMBERS_MAX;
                 }
             }
             "message_delta" => {
@@ -55,6 +85,8 @@ impl Fold {
                     self.delta = with(&self.delta, &[("context_management", context)]);
                 }
                 self.usage = own("usage");
+                self.check(member(data, "delta").unwrap_or("{}"));
+                self.check(member(data, "usage").unwrap_or("{}"));
             }
             _ => {}
         }
@@ -65,8 +97,9 @@ impl Fold {
         let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
         json.begin_object();
+        let at_end = names_of(&self.delta, |_| true);
         copy(&self.head, &mut json, &|key| {
-            key != "content" && key != "usage" && !has(&self.delta, key)
+            key != "content" && key != "usage" && !at_end.contains(key)
         });
         json.key("content").begin_array();
         for block in &self.blocks {
@@ -75,14 +108,25 @@ impl Fold {
         json.end_array();
         copy(&self.delta, &mut json, &|_| true);
         json.key("usage").begin_object();
-        if let Some(first) = member(&self.head, "usage") {
-            // Counts of the end are totals; what they leave open stays as it was at the start.
-            copy(first, &mut json, &|key| member(&self.usage, key).is_none());
-        }
+        // Counts of the end are totals; what they leave open stays as it was at the start.
+        let totals = names_of(&self.usage, |value| value != "null");
         let first = member(&self.head, "usage").unwrap_or_default();
-        copy(&self.usage, &mut json, &|key| member(&self.usage, key).is_some() || !has(first, key));
+        copy(first, &mut json, &|key| !totals.contains(key));
+        let at_start = names_of(first, |_| true);
+        copy(&self.usage, &mut json, &|key| totals.contains(key) || !at_start.contains(key));
         json.end_object().end_object();
     }
+}
+
+/// The names of the members whose values `counts` accepts.
+fn names_of(object: &str, counts: impl Fn(&str) -> bool) -> NameSet<'_> {
+    let mut names = NameSet::default();
+    for (key, value) in members(object) {
+        if counts(value) {
+            names.add(key.decode());
+        }
+    }
+    names
 }
 
 impl Folded {
@@ -109,6 +153,9 @@ impl Folded {
             _ => None,
         };
         for (key, value) in members(delta) {
+            if self.said.len() > MEMBERS_MAX {
+                return;
+            }
             let key = key.decode();
             if key == "type" || own.is_some_and(|own| key != *own) {
                 continue;

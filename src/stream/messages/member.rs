@@ -55,6 +55,10 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
         }
     }
     json.end_object();
+    // What was replaced can be long.
+    if out.len() < out.capacity() / 2 {
+        out.shrink_to_fit();
+    }
     String::from_utf8(out).unwrap_or_default()
 }
 

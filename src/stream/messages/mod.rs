@@ -31,6 +31,7 @@ use super::sent::Phase;
 use super::sse::EVENTS;
 use crate::error::Error;
 use crate::json;
+use crate::limits;
 use crate::names::NameSet;
 use crate::translate::{error, tool_id};
 use block::{Block, WAITING_MAX};
@@ -41,6 +42,9 @@ pub(super) use whole::write_whole;
 
 /// Most blocks that wait, or are awaited: each event looks at all of them.
 const BLOCKS_MAX: usize = 16 << 10;
+
+/// A longer `message_delta` cannot be followed by another one.
+const ENDING_BYTES_MAX: usize = 64 << 10;
 
 /// Whether an event of this name begins an answer in the form of the Messages API. A ping does not:
 /// proxies put them into any stream.
@@ -177,6 +181,9 @@ impl MessagesStream {
         to.event("message_delta", &ending);
         to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
         if let Some(fold) = self.fold.take() {
+            if fold.has_too_many_members() {
+                return Err(limits::answer_exceeded("fields"));
+            }
             fold.write(&mut ledger.warnings, out);
         }
         ledger.sent.end();
@@ -207,6 +214,9 @@ impl MessagesStream {
 
     fn check_limits(&self, ledger: &Ledger) -> Result<(), Error> {
         let (held, folded) = self.held();
+        if self.fold.as_ref().is_some_and(|fold| fold.has_too_many_members()) {
+            return Err(limits::answer_exceeded("fields"));
+        }
         let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
         if too_many
             || held > ledger.rules.waiting_bytes_max
@@ -231,7 +241,7 @@ impl MessagesStream {
     fn content_of_start(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
-        for block in whole::blocks(&content) {
+        for block in whole::blocks(&content)? {
             repaired(ledger, "content");
             self.whole_block(ledger, &block, index, out)?;
             index = index.saturating_add(1);
@@ -425,6 +435,10 @@ impl MessagesStream {
         self.ending = Some(match self.ending.take() {
             None => data.to_owned(),
             Some(earlier) => {
+                // Each that comes copies what came before.
+                if earlier.len() > ENDING_BYTES_MAX {
+                    return Err(Error::answer_too_large());
+                }
                 repaired(ledger, "message_delta");
                 ending::merged(&earlier, data)
             }

@@ -1,10 +1,13 @@
 //! A whole message: passed on as it is where nothing is wrong with it and the client wants it so,
 //! else read as the events that it stands for.
 
-use super::member::{copy, count, elements, has, kind, member, string, text};
+use std::borrow::Cow;
+
+use super::member::{copy, count, elements, has, kind, member, members, string, text};
 use super::{MessagesStream, ending};
 use crate::error::Error;
 use crate::json::{Kind, Writer};
+use crate::limits::{self, ANSWER_BLOCKS_MAX};
 use crate::names::NameSet;
 use crate::stream::ledger::Ledger;
 
@@ -45,7 +48,7 @@ pub(in crate::stream) fn write_whole(
         messages.handle_event(ledger, "ping", "{\"type\":\"ping\"}", out)?;
     }
     let mut index = 0u64;
-    for block in blocks(member(body, "content").unwrap_or("[]")) {
+    for block in blocks(member(body, "content").unwrap_or("[]"))? {
         messages.whole_block(ledger, &block, index, out)?;
         index = index.saturating_add(1);
     }
@@ -53,18 +56,24 @@ pub(in crate::stream) fn write_whole(
     messages.message_stop(ledger, Some("{\"type\":\"message_stop\"}"), out)
 }
 
-/// The blocks of a `content`; a string is one text.
-pub(super) fn blocks(content: &str) -> Vec<String> {
+/// The blocks of a `content`; a string is one text. Each becomes events of a hundred bytes, so one that says nothing
+/// is none, and there are not too many.
+pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     if let Some(text) = string(content) {
-        return vec![format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw())];
+        let block = format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw());
+        return Ok(vec![block.into()]);
     }
     let mut blocks = Vec::new();
     for element in elements(content) {
-        if kind(element) == Some(Kind::Object) {
-            blocks.push(element.to_owned());
+        if kind(element) != Some(Kind::Object) || members(element).next().is_none() {
+            continue;
         }
+        if blocks.len() >= ANSWER_BLOCKS_MAX {
+            return Err(limits::answer_exceeded("content blocks"));
+        }
+        blocks.push(element.into());
     }
-    blocks
+    Ok(blocks)
 }
 
 /// How many calls are in a message, if it can be passed on as it is.

@@ -26,7 +26,6 @@ use crate::names::Names;
 use crate::profile::Profile;
 use crate::translate::guards::Guarded;
 use crate::translate::history::History;
-use crate::translate::thinking::Marks;
 use crate::translate::tools::{self, Said, ToolSet};
 use crate::warning::Warnings;
 use crate::words;
@@ -34,6 +33,16 @@ use crate::words;
 const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
 const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+pub(super) struct To<'t> {
+    /// As the upstream knows it.
+    pub(super) model: &'t str,
+    pub(super) profile: &'t Profile,
+    /// Its calls and results fit, or were made to.
+    pub(super) is_paired: bool,
+}
 
 /// What the guards decided, which is then written into the body.
 #[derive(Debug, Default)]
@@ -54,11 +63,11 @@ impl Edits {
     /// A guard is set to refuse.
     pub(super) fn new(
         mut request: Request<'_>,
-        model: &str,
+        to: To<'_>,
         settings: &Guards,
-        profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
+        let To { model, profile, is_paired } = to;
         let mut unsaid = Warnings::new(false);
         let is_bound = words::has(model, "claude") && has_thinking(&request);
         let mut messages = std::mem::take(&mut request.messages);
@@ -67,11 +76,10 @@ impl Edits {
                 |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
             message.content.retain(|block| !of_others(block));
         }
-        let Ok(mut history) = History::new(messages, profile, &Marks::default(), &mut unsaid)
-        else {
+        let Ok(mut history) = History::without_ids(messages, profile, &mut unsaid) else {
             return Ok(Self::skipped(settings, warnings));
         };
-        if settings.pairing == Pairing::Repair {
+        if settings.pairing == Pairing::Repair && !is_paired {
             history.turns = pairs::repair(history.turns, &mut unsaid);
         }
         pairs::order(&mut history.turns);
@@ -95,7 +103,7 @@ impl Edits {
         // Whatever else a tool is, it has a name and perhaps a schema.
         request.tools.retain_mut(|tool| {
             tool.defer_loading = false;
-            tool.allowed_callers = None;
+            tool.uncallable = false;
             let of_client = tools::is_of_client(&tool.tool_type);
             if !of_client {
                 tool.tool_type = Cow::Borrowed("");

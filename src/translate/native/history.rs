@@ -11,19 +11,24 @@
 
 mod write;
 
-use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse};
+use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse, path_at};
 use crate::config::Pairing;
 use crate::conversation::{Item, Turn, Turns, pairs};
 use crate::error::Error;
 use crate::json::{self, Kind, Raw, Reader, Str, Writer};
+use crate::limits::{self, Counted, Many};
 use crate::translate::{guards, signature};
 use crate::warning::Warnings;
+
+/// Room for as many more blocks is not kept.
+const MANY_BLOCKS: usize = 64;
 
 /// The messages of a request, each with its text.
 pub(super) struct SentMessages<'a> {
     body: &'a str,
     said: Vec<SentMessage<'a>>,
     ids: Vec<Str<'a>>,
+    counted: Counted,
 }
 
 /// One message.
@@ -52,12 +57,17 @@ enum BlockKind<'a> {
     EmptyText,
 }
 
-/// Why a history is left alone: it is not one.
-pub(super) struct NotAHistory;
+/// Why a history is not read.
+pub(super) enum NotRead {
+    /// It is none, and is left alone.
+    NotAHistory,
+    /// There is too much in it.
+    TooMany(Error),
+}
 
-impl From<json::Error> for NotAHistory {
+impl From<json::Error> for NotRead {
     fn from(_: json::Error) -> Self {
-        Self
+        Self::NotAHistory
     }
 }
 
@@ -67,11 +77,13 @@ impl<'a> SentMessages<'a> {
         messages: &'a str,
         depth_max: u32,
         warnings: &mut Warnings,
-    ) -> Result<Self, NotAHistory> {
-        let mut sent = Self { body, said: Vec::new(), ids: Vec::new() };
+    ) -> Result<Self, NotRead> {
+        let counted = Counted::default();
+        let mut sent = Self { body, said: Vec::new(), ids: Vec::new(), counted };
         let mut reader = Reader::new(messages, depth_max);
         reader.begin_array()?;
         while reader.next_element()? {
+            sent.count(Many::Messages, messages)?;
             sent.message(reader.skip()?, depth_max)?;
         }
         sent.keep_last();
@@ -82,9 +94,18 @@ impl<'a> SentMessages<'a> {
         Ok(sent)
     }
 
-    /// The ids of all calls.
-    pub(super) fn ids(&self) -> &[Str<'a>] {
-        &self.ids
+    /// Counts one more in a part of the body.
+    fn count(&mut self, many: Many, part: &str) -> Result<(), NotRead> {
+        if self.counted.is_exceeded_by(many) {
+            let path = path_at(self.body, self.offset(part));
+            return Err(NotRead::TooMany(limits::exceeded(&path, many)));
+        }
+        Ok(())
+    }
+
+    /// Takes the ids of all calls.
+    pub(super) fn take_ids(&mut self) -> Vec<Str<'a>> {
+        std::mem::take(&mut self.ids)
     }
 
     /// The API takes an empty message of the assistant at the end.
@@ -98,7 +119,7 @@ impl<'a> SentMessages<'a> {
         }
     }
 
-    fn message(&mut self, raw: &'a str, depth_max: u32) -> Result<(), NotAHistory> {
+    fn message(&mut self, raw: &'a str, depth_max: u32) -> Result<(), NotRead> {
         let (mut role, mut content) = (None, None);
         let mut reader = Reader::new(raw, depth_max);
         reader.begin_object()?;
@@ -114,7 +135,7 @@ impl<'a> SentMessages<'a> {
             Some("\"user\"") => Role::User,
             Some("\"assistant\"") => Role::Assistant,
             Some("\"system\"") => Role::System,
-            _ => return Err(NotAHistory),
+            _ => return Err(NotRead::NotAHistory),
         };
         let blocks = Vec::new();
         let mut said = SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
@@ -124,11 +145,13 @@ impl<'a> SentMessages<'a> {
             if reader.string()?.is_empty() {
                 said.texts_left_out = 1;
             } else {
-                said.blocks.push(Part { raw: content, kind: BlockKind::Neither });
+                // There can be many messages of one: no room is left for others.
+                said.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
             }
         } else {
             reader.begin_array()?;
             while reader.next_element()? {
+                self.count(Many::Blocks, content)?;
                 let part = self.part(reader.skip()?, depth_max)?;
                 match part.kind {
                     BlockKind::OwnThinking => {
@@ -141,11 +164,14 @@ impl<'a> SentMessages<'a> {
                 }
             }
         }
+        if said.blocks.len() > MANY_BLOCKS {
+            said.blocks.shrink_to_fit();
+        }
         self.said.push(said);
         Ok(())
     }
 
-    fn part(&mut self, raw: &'a str, depth_max: u32) -> Result<Part<'a>, NotAHistory> {
+    fn part(&mut self, raw: &'a str, depth_max: u32) -> Result<Part<'a>, NotRead> {
         let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
         let mut reader = Reader::new(raw, depth_max);
         reader.begin_object()?;
@@ -168,15 +194,20 @@ impl<'a> SentMessages<'a> {
                 reader.skip()?;
             }
         }
-        let kind = kind.map(|kind| kind.decode()).unwrap_or_default();
+        // The API refuses it, and there may be many of three bytes.
+        let kind = kind.ok_or(NotRead::NotAHistory)?.decode();
         let kind = match (kind.as_ref(), id, call) {
             ("tool_use", Some(id), _) => {
+                self.count(Many::Calls, raw)?;
                 self.ids.push(id);
                 BlockKind::Use(id)
             }
-            ("tool_result", _, Some(id)) => BlockKind::Result(id),
+            ("tool_result", _, Some(id)) => {
+                self.count(Many::Results, raw)?;
+                BlockKind::Result(id)
+            }
             // A call without an id cannot be paired with anything.
-            ("tool_use" | "tool_result", ..) => return Err(NotAHistory),
+            ("tool_use" | "tool_result", ..) => return Err(NotRead::NotAHistory),
             ("thinking" | "redacted_thinking", ..)
                 if signature.is_some_and(|it| signature::is_own(&it.decode())) =>
             {
@@ -239,10 +270,11 @@ impl<'a> SentMessages<'a> {
             if said.role == Role::User {
                 turns.user();
             }
+            turns.expect(said.blocks.len());
             for part in &said.blocks {
                 match (said.role, self.block(part)) {
                     (Role::Assistant, block) => turns.block(block),
-                    (Role::User, Block::ToolResult(result)) => turns.result(result),
+                    (Role::User, Block::ToolResult(result)) => turns.result(*result),
                     (Role::User, block) => turns.item(Item::Block(block)),
                     (Role::System, _) => {}
                 }
@@ -259,15 +291,16 @@ impl<'a> SentMessages<'a> {
     fn block(&self, part: &Part<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));
         match part.kind {
-            BlockKind::Use(id) => Block::ToolUse(ToolUse {
+            BlockKind::Use(id) => Block::ToolUse(Box::new(ToolUse {
                 at: self.offset(part.raw),
                 id,
                 name: Str::default(),
                 toolset: None,
                 input: Raw::of(part.raw),
-            }),
+            })),
             BlockKind::Result(id) => {
-                Block::ToolResult(ToolResult { id, content: vec![text], is_error: false })
+                let content = vec![text];
+                Block::ToolResult(Box::new(ToolResult { id, content, is_error: false }))
             }
             BlockKind::Neither | BlockKind::OwnThinking | BlockKind::EmptyText => text,
         }

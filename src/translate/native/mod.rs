@@ -22,10 +22,9 @@ use crate::asked::{Asked, Tool};
 use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
-use crate::names::NameSet;
 use crate::warning::Warnings;
 use guards::Edits;
-use history::SentMessages;
+use history::{NotRead, SentMessages};
 pub(super) use without::Without;
 
 /// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
@@ -66,49 +65,62 @@ pub(super) fn translate(
         _ if config.settings.strict => Pairing::Reject,
         pairing => pairing,
     };
-    let mut ids_used = NameSet::default();
-    if let Some(Member { text, start, end }) = envelope.messages
-        && let Ok(sent) = SentMessages::read(body, text, depth_max, warnings)
-    {
-        for id in sent.ids() {
-            ids_used.add(id.decode().into_owned());
-        }
-        let written = sent.repair(pairing, warnings)?;
-        if let Some(messages) = written {
-            edits.push(Edit { start, end, text: messages });
+    let (mut ids, mut is_paired) = (Vec::new(), false);
+    if let Some(Member { text, start, end }) = envelope.messages {
+        match SentMessages::read(body, text, depth_max, warnings) {
+            Ok(mut sent) => {
+                ids = sent.take_ids();
+                is_paired = pairing == Pairing::Repair;
+                let written = sent.repair(pairing, warnings)?;
+                if let Some(messages) = written {
+                    edits.push(Edit { start, end, text: messages });
+                }
+            }
+            Err(NotRead::TooMany(error)) => return Err(error),
+            Err(NotRead::NotAHistory) => {}
         }
     }
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
-    let typed = Request::read(body, depth_max, &mut Warnings::new(false)).ok();
+    let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
+        Err(error) if error.too_many => return Err(error),
+        read => read.ok(),
+    };
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
         check::strictly(request)?;
     }
     let mut asked = Box::new(asked(typed.as_ref(), body, config));
-    tool_id::count_forms(&ids_used, &mut asked.shape);
     asked.model = model.clone().into_owned();
     asked.model_mapped = outgoing != model;
     asked.stream = envelope.stream;
-    asked.ids_used = ids_used;
     asked.edge_key = upstream.key.is_own();
     asked.profile = upstream.profile.clone();
     let edits_none = edits.is_empty();
+    // What was read of the client's body is of no use for another one, and takes as much as that.
+    let typed = typed.filter(|_| edits_none);
     let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
     let mut end = None;
     // Without calls there is nothing to count, nor where they are in the server's part.
-    if !asked.ids_used.is_empty() && !envelope.thread {
+    if !ids.is_empty() && !envelope.thread {
         let as_sent = if edits_none {
             typed
         } else {
             Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
         };
         let decided = match as_sent {
-            Some(request) => Edits::new(request, outgoing, guards, &upstream.profile, warnings)?,
+            Some(request) => {
+                let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
+                Edits::new(request, to, guards, warnings)?
+            }
             None => Edits::skipped(guards, warnings),
         };
         body_up = decided.apply(body_up, depth_max);
         asked.withheld = decided.withheld;
         end = decided.end;
     }
+    for id in ids {
+        asked.ids_used.add(id.decode().into_owned());
+    }
+    tool_id::count_forms(&asked.ids_used, &mut asked.shape);
     Ok(Some(match end {
         // A guard answers in place of the upstream.
         Some(text) => Translated::Answer { asked, text, stop_reason: "end_turn" },
@@ -287,7 +299,8 @@ fn in_order(mut edits: Vec<Edit>) -> Vec<Edit> {
 }
 
 fn edited(body: &str, edits: Vec<Edit>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(body.len().saturating_add(64));
+    let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut out = Vec::with_capacity(body.len().saturating_add(more));
     let mut from = 0;
     for Edit { start, end, text } in in_order(edits) {
         out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());

@@ -115,13 +115,13 @@ pub(super) fn web_search_options(
     body: &str,
     warnings: &mut Warnings,
 ) -> Result<Vec<u8>, Error> {
-    for limit in &definition.limits {
+    for limit in &definition.rare().limits {
         left_out(warnings, body, definition.at, limit)?;
     }
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
-    if let Some(location) = definition.user_location {
+    if let Some(location) = definition.rare().user_location {
         json.key("user_location").begin_object().kind("approximate");
         json.key("approximate").begin_object();
         copy_location(location, &mut json)

@@ -81,14 +81,14 @@ impl<'a> Function<'a> {
         let remarks = &mut function.remarks;
         // Writing to a string cannot fail.
         if let (Some(width), Some(height)) =
-            (definition.display_width_px, definition.display_height_px)
+            (definition.rare().display_width_px, definition.rare().display_height_px)
         {
             let _ = write!(remarks, " The display is {width} x {height} pixels.");
         }
-        if let Some(number) = definition.display_number {
+        if let Some(number) = definition.rare().display_number {
             let _ = write!(remarks, " Its X11 display number is {number}.");
         }
-        if let Some(characters) = definition.max_characters {
+        if let Some(characters) = definition.rare().max_characters {
             let _ = write!(remarks, " view returns at most {characters} characters of a file.");
         }
         function.with_examples(definition)
@@ -128,7 +128,7 @@ impl<'a> Function<'a> {
 
     fn with_examples(mut self, definition: &ToolDefinition<'a>) -> Self {
         let mut examples = Vec::new();
-        for example in definition.input_examples.iter().take(EXAMPLES_MAX) {
+        for example in definition.rare().input_examples.iter().take(EXAMPLES_MAX) {
             let before = examples.len();
             examples.push(b'\n');
             example.compact(&mut examples);

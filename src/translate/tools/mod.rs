@@ -98,6 +98,7 @@ impl<'a> ToolSet<'a> {
     ) -> Result<Self, Error> {
         let Said { body, definitions, changes, activated, choice, history_has_calls } = said;
         let mut offers = Offers::new(body, profile);
+        offers.expect(definitions.len());
         for definition in definitions {
             offers.define(definition, false, warnings)?;
         }
@@ -133,6 +134,7 @@ impl<'a> ToolSet<'a> {
                 by_name.insert(function.name.clone(), index);
             }
         }
+        functions.shrink_to_fit();
         let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
         Ok(Self {
             not_parallel: one_tool_call
@@ -220,6 +222,7 @@ impl<'a> ToolSet<'a> {
             schema: keep_schemas.then(|| function.schema.clone().into_owned()),
         };
         let mut tools = asked::Tools::default();
+        tools.sent.reserve_exact(self.functions.len());
         self.sent().for_each(|function| tools.push(tool(function)));
         self.deferred.iter().for_each(|function| tools.push_deferred(tool(function)));
         tools
@@ -255,6 +258,7 @@ impl<'a> ToolSet<'a> {
         if !self.is_empty() {
             json.key("tools").begin_array();
             for function in self.sent() {
+                json.make_room();
                 function.write(json, self.dialect, self.empty_description);
             }
             json.end_array();

@@ -73,9 +73,9 @@ impl Candidate<'_> {
 #[derive(Debug)]
 enum What<'a> {
     /// The client runs it.
-    Function(Function<'a>),
+    Function(Box<Function<'a>>),
     /// The real API would run it.
-    Server(Server<'a>),
+    Server(Box<Server<'a>>),
 }
 
 /// A tool that the real API would run.
@@ -125,6 +125,11 @@ impl<'a> Offers<'a> {
         }
     }
 
+    /// So many definitions will be added.
+    pub(super) fn expect(&mut self, definitions: usize) {
+        self.candidates.reserve_exact(definitions);
+    }
+
     /// Adds one definition; `added` if a `tool_addition` brought it.
     pub(super) fn define(
         &mut self,
@@ -140,13 +145,15 @@ impl<'a> Offers<'a> {
             Kind::Mcp => {
                 return Err(Error::unsupported_kind(&path_at(self.body, at), "mcp_toolset"));
             }
-            Kind::Server(name) => (What::Server(Server { name, definition }), State::Offered),
+            Kind::Server(name) => {
+                (What::Server(Box::new(Server { name, definition })), State::Offered)
+            }
             Kind::Toolset(toolset) => return self.toolset(toolset, &definition, added, warnings),
             Kind::Client(_) | Kind::Custom | Kind::Function => {
                 let (mut function, state) =
                     self.function(kind, known, definition, added, warnings)?;
                 function.place = place;
-                (What::Function(function), state)
+                (What::Function(Box::new(function)), state)
             }
         };
         self.push(Candidate { state, what, added }, at, warnings)
@@ -161,7 +168,7 @@ impl<'a> Offers<'a> {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let at = definition.at;
-        for config in &definition.configs {
+        for config in &definition.rare().configs {
             if !toolset.members.iter().any(|member| member.name == config.name) {
                 let mut path = String::new();
                 if warnings.strict() {
@@ -171,7 +178,8 @@ impl<'a> Offers<'a> {
             }
         }
         for member in toolset.members {
-            let config = definition.configs.iter().rfind(|config| config.name == member.name);
+            let config =
+                definition.rare().configs.iter().rfind(|config| config.name == member.name);
             let enabled = config
                 .and_then(|config| config.enabled)
                 .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
@@ -181,7 +189,8 @@ impl<'a> Offers<'a> {
             let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
             let state = State::first(deferred, added);
             let function = Function::member(toolset.name, member, self.names);
-            self.push(Candidate { state, what: What::Function(function), added }, at, warnings)?;
+            let what = What::Function(Box::new(function));
+            self.push(Candidate { state, what, added }, at, warnings)?;
         }
         Ok(())
     }
@@ -196,6 +205,7 @@ impl<'a> Offers<'a> {
         warnings: &mut Warnings,
     ) -> Result<(Function<'a>, State), Error> {
         let (body, at, rules) = (self.body, definition.at, self.names);
+        let uncallable = definition.uncallable;
         let name = definition.name.take();
         let mut function = match kind {
             Kind::Client(builtin) => {
@@ -207,7 +217,7 @@ impl<'a> Offers<'a> {
                 Function::client(&mut definition, builtin, name, rules)
             }
             Kind::Function => {
-                let Some(function) = definition.function else {
+                let Some(function) = definition.rare().function else {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function: Field required")));
                 };
@@ -228,10 +238,8 @@ impl<'a> Offers<'a> {
                 Function::custom(&mut definition, name, rules)
             }
         };
-        let callers = definition.allowed_callers.as_ref();
-        let callable = callers.is_none_or(|all| all.iter().any(|caller| caller == "direct"));
         let mut state = State::first(definition.defer_loading, added);
-        if !callable {
+        if uncallable {
             left_out(warnings, body, at, "allowed_callers")?;
             state = State::Hidden;
         } else if definition.defer_loading && function.name == PLACEHOLDER {
@@ -296,7 +304,7 @@ impl<'a> Offers<'a> {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let (reference, state) = match change {
-            ToolChange::Define(definition) => return self.define(definition, true, warnings),
+            ToolChange::Define(definition) => return self.define(*definition, true, warnings),
             ToolChange::Add(reference) => (reference, State::Offered),
             ToolChange::Remove(reference) => (reference, State::Removed),
         };
@@ -322,14 +330,21 @@ impl<'a> Offers<'a> {
         let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
         for candidate in self.candidates {
             match (candidate.what, candidate.state) {
-                (What::Function(function), State::Offered) => sorted.functions.push(function),
+                (What::Function(function), State::Offered) => {
+                    // By a quarter, where it would double: there can be thousands.
+                    let functions = &mut sorted.functions;
+                    if functions.len() == functions.capacity() {
+                        functions.reserve_exact((functions.len() / 4).max(16));
+                    }
+                    functions.push(*function);
+                }
                 (What::Function(function), State::Loaded(place)) => {
                     if let Some(free) = loaded.get_mut(place) {
-                        *free = Some(function);
+                        *free = Some(*function);
                     }
                 }
-                (What::Function(function), State::Deferred) => sorted.deferred.push(function),
-                (What::Server(server), State::Offered) => sorted.servers.push(server),
+                (What::Function(function), State::Deferred) => sorted.deferred.push(*function),
+                (What::Server(server), State::Offered) => sorted.servers.push(*server),
                 _ => {}
             }
         }
@@ -434,7 +449,7 @@ fn kind_of(
     warnings: &mut Warnings,
 ) -> Result<(Kind, bool), Error> {
     let tool_type = definition.tool_type.as_ref();
-    let (kind, known) = match Kind::of(tool_type, definition.enable_zoom) {
+    let (kind, known) = match Kind::of(tool_type, definition.rare().enable_zoom) {
         Some(found) => found,
         None if definition.input_schema.is_some() => (Kind::Custom, false),
         None => return Err(unknown_type(definition, body)),

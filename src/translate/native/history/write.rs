@@ -75,7 +75,12 @@ impl<'a> SentMessages<'a> {
     }
 
     /// The messages that these entries are, one after the other and nothing else.
-    fn originals(&self, entries: &[Entry<'a>], role: Role, owners: &Owners) -> Option<Vec<usize>> {
+    fn originals(
+        &self,
+        entries: &[Entry<'_, 'a>],
+        role: Role,
+        owners: &Owners,
+    ) -> Option<Vec<usize>> {
         let mut found = Vec::new();
         let mut rest = entries;
         while let Some(Entry::Raw(first)) = rest.first() {
@@ -83,7 +88,7 @@ impl<'a> SentMessages<'a> {
             let said = self.said.get(at).filter(|said| said.role == role)?;
             let (mine, others) = rest.split_at_checked(said.blocks.len())?;
             let mut pairs = said.blocks.iter().zip(mine);
-            let is_same = |(part, entry): (&Part<'a>, &Entry<'a>)| match entry {
+            let is_same = |(part, entry): (&Part<'a>, &Entry<'_, 'a>)| match entry {
                 Entry::Raw(raw) => self.offset(raw) == self.offset(part.raw),
                 _ => false,
             };
@@ -121,27 +126,26 @@ impl Copied<'_, '_> {
 }
 
 /// What a repaired message consists of.
-enum Entry<'a> {
+enum Entry<'t, 'a> {
     /// A block of the client, or a content that is a string.
     Raw(&'a str),
-    /// A result to the call of this id, which the history does not have.
-    Missing { id: Str<'a>, text: Str<'a> },
+    /// A result that the history does not have.
+    Missing(&'t ToolResult<'a>),
     /// A result that no call asked for.
     Orphan(&'a str),
     /// The words for a result that stands with its call.
     Moved,
 }
 
-impl<'a> Entry<'a> {
-    fn of_result(result: &ToolResult<'a>) -> Self {
+impl<'t, 'a> Entry<'t, 'a> {
+    fn of_result(result: &'t ToolResult<'a>) -> Self {
         match result.content.first() {
             Some(Block::Unknown(raw)) => Self::Raw(raw.raw()),
-            Some(Block::Text(text)) => Self::Missing { id: result.id, text: text.text },
-            _ => Self::Missing { id: result.id, text: Str::default() },
+            _ => Self::Missing(result),
         }
     }
 
-    fn of_item(item: &Item<'a>) -> Option<Self> {
+    fn of_item(item: &'t Item<'a>) -> Option<Self> {
         match item {
             Item::Block(block) => Self::of_block(block),
             Item::Orphan(result) => match Self::of_result(result) {
@@ -163,6 +167,7 @@ impl<'a> Entry<'a> {
     }
 
     fn write(&self, json: &mut Writer<'_>) {
+        json.make_room();
         match self {
             Self::Raw(raw) if raw.starts_with('"') => {
                 json.begin_object().kind("text").key("text").raw(raw).end_object();
@@ -170,9 +175,13 @@ impl<'a> Entry<'a> {
             Self::Raw(raw) => {
                 json.raw(raw);
             }
-            Self::Missing { id, text } => {
+            Self::Missing(result) => {
+                let text = match result.content.first() {
+                    Some(Block::Text(text)) => text.text,
+                    _ => Str::default(),
+                };
                 json.begin_object().kind("tool_result");
-                json.key("tool_use_id").str(*id).key("content").str(*text);
+                json.key("tool_use_id").str(result.id).key("content").str(text);
                 json.key("is_error").bool(true).end_object();
             }
             Self::Orphan(raw) => write_orphan(raw, json),
@@ -246,7 +255,7 @@ impl SentMessage<'_> {
 fn write_message(
     owner: Option<&SentMessage<'_>>,
     role: Role,
-    entries: &[Entry<'_>],
+    entries: &[Entry<'_, '_>],
     json: &mut Writer<'_>,
 ) {
     json.begin_object().key("role").text(match role {

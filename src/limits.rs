@@ -1,0 +1,164 @@
+//! How many of each thing a request may have, and an answer of an upstream.
+//!
+//! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So the size of a body
+//! says little about what it takes to read it. These limits do, and they hold while a body is read, before anything is
+//! kept of it. Nobody who means well meets them. `docs/security.md` has the table, and a test compares it with this one.
+
+use crate::error::Error;
+
+/// A thing that a request may have many of. All of one kind in a request count together, wherever they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// `messages`; as many as the Messages API allows.
+    Messages,
+    /// Blocks in messages, `system`, tool results, documents and search results, and changes of tools.
+    Blocks,
+    /// `tool_use` blocks. Of each it is kept who answers it, and what ids it has on both sides.
+    Calls,
+    /// `tool_result` blocks.
+    Results,
+    /// `tools`, and definitions in changes of tools.
+    Tools,
+    /// `stop_sequences`: each is looked for in every piece of the answer's text.
+    StopSequences,
+    /// `input_examples` of tools.
+    Examples,
+    /// Members in the `configs` of toolsets.
+    Configs,
+    /// Members that Creole does not know.
+    UnknownFields,
+    /// Members of objects, and elements of arrays, that are looked at one by one. Inputs and schemas are not.
+    Fields,
+}
+
+impl Many {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; KINDS] = [
+        Self::Messages,
+        Self::Blocks,
+        Self::Calls,
+        Self::Results,
+        Self::Tools,
+        Self::StopSequences,
+        Self::Examples,
+        Self::Configs,
+        Self::UnknownFields,
+        Self::Fields,
+    ];
+
+    /// How many a request may have.
+    #[must_use]
+    pub const fn most(self) -> u32 {
+        match self {
+            Self::Messages | Self::Blocks | Self::UnknownFields => 100_000,
+            Self::Calls | Self::Results | Self::Tools | Self::Examples => 10_000,
+            Self::StopSequences => 256,
+            Self::Configs => 1_000,
+            Self::Fields => 1_000_000,
+        }
+    }
+
+    /// As errors name them.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Blocks => "content blocks",
+            Self::Calls => "tool calls",
+            Self::Results => "tool results",
+            Self::Tools => "tools",
+            Self::StopSequences => "stop sequences",
+            Self::Examples => "input examples",
+            Self::Configs => "tool configs",
+            Self::UnknownFields => "unknown fields",
+            Self::Fields => "fields",
+        }
+    }
+}
+
+/// How many kinds there are.
+const KINDS: usize = 10;
+
+/// What has been counted of one request.
+#[derive(Debug, Default)]
+pub(crate) struct Counted([u32; KINDS]);
+
+impl Counted {
+    /// Counts one more. Says whether it is one too many.
+    #[inline]
+    pub(crate) fn is_exceeded_by(&mut self, many: Many) -> bool {
+        let Some(count) = self.0.get_mut(many as usize) else { return true };
+        *count = count.saturating_add(1);
+        *count > many.most()
+    }
+}
+
+/// The refusal of a request that has too many; `path` is where the first is that is too much, or its list.
+#[cold]
+pub(crate) fn exceeded(path: &str, many: Many) -> Error {
+    // Of the whole body there is no path.
+    let path = if path.is_empty() { "request" } else { path };
+    let mut error = Error::invalid(format!(
+        "{path}: at most {} {} are allowed in one request",
+        many.most(),
+        many.name()
+    ));
+    error.too_many = true;
+    error
+}
+
+/// Most blocks in a whole message of an upstream that speaks Messages. Each becomes three events.
+pub const ANSWER_BLOCKS_MAX: usize = 2048;
+
+/// The failure of an answer that has too many.
+#[cold]
+pub(crate) fn answer_exceeded(what: &str) -> Error {
+    Error::misbehaved(format!("Upstream sent too many {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::openai;
+
+    /// With commas, as people write it.
+    fn written(number: usize) -> String {
+        let digits = number.to_string();
+        let mut text = String::new();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at) % 3 == 0 {
+                text.push(',');
+            }
+            text.push(digit);
+        }
+        text
+    }
+
+    #[test]
+    fn the_documentation_has_every_limit() {
+        let page = include_str!("../docs/security.md");
+        for many in Many::ALL {
+            let row = format!("| {} | {} |", many.name(), written(many.most() as usize));
+            assert!(page.contains(&row), "{row}");
+        }
+        for (name, most) in [
+            ("choices", openai::CHOICES_MAX),
+            ("tool calls", openai::CALLS_MAX),
+            ("parts of content", openai::PARTS_MAX),
+            ("parts of reasoning", openai::DETAILS_MAX),
+        ] {
+            let row = format!("| {name} | {} |", written(usize::from(most)));
+            assert!(page.contains(&row), "{row}");
+        }
+        assert!(page.contains(&format!("Messages) | {} |", written(ANSWER_BLOCKS_MAX))));
+    }
+
+    #[test]
+    fn as_many_as_are_allowed_are_read() {
+        let mut counted = Counted::default();
+        for many in Many::ALL {
+            assert!((0..many.most()).all(|_| !counted.is_exceeded_by(many)), "{many:?}");
+            assert!(counted.is_exceeded_by(many), "{many:?}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What bodies cost that are full of the smallest things, in memory, in time and in what is sent for them.
+
+use std::sync::Arc;
+
+use creole::{Config, End, Exchange, Pings, RequestHead};
+
+use crate::meter::{assert_ratio, most_held_by, processor_time_of};
+use crate::smallest::{self, Hole};
+
+/// So large are the bodies of which each is tried, and those of the worst among them.
+const SMALL: usize = 24 << 10;
+const LARGE: usize = if cfg!(debug_assertions) { 3 << 18 } else { 8 << 20 };
+
+/// So many are tried once more, with a large body.
+const WORST: usize = 10;
+
+/// A byte of a large body may cost so many times as much. What is not linear costs as many times as it is larger.
+const RATIO_MAX: f64 = 4.0;
+
+/// So many bytes may be held, and may be sent, for each of a body; and so many for any body.
+const TIMES_MAX: usize = 8;
+const ANY_MAX: usize = 1 << 20;
+
+const CHAT: &str = r#"{"upstreams":{"u":{"url":"http://u"}}}"#;
+const MESSAGES: &str = r#"{"upstreams":{"u":{"url":"http://u","protocol":"anthropic"}}}"#;
+
+fn config(json: &str) -> Arc<Config> {
+    Arc::new(Config::from_json(json, |_| None).expect("it is a configuration"))
+}
+
+/// What one body took.
+struct Cost {
+    input: usize,
+    held: usize,
+    sent: usize,
+    time: u64,
+    status: u16,
+}
+
+impl Cost {
+    /// Measures one body. `work` gives its status and how many bytes are sent for it.
+    fn of(body: &str, work: &dyn Fn(&str) -> (u16, usize)) -> Self {
+        let (mut result, mut time) = ((0, 0), 0);
+        let held = most_held_by(|| time = processor_time_of(|| result = work(body)));
+        Self { input: body.len(), held, sent: result.1, time, status: result.0 }
+    }
+
+    fn nanoseconds(&self) -> f64 {
+        self.time as f64 / self.input as f64
+    }
+
+    fn check(&self, what: &str) {
+        let most = self.input * TIMES_MAX + ANY_MAX;
+        assert!(self.held <= most, "{what}: {} bytes held for {}", self.held, self.input);
+        assert!(self.sent <= most, "{what}: {} bytes sent for {}", self.sent, self.input);
+    }
+
+    fn print(&self, what: &str) {
+        let times = |bytes: usize| bytes as f64 / self.input as f64;
+        println!(
+            "  {:>6.1} held {:>6.1} sent {:>7.1} ns a byte  {}  {what}",
+            times(self.held),
+            times(self.sent),
+            self.nanoseconds(),
+            self.status
+        );
+    }
+}
+
+/// Tries every filling of every hole, and the worst with large bodies.
+fn measure(name: &str, holes: &[Hole], work: &dyn Fn(&str) -> (u16, usize)) {
+    let mut costs = Vec::new();
+    for hole in holes {
+        for filling in hole.fillings() {
+            let what = format!("{} of {}", hole.name, filling.text());
+            let cost = Cost::of(&hole.body(filling, SMALL), work);
+            cost.check(&what);
+            costs.push((cost, what, hole, filling));
+        }
+    }
+    println!("{name}: {} bodies", costs.len());
+    costs.sort_by_key(|(cost, ..)| std::cmp::Reverse(cost.held));
+    for (_, what, hole, filling) in costs.iter().take(WORST) {
+        // The most is held just below a limit of number, where the body is not refused yet.
+        let mut bytes = LARGE;
+        while bytes > SMALL {
+            let cost = Cost::of(&hole.body(filling, bytes), work);
+            cost.check(what);
+            if cost.status == 200 {
+                cost.print(what);
+                break;
+            }
+            bytes = bytes * 3 / 4;
+        }
+    }
+    costs.sort_by_key(|(cost, ..)| std::cmp::Reverse(cost.time));
+    for (_, what, hole, filling) in costs.iter().take(WORST / 2) {
+        let (small, large) = (hole.body(filling, SMALL), hole.body(filling, LARGE));
+        let of = |body: &str| Cost::of(body, work).nanoseconds();
+        assert_ratio(what, RATIO_MAX, || of(&small), || of(&large));
+    }
+}
+
+/// The upstream's request, or the reply: its status and size.
+fn request(config: &Arc<Config>, path: &str, body: &str) -> (u16, usize) {
+    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let headers = [("x-api-key".to_owned(), "k".to_owned())];
+    let head = exchange.handle_request_head("POST", path, &headers);
+    assert!(matches!(head, RequestHead::Translate));
+    match exchange.handle_request(body.as_bytes(), 0) {
+        Ok(request) => (200, request.body.len()),
+        Err(reply) => (reply.head.status, reply.body.len()),
+    }
+}
+
+/// Measures requests, each translated and counted.
+fn measure_requests(name: &str, json: &str) {
+    let config = config(json);
+    let holes = smallest::of_requests();
+    measure(name, &holes, &|body| request(&config, "/v1/messages", body));
+    let path = "/v1/messages/count_tokens";
+    measure(&format!("{name} for counts"), &holes, &|body| request(&config, path, body));
+}
+
+/// Measures answers, for a client that wants a stream and for one that does not. `body_of` makes the upstream's body.
+fn measure_answers(name: &str, json: &str, holes: &[Hole], body_of: impl Fn(&str) -> String) {
+    let config = config(json);
+    for stream in [true, false] {
+        let asked = format!(
+            "{{\"model\":\"m\",\"max_tokens\":9,\"stream\":{stream},\"thinking\":{{\"type\":\"adaptive\"}},\"messages\":[{{\"role\":\"user\",\
+             \"content\":\"a\"}}],\"tools\":[{{\"name\":\"w\",\"input_schema\":{{}}}}]}}"
+        );
+        let name = format!("{name} (stream: {stream})");
+        measure(&name, holes, &|data| answer(&config, &asked, &body_of(data)));
+    }
+}
+
+/// The client's answer: its status and size.
+fn answer(config: &Arc<Config>, asked: &str, body: &str) -> (u16, usize) {
+    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let headers = [("x-api-key".to_owned(), "k".to_owned())];
+    exchange.handle_request_head("POST", "/v1/messages", &headers);
+    exchange.handle_request(asked.as_bytes(), 0).expect("it is a right request");
+    exchange.handle_response_head(200, &[], 1);
+    let (mut out, mut sent, mut status) = (Vec::new(), 0, 0);
+    for piece in body.as_bytes().chunks(16 << 10) {
+        let head = exchange.handle_response_body(piece, 2, &mut out);
+        status = head.map_or(status, |head| head.status);
+        sent += out.len();
+        out.clear();
+    }
+    let head = exchange.handle_response_end(End::Complete, 3, &mut out);
+    (head.map_or(status, |head| head.status), sent + out.len())
+}
+
+fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+#[test]
+fn no_request_of_the_smallest_things_holds_or_sends_many_times_its_bytes() {
+    measure_requests("requests", CHAT);
+}
+
+#[test]
+fn no_request_for_an_upstream_of_messages_holds_or_sends_many_times_its_bytes() {
+    measure_requests("requests for Messages", MESSAGES);
+}
+
+#[test]
+fn no_answer_of_the_smallest_things_holds_or_sends_many_times_its_bytes() {
+    measure_answers("whole answers", CHAT, &smallest::of_chat(true), str::to_owned);
+    let messages = smallest::of_messages(false);
+    measure_answers("whole messages", MESSAGES, &messages, str::to_owned);
+}
+
+const BLOCK_START: &str =
+    r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+
+#[test]
+fn no_event_of_the_smallest_things_holds_or_sends_many_times_its_bytes() {
+    measure_answers("chunks", CHAT, &smallest::of_chat(false), |data| {
+        event(data)
+            + "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"
+    });
+    let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"k","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}}"#;
+    measure_answers("events of Messages", MESSAGES, &smallest::of_messages(true), |data| {
+        let begins = data.starts_with(r#"{"message""#) || data.contains(r#""message_start""#);
+        let extends = data.contains(r#""content_block_delta""#);
+        (if begins { String::new() } else { event(start) })
+            + &(if extends { event(BLOCK_START) } else { String::new() })
+            + &event(data)
+            + &event(
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
+            )
+            + &event(r#"{"type":"message_stop"}"#)
+    });
+}
