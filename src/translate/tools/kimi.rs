@@ -66,6 +66,8 @@ struct Flavour<'w, 's> {
     /// The definitions that must require less, or allow more.
     loosened: NameSet<'static>,
     depth: u32,
+    /// So deep properties were found.
+    deepest: u32,
     /// The definition that is being written.
     within: Option<String>,
 }
@@ -83,11 +85,16 @@ pub(super) fn write(
         follows: true,
         loosened: NameSet::default(),
         depth: 0,
+        deepest: 0,
         within: None,
     };
     let place = if function { Place::Function } else { Place::Output };
     let mut text = String::new();
     for (depth_max, follows) in limits::ATTEMPTS {
+        let changes = depth_max <= flavour.deepest || words::has(&text, "\"$ref\"");
+        if !text.is_empty() && !changes {
+            continue;
+        }
         (flavour.depth_max, flavour.follows) = (depth_max, follows);
         text = flavour.whole(place)?;
         if limits::fits(&text) {
@@ -239,6 +246,9 @@ impl<'w> Flavour<'w, '_> {
         let is_loosened = self.is_loosened(place);
         if is_loosened && !(function || facts.typed || facts.properties) {
             return self.noted(schema, json, place, |_, _| Ok(()));
+        }
+        if facts.properties {
+            self.deepest = self.deepest.max(self.depth);
         }
         let is_cut = self.depth >= self.depth_max && facts.properties;
         let moved = names::moved(facts, self.within.is_some());
