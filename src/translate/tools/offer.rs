@@ -232,8 +232,12 @@ impl<'a> Offers<'a> {
             _ => {
                 let name = name.ok_or_else(|| required(body, at, "name"))?;
                 let name = checked_name(name, body, at, warnings)?;
-                if definition.input_schema.is_none() && warnings.strict() {
-                    return Err(required(body, at, "input_schema"));
+                if warnings.strict() {
+                    // As the client wrote it: what is sent is mended.
+                    let Some(schema) = definition.input_schema else {
+                        return Err(required(body, at, "input_schema"));
+                    };
+                    check_schema(schema.text(), body, at)?;
                 }
                 Function::custom(&mut definition, name, rules)
             }
@@ -244,9 +248,6 @@ impl<'a> Offers<'a> {
             state = State::Hidden;
         } else if definition.defer_loading && function.name == PLACEHOLDER {
             state = State::Hidden;
-        }
-        if kind == Kind::Custom && warnings.strict() {
-            check_schema(&function.schema, body, at)?;
         }
         if kind == Kind::Custom && definition.strict {
             let taken = self.strict_schemas;
