@@ -297,7 +297,8 @@ mod tests {
     fn fields_of_another_type_count_as_absent() {
         let chunk = Chunk::read(
             r#"{"id":7,"model":null,"choices":[null,3,{"index":"1","delta":{"content":{},
-                "reasoning":{"a":1},"tool_calls":["x",{"index":0.0,"id":3,"function":[]}]},
+                "reasoning":{"a":1},"tool_calls":["x",{"index":0.0,"id":3,"function":[]},
+                {"index":0.0,"id":3,"function":{"name":"f","arguments":null}}]},
                 "finish_reason":12,"stop_reason":128009,"logprobs":{}}],"usage":"none","error":{}}"#,
             128,
         )
@@ -308,7 +309,9 @@ mod tests {
         assert!(choice.finish_reason.is_none() && choice.stop_sequence.is_none());
         let delta = choice.delta.as_ref().unwrap();
         assert!(delta.content.is_empty() && delta.reasoning.is_none());
-        let call = delta.tool_calls.iter().next().unwrap();
+        // The first one says nothing, and is not kept.
+        let calls: Vec<_> = delta.tool_calls.iter().collect();
+        let [call] = calls.as_slice() else { panic!("{calls:?}") };
         assert_eq!((call.index, call.id, call.arguments), (Some(0), None, Arguments::None));
     }
 

@@ -195,6 +195,7 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
         request(tool_with(json!({"properties": all})), vec![])
     }),
     ("calls that fail together, and their results the other way round", |n| {
+        let n = n / 2; // in four turns
         let fails = |turn: usize| {
             let id = move |at: usize| turn * n + at;
             let results = each(n, |at| failure(id(n - 1 - at), "boom"));

@@ -29,8 +29,8 @@ const UNSEEN: [(&str, &str, &str); 10] = [
         "type",
         "a call is known by what it holds; the type is often missing",
     ),
-    ("chat_completion.Choice", "index", "choices are parts of one answer, in the order they come"),
-    ("chat_completion_chunk.Choice", "index", "choices are parts of one answer, as they come"),
+    ("chat_completion.Choice", "index", "tells answers apart, of which one counts"),
+    ("chat_completion_chunk.Choice", "index", "tells answers apart, of which one counts"),
     // Citations could be made of these; no setting asks for it, and the default drops them.
     ("chat_completion_message.ChatCompletionMessage", "annotations", "dropped by default"),
     ("chat_completion_message.Annotation", "type", "dropped by default"),
@@ -108,6 +108,10 @@ impl Walk<'_> {
         let under_test = |name: &str, field: &str| self.name.ends_with(name) && self.field == field;
         if !under_test("ChatCompletion", "choices") && !under_test("Chunk", "choices") {
             let choice = &mut answer["choices"][0];
+            // Text under another number would be of another answer.
+            if choice.get("index").is_some() && !under_test("Choice", "index") {
+                choice["index"] = json!(0);
+            }
             if !under_test("Choice", "finish_reason") {
                 let last = if self.root == WHOLE { json!("stop") } else { Value::Null };
                 choice["finish_reason"] = last;
