@@ -58,6 +58,13 @@ impl<T> Few<T> {
         self.first.is_none()
     }
 
+    /// The element, if there is exactly one.
+    #[inline]
+    #[must_use]
+    pub fn only(&self) -> Option<&T> {
+        self.first.as_ref().filter(|_| self.rest.is_empty())
+    }
+
     /// All of them, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.first.iter().chain(&self.rest)

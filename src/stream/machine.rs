@@ -127,7 +127,20 @@ impl Machine {
             let held = self.choices.note_one(choice, false);
             self.take_held(held, out)?;
         }
-        self.take_delta(choice, delta, out)?;
+        // Nothing is to be judged of a text that goes on.
+        let goes_on = !self.text.is_cut() && !self.choices.is_other(choice);
+        match delta.content.only() {
+            Some(part) if goes_on && self.choices.text() == Some(choice) && !self.in_result => {
+                self.take_part(*part, delta.is_thought, out)?;
+            }
+            None if goes_on
+                && self.choices.reasoning() == Some(choice)
+                && delta.has_reasoning() =>
+            {
+                self.take_reasoning(delta, out);
+            }
+            _ => self.take_delta(choice, delta, out)?,
+        }
         self.pump(false, out);
         self.check_held()
     }
@@ -400,8 +413,10 @@ impl Machine {
                 }
             }
         }
-        if !is_left_out {
-            self.take_content(delta, out)?;
+        if let (Some(part), false) = (delta.content.only(), is_left_out) {
+            self.take_part(*part, delta.is_thought, out)?;
+        } else if !is_left_out {
+            self.take_parts(delta, out)?;
         }
         if let Some(refusal) = delta.refusal.filter(|_| !self.text.is_cut()) {
             self.take_refusal(refusal, out)?;
@@ -421,9 +436,9 @@ impl Machine {
         Ok(())
     }
 
-    /// The content of a choice. Parts of one kind are one text, as they are to the client: each alone can be a byte,
-    /// and would be an event.
-    fn take_content(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
+    /// The content of a choice in several parts. Parts of one kind are one text, as they are to the client: each alone
+    /// can be a byte, and would be an event.
+    fn take_parts(&mut self, delta: &Delta<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut parts = delta.content.iter().peekable();
         while let Some(part) = parts.next() {
             if self.text.is_cut() {
@@ -446,6 +461,7 @@ impl Machine {
         Ok(())
     }
 
+    #[inline]
     fn take_part(
         &mut self,
         part: Part<'_>,

@@ -110,7 +110,7 @@ impl Machine {
         self.filter_text(whole.as_deref().and_then(Str::inside).unwrap_or(text), out)
     }
 
-    #[inline]
+    #[inline(always)]
     fn filter_text(&mut self, text: Str<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
         let Some(filter) = &mut self.text.filter else {
             self.push_text(text.raw(), || text.is_blank(), out);
