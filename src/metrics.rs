@@ -323,6 +323,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn envoy_extracts_every_label() {
+        let template = include_str!("../envoy/envoy.yaml");
+        for label in METRICS.iter().flat_map(|(metric, _)| metric.labels) {
+            let tag = format!("- {{tag_name: {label}, regex: ");
+            assert!(template.contains(&tag), "{label} has no row in stats_tags");
+        }
+    }
+
     fn samples(counters: &mut Counters, report: &Report, config: &Config) -> Vec<String> {
         let mut lines = Vec::new();
         counters.count(report, config, 9999, |sample| {

@@ -65,6 +65,10 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
             for upstream in config.upstreams.values().filter(|upstream| upstream.url.is_empty()) {
                 notes.push(format!("upstreams.{}.url is not set", upstream.name));
             }
+            // `--key-env` may still give the upstream a key.
+            if let Err(reason) = config.check_client_keys() {
+                notes.push(reason.trim_start_matches("configuration: ").to_owned());
+            }
             for note in notes {
                 say(io::stderr(), &format!("note: {note}; `creole serve` needs it"))?;
             }

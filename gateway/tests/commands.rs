@@ -189,6 +189,13 @@ fn check_config_says_ok_or_where_the_error_is() {
         notes.contains("NO_SUCH_KEY is not set") && notes.contains("upstreams.a.url"),
         "{notes}"
     );
+
+    let shared = rig::file(
+        r#"{"upstreams": {"a": {"url": "http://a"}}, "client_keys": [{"secret": "NO_SUCH_KEY"}]}"#,
+    );
+    let output = creole(&["check-config", &shared], "");
+    let notes = text(&output.stderr);
+    assert!(output.status.success() && notes.contains("note: upstreams.a.key: expected"), "{notes}");
 }
 
 #[test]
