@@ -3,7 +3,8 @@
 //! A page of another host can send requests here without asking for permission: a form, `fetch` with a
 //! plain body, an image. Those that send something have its `Origin`; the others say by `Sec-Fetch-Site` that a page is
 //! behind them. A page whose name was made to point here (DNS rebinding) reads the answers too; its requests have that
-//! name as their `Host`. Only a loopback address, or one with names of its own, knows which names are right.
+//! name as their `Host`. Only a loopback address, or one with names of its own, knows which names are right. Where clients
+//! have keys, such a page gets nothing, because a browser does not know them.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -25,10 +26,21 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    pub(crate) fn new(address: SocketAddr, hosts: &[String]) -> Self {
-        let local = address.ip().to_canonical().is_loopback() || !hosts.is_empty();
+    /// Of an address where clients ask; `has_keys`: they have keys. Proxies and clusters then call it by any name.
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], has_keys: bool) -> Self {
+        let is_loopback = address.ip().to_canonical().is_loopback();
+        let local = is_loopback || (!hosts.is_empty() && !has_keys);
         let hosts = hosts.iter().map(|host| name(host)).collect();
         Self { local, hosts }
+    }
+
+    /// Of an address that has only metrics. `hosts` are the names that clients use for the other address: who collects
+    /// metrics uses names of its own.
+    pub(crate) fn of_metrics(address: SocketAddr, hosts: &[String]) -> Self {
+        Self {
+            local: address.ip().to_canonical().is_loopback(),
+            ..Self::new(address, hosts, false)
+        }
     }
 
     /// Why this request is not answered.
@@ -119,7 +131,7 @@ mod tests {
 
     fn local(allowed: &[&str]) -> Callers {
         let allowed: Vec<String> = allowed.iter().map(|&name| name.to_owned()).collect();
-        Callers::new(SocketAddr::from(([127, 0, 0, 1], 8787)), &allowed)
+        Callers::new(SocketAddr::from(([127, 0, 0, 1], 8787)), &allowed, false)
     }
 
     #[test]
@@ -179,7 +191,7 @@ mod tests {
 
     fn everywhere(allowed: &[&str]) -> Callers {
         let allowed: Vec<String> = allowed.iter().map(|&name| name.to_owned()).collect();
-        Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &allowed)
+        Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &allowed, false)
     }
 
     #[test]
@@ -191,9 +203,37 @@ mod tests {
         assert_eq!(refused(&everywhere(&["ai.example.com"]), &sent), None);
     }
 
+    /// As the container's command has it: `--allow-host localhost`.
+    fn container(has_keys: bool) -> Callers {
+        Callers::new(SocketAddr::from(([0, 0, 0, 0], 8787)), &["localhost".to_owned()], has_keys)
+    }
+
+    fn metrics(address: [u8; 4]) -> Callers {
+        Callers::of_metrics(SocketAddr::from((address, 9787)), &["localhost".to_owned()])
+    }
+
+    #[test]
+    fn where_clients_have_keys_proxies_and_clusters_use_any_name() {
+        for host in ["ai.example.com", "creole.apps.svc.cluster.local:8787"] {
+            let sent = [("host", host)];
+            assert_eq!(refused(&container(true), &sent), None, "{host}");
+            assert_eq!(refused(&container(false), &sent), Some(FOREIGN_HOST), "{host}");
+        }
+        let callers = Callers::new(SocketAddr::from(([127, 0, 0, 1], 8787)), &[], true);
+        assert_eq!(refused(&callers, &[("host", "evil.example")]), Some(FOREIGN_HOST));
+    }
+
+    #[test]
+    fn metrics_are_given_by_any_name_but_on_a_loopback_address() {
+        let sent = [("host", "creole.apps.svc.cluster.local:9787")];
+        assert_eq!(refused(&metrics([0, 0, 0, 0]), &sent), None);
+        assert_eq!(refused(&metrics([127, 0, 0, 1]), &sent), Some(FOREIGN_HOST));
+    }
+
     #[test]
     fn pages_of_other_hosts_are_refused_on_every_address() {
-        for callers in [local(&[]), everywhere(&[]), everywhere(&["localhost"])] {
+        let own = [local(&[]), everywhere(&[]), everywhere(&["localhost"])];
+        for callers in own.into_iter().chain([container(true), metrics([0, 0, 0, 0])]) {
             for origin in ["http://evil.example", "null", "https://ai.example.com"] {
                 let sent = [("host", "127.0.0.1:8787"), ("origin", origin)];
                 assert_eq!(refused(&callers, &sent), Some(FOREIGN_ORIGIN), "{callers:?} {origin}");

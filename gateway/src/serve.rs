@@ -87,7 +87,8 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let refusals = Arc::<Refusals>::default();
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
-    let callers = Arc::new(Callers::new(address, &options.allow_host));
+    let has_keys = !config.client_keys.is_empty();
+    let callers = Arc::new(Callers::new(address, &options.allow_host, has_keys));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
         client: reach::Client::new(&connector),
@@ -108,7 +109,7 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
         announce(address, &config);
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
-            let callers = Arc::new(Callers::new(address, &options.allow_host));
+            let callers = Arc::new(Callers::of_metrics(address, &options.allow_host));
             tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), callers));
         }
         accept(listener, &workers, &connections, stop, options.shutdown_timeout).await;

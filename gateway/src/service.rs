@@ -265,7 +265,7 @@ pub(crate) mod tests {
             seeds: Arc::new(Seeds::Fixed(1)),
             metrics: Arc::new(Metrics::new()),
             refusals: Arc::default(),
-            callers: Arc::new(Callers::new(address, &[])),
+            callers: Arc::new(Callers::new(address, &[], false)),
             shows_metrics: false,
             load,
         }
