@@ -36,11 +36,11 @@ use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
 use crate::workers::{self, HEAD_TIMEOUT, Workers};
 
-/// After `accept` failed, which is mostly for want of file descriptors: some may be free by then.
+/// After `accept` failed. For want of file descriptors it fails at once, again and again, until some are free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often it is said that there is no room for clients.
-const FULL_PAUSE: Duration = Duration::from_secs(10);
+/// How often the log says that a client cannot be let in.
+const TOLD_PAUSE: Duration = Duration::from_secs(10);
 
 /// Connections for metrics at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
@@ -129,14 +129,19 @@ async fn accept(
     seconds: u64,
 ) {
     let connections = GracefulShutdown::new();
-    let mut full = Full::default();
+    let (mut full, mut failed) = (Seldom::default(), Seldom::default());
     loop {
         tokio::select! {
             () = stop.asked() => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     let Some(client) = clients.client() else {
-                        full.warn(clients);
+                        if full.is_due() {
+                            let max = clients.clients_max();
+                            tracing::warn!(
+                                "a connection was refused: all {max} that may be open have requests"
+                            );
+                        }
                         continue;
                     };
                     if let Err(error) = workers.serve(stream, client, connections.watcher()) {
@@ -144,11 +149,10 @@ async fn accept(
                     }
                 }
                 Err(error) => {
-                    tracing::warn!("cannot accept a connection: {error}");
-                    if !clients.close_one() {
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    if failed.is_due() {
+                        tracing::warn!("cannot accept a connection: {error}");
                     }
-                    tokio::task::yield_now().await;
+                    make_room(&error, clients).await;
                 }
             },
         }
@@ -167,20 +171,34 @@ async fn accept(
     }
 }
 
-/// Says that there is no room for clients, now and then: who causes it must not fill the log.
+/// A line in the log that is written now and then: who causes it must not fill the log.
 #[derive(Default)]
-struct Full(Option<Instant>);
+struct Seldom(Option<Instant>);
 
-impl Full {
-    fn warn(&mut self, clients: &Connections) {
+impl Seldom {
+    fn is_due(&mut self) -> bool {
         let now = Instant::now();
-        if self.0.is_some_and(|last| now.saturating_duration_since(last) < FULL_PAUSE) {
-            return;
+        let is_due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= TOLD_PAUSE);
+        if is_due {
+            self.0 = Some(now);
         }
-        self.0 = Some(now);
-        let max = clients.clients_max();
-        tracing::warn!("a connection was refused: all {max} that may be open have requests");
+        is_due
     }
+}
+
+/// After `accept` failed: waits, and closes one connection without a request where descriptors are what is missing. One
+/// at a time, because each frees its descriptor a little later.
+async fn make_room(error: &io::Error, clients: &Connections) {
+    if lacks_files(error) {
+        let _ = clients.close_one();
+    }
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left. Other errors are of the one connection
+/// that was to be accepted.
+fn lacks_files(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 /// An upstream whose key everyone could use who reaches an address.
@@ -206,12 +224,15 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 /// `/metrics` and nothing else, for as long as the gateway runs.
 async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Arc<Callers>) {
     let clients = Connections::new(METRICS_CONNECTIONS_MAX, METRICS_CONNECTIONS_MAX);
+    let mut failed = Seldom::default();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!("cannot accept a connection for metrics: {error}");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                if failed.is_due() {
+                    tracing::warn!("cannot accept a connection for metrics: {error}");
+                }
+                make_room(&error, &clients).await;
                 continue;
             }
         };
@@ -273,6 +294,29 @@ fn announce(address: SocketAddr, config: &Config) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_failed_accept_closes_one_idle_client_at_most_and_waits() {
+        for (code, closed) in [(24, true), (23, true), (103, false), (1, false), (105, false)] {
+            let connections = Connections::new(10, 100);
+            let [first, second] = [connections.client(), connections.client()].map(Option::unwrap);
+            let begun = Instant::now();
+            make_room(&io::Error::from_raw_os_error(code), &connections).await;
+            assert!(begun.elapsed() >= ACCEPT_PAUSE, "{code}");
+            for (client, is_closed) in [(&first, closed), (&second, false)] {
+                let wait = tokio::time::timeout(Duration::ZERO, client.closed());
+                assert_eq!(wait.await.is_ok(), is_closed, "{code}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_that_anyone_can_cause_is_seldom_written() {
+        let mut seldom = Seldom::default();
+        assert!(seldom.is_due() && !seldom.is_due());
+        seldom.0 = Instant::now().checked_sub(TOLD_PAUSE);
+        assert!(seldom.is_due() && !seldom.is_due());
+    }
 
     #[test]
     fn only_an_address_that_others_reach_needs_keys_of_clients() {

@@ -195,7 +195,10 @@ fn check_config_says_ok_or_where_the_error_is() {
     );
     let output = creole(&["check-config", &shared], "");
     let notes = text(&output.stderr);
-    assert!(output.status.success() && notes.contains("note: upstreams.a.key: expected"), "{notes}");
+    assert!(
+        output.status.success() && notes.contains("note: upstreams.a.key: expected"),
+        "{notes}"
+    );
 }
 
 #[test]
