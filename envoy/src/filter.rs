@@ -16,14 +16,11 @@ use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
 use crate::heads;
 use crate::stream::{Route, Stream};
+use crate::unguarded::{Host, Unguarded};
 
 /// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
-
-/// How long nothing is sent after a request at whose route nobody looked: then it is tried again, because the filters
-/// of a listener can change without a word to this one.
-const UNCHECKED_MS: u64 = 60_000;
 
 /// Most routes with a configuration of their own that are remembered; beyond, the
 /// oldest is forgotten and read anew.
@@ -52,14 +49,15 @@ struct Plugin {
     tick_ms: u32,
     /// Ticks come at once: a stream has something to write.
     hurries: bool,
-    /// Until when nothing is sent, because nobody looks at where it goes.
-    unchecked_until: Millis,
+    /// Where nothing is sent, because nobody looks at where it goes.
+    unguarded: Unguarded,
 }
 
 /// A context, and its stream once the request's head has come.
 #[derive(Debug)]
 struct Entry {
     plugin: ContextId,
+    host: Host,
     stream: Option<Stream>,
 }
 
@@ -98,7 +96,7 @@ impl Filter {
         if parent == 0 {
             self.plugins.insert(id, Plugin::default());
         } else {
-            self.streams.insert(id, Entry { plugin: parent, stream: None });
+            self.streams.insert(id, Entry { plugin: parent, host: Host::default(), stream: None });
         }
     }
 
@@ -174,7 +172,13 @@ impl Filter {
 
     /// Where a stream's request went. A host that knows no clusters does not say it.
     pub fn on_route(&mut self, id: ContextId, route: Route) {
-        if let Some(stream) = self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
+        let Some(entry) = self.streams.get_mut(id) else { return };
+        if route.is_checked
+            && let Some(plugin) = self.plugins.get_mut(entry.plugin)
+        {
+            plugin.unguarded.note_guard();
+        }
+        if let Some(stream) = entry.stream.as_mut() {
             stream.note_route(route);
         }
     }
@@ -195,8 +199,11 @@ impl Filter {
         let Some(config) = plugin.config.clone() else { return Decision::pass() };
         let mut actions = Vec::new();
         let known = route.and_then(|route| plugin.for_route(route, &config, &mut actions));
+        entry.host = Host::of(&head);
         let (config, failure) = match known {
-            Some(config) if now < plugin.unchecked_until => (config, Some(Failure::Misconfigured)),
+            Some(config) if plugin.unguarded.refuses(entry.host, now) => {
+                (config, Some(Failure::Misconfigured))
+            }
             Some(config) => (config, None),
             None => (config, Some(Failure::Misconfigured)),
         };
@@ -242,7 +249,7 @@ impl Filter {
             && entry.stream.as_ref().is_some_and(Stream::was_unchecked)
             && let Some(plugin) = self.plugins.get_mut(entry.plugin)
         {
-            plugin.unchecked_until = now.saturating_add(UNCHECKED_MS);
+            plugin.unguarded.note(entry.host, now);
         }
         decision
     }

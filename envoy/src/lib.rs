@@ -41,6 +41,7 @@ pub mod filter;
 pub mod heads;
 pub mod observe;
 pub mod stream;
+mod unguarded;
 #[cfg(target_arch = "wasm32")]
 mod wasi;
 

@@ -171,6 +171,59 @@ fn where_nobody_looks_at_routes_nothing_more_is_sent_for_a_while() {
     assert_eq!(log(&went(&mut envoy, "upstream", true, "via_upstream")), "");
 }
 
+/// Whether a request for this host is sent.
+fn is_sent(envoy: &mut Envoy, host: &str) -> bool {
+    envoy.next_stream();
+    envoy.host = host.to_owned();
+    envoy.request("POST", MESSAGES, &key(), false);
+    let decision = envoy.body(ASK, true);
+    !matches!(decision.actions.last(), Some(Action::SendLocalResponse(it)) if it.status == 500)
+}
+
+#[test]
+fn beside_guarded_routes_an_unguarded_one_stops_its_own_host_alone() {
+    let mut envoy = Envoy::new("{}");
+    assert!(is_sent(&mut envoy, "guarded"));
+    went(&mut envoy, "upstream", true, "via_upstream");
+    assert!(is_sent(&mut envoy, "bare"));
+    let decision = went(&mut envoy, "web", false, "via_upstream");
+    assert_eq!(local(&decision).status, 500, "it is refused itself");
+    for _ in 0..3 {
+        assert!(is_sent(&mut envoy, "guarded") && is_sent(&mut envoy, "other"));
+        assert!(!is_sent(&mut envoy, "bare") && !is_sent(&mut envoy, "BARE"));
+    }
+    envoy.now += 60_000;
+    assert!(is_sent(&mut envoy, "bare"), "it is tried again");
+}
+
+#[test]
+fn a_guarded_host_gets_its_turn_though_an_unguarded_one_was_first() {
+    let mut envoy = Envoy::new("{}");
+    assert!(is_sent(&mut envoy, "bare"));
+    went(&mut envoy, "web", false, "via_upstream");
+    assert!(!is_sent(&mut envoy, "guarded"), "nobody knows yet that there is a guard");
+    envoy.now += 30_000;
+    assert!(!is_sent(&mut envoy, "bare") && is_sent(&mut envoy, "guarded"));
+    went(&mut envoy, "upstream", true, "via_upstream");
+    envoy.now += 30_000;
+    assert!(is_sent(&mut envoy, "bare"));
+    went(&mut envoy, "web", false, "via_upstream");
+    assert!(is_sent(&mut envoy, "guarded") && !is_sent(&mut envoy, "bare"));
+}
+
+#[test]
+fn a_bounded_number_of_hosts_is_remembered() {
+    let mut envoy = Envoy::new("{}");
+    assert!(is_sent(&mut envoy, "guarded"));
+    went(&mut envoy, "upstream", true, "via_upstream");
+    for number in 0..65 {
+        assert!(is_sent(&mut envoy, &format!("bare{number}")), "{number}");
+        went(&mut envoy, "web", false, "via_upstream");
+    }
+    assert!((1..65).all(|number| !is_sent(&mut envoy, &format!("bare{number}"))));
+    assert!(is_sent(&mut envoy, "bare0"), "the oldest is forgotten");
+}
+
 #[test]
 fn an_operator_can_do_without_the_check_of_routes() {
     let mut envoy = Envoy::new(r#"{"check_route":false}"#);

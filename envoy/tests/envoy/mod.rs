@@ -15,6 +15,8 @@ pub(crate) struct Envoy {
     pub(crate) id: u32,
     pub(crate) now: u64,
     pub(crate) route: String,
+    /// The host that the client names.
+    pub(crate) host: String,
     /// Envoy gives the metadata of the route.
     pub(crate) gives_route: bool,
 }
@@ -24,8 +26,14 @@ impl Envoy {
         let mut filter = Filter::default();
         filter.on_context_create(PLUGIN, 0);
         filter.on_configure(PLUGIN, config, |name| Some(format!("secret-{name}"))).unwrap();
-        let mut envoy =
-            Self { filter, id: 1, now: 1_000_000, route: String::new(), gives_route: true };
+        let mut envoy = Self {
+            filter,
+            id: 1,
+            now: 1_000_000,
+            route: String::new(),
+            host: "gateway".to_owned(),
+            gives_route: true,
+        };
         envoy.next_stream();
         envoy
     }
@@ -43,7 +51,7 @@ impl Envoy {
         eos: bool,
     ) -> Decision {
         let mut head = vec![
-            header(":authority", "gateway"),
+            header(":authority", &self.host),
             header(":path", path),
             header(":method", method),
             header(":scheme", "http"),
