@@ -1,13 +1,15 @@
 //! Connections to upstreams that know how much came in on them.
 //!
 //! A server may close a kept connection at the moment in which a request is written to it. No byte of an answer comes
-//! then, and the request can be sent again on a new connection.
+//! then, and the request can be sent again on a new connection. A server that is silent for longer may
+//! have worked on the request, and does not get it twice.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use hyper::Uri;
 use hyper::http::Extensions;
@@ -18,10 +20,14 @@ use hyper_util::client::legacy::connect::{
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::Instant;
 use tower_service::Service;
 
 use crate::connections::{Connections, ToUpstream};
 use crate::names::Names;
+
+/// How long after a request was given to a connection its end can still be that race.
+const RACE_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes that came in on one connection.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +38,7 @@ struct Received(Arc<AtomicU64>);
 pub(crate) struct Given {
     received: Received,
     before: u64,
+    began: Instant,
 }
 
 impl Given {
@@ -39,15 +46,17 @@ impl Given {
     pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
         let received = Received::of(captured)?;
         let before = received.0.load(Ordering::Relaxed);
-        Some(Self { received, before })
+        Some(Self { received, before, began: Instant::now() })
     }
 
-    /// Whether it had served a request before, and has given nothing since. A request that could not be written went to
-    /// another connection, of which nothing is known.
+    /// Whether it had served a request before, has given nothing since, and was closed so soon that the server cannot
+    /// have worked on this one. A request that could not be written went to another connection, of which nothing is
+    /// known.
     pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
         let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
         Received::of(captured).is_some_and(is_last)
             && self.received.0.load(Ordering::Relaxed) == self.before
+            && self.began.elapsed() < RACE_MAX
     }
 }
 

@@ -12,12 +12,13 @@ mod rig;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rig::{COMPLETION, Client, Gateway, Got, client, messages, request, send};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers the first request of each connection, gives `ends` for the second, and closes.
+/// Answers the first request of each connection, gives `ends` for the second, works for a time, and closes.
 struct Closing {
     url: String,
     requests: Arc<AtomicUsize>,
@@ -26,6 +27,10 @@ struct Closing {
 
 impl Closing {
     async fn start(ends: &'static str) -> Self {
+        Self::working(ends, Duration::ZERO).await
+    }
+
+    async fn working(ends: &'static str, works: Duration) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (requests, connections) =
@@ -35,21 +40,27 @@ impl Closing {
             while let Ok((stream, _)) = listener.accept().await {
                 opened.fetch_add(1, Ordering::SeqCst);
                 let counted = Arc::clone(&counted);
-                tokio::spawn(async move { Self::serve(stream, ends, &counted).await });
+                tokio::spawn(async move {
+                    Self::serve(&mut BufReader::new(stream), ends, works, &counted).await;
+                });
             }
         });
         Self { url, requests, connections }
     }
 
-    async fn serve(stream: TcpStream, ends: &str, counted: &AtomicUsize) {
-        let mut stream = BufReader::new(stream);
+    async fn serve(
+        stream: &mut BufReader<TcpStream>,
+        ends: &str,
+        works: Duration,
+        counted: &AtomicUsize,
+    ) {
         let length = COMPLETION.len();
         let whole = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n\
              {COMPLETION}"
         );
         for answer in [whole.as_str(), ends] {
-            if !read_request(&mut stream).await {
+            if !read_request(stream).await {
                 return;
             }
             counted.fetch_add(1, Ordering::SeqCst);
@@ -57,6 +68,7 @@ impl Closing {
                 return;
             }
         }
+        tokio::time::sleep(works).await;
     }
 
     /// Requests, and connections that were opened for them.
@@ -113,6 +125,21 @@ async fn a_request_of_which_an_answer_began_is_not_sent_again() {
     let got = ask(&client, &gateway, "POST", "/v1/messages").await;
     got.assert_error(502, "api_error", "it closed the connection before it answered");
     assert_eq!(upstream.counted(), (2, 1));
+}
+
+#[tokio::test]
+async fn an_upstream_that_worked_before_it_closed_does_not_get_the_request_again() {
+    let upstream = Closing::working("", Duration::from_secs(3)).await;
+    let gateway = Gateway::start(&upstream.url, "{}");
+    let client = client(false);
+    for method in ["POST", "GET"] {
+        let path = if method == "GET" { "/v1/files" } else { "/v1/messages" };
+        let before = upstream.counted();
+        assert_eq!(ask(&client, &gateway, "POST", "/v1/messages").await.status, 200);
+        assert_eq!(ask(&client, &gateway, method, path).await.status, 502, "{method}");
+        let after = upstream.counted();
+        assert_eq!((after.0 - before.0, after.1 - before.1), (2, 1), "{method}");
+    }
 }
 
 #[tokio::test]
