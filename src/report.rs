@@ -121,6 +121,8 @@ causes! {
     RequestIncomplete = "request_incomplete",
     /// The client's body is too large.
     RequestTooLarge = "request_too_large",
+    /// The client's body came too slowly.
+    RequestTooSlow = "request_too_slow",
     /// The upstream fell silent.
     Stall = "stall",
     /// The host's own timeout, before the upstream's head.

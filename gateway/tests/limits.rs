@@ -100,6 +100,8 @@ async fn heads_of_requests_that_wait_count() {
         if refused {
             break;
         }
+        // One that came while others were read may have been closed, and left room.
+        waiting.push(unfinished(&gateway, &head, 1000, 1).await);
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(refused, "{}", gateway.log());
@@ -249,4 +251,24 @@ async fn silent_connections_make_room_for_those_that_ask() {
     let rest = rig::read(stream.unwrap()).await;
     assert!(rest.body.contains("event: message_stop"), "{}", rest.body);
     assert!(!gateway.log().contains("cannot accept"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn a_body_that_comes_too_slowly_is_a_timeout_that_clients_retry() {
+    let upstream = completing().await;
+    let gateway = Gateway::start(&upstream.url(), r#"{"stall_timeout_ms": 300}"#);
+    for sent in [1000, 100_000] {
+        let mut slow = unfinished(&gateway, "connection: close\r\n", 200_000, sent).await;
+        let mut answer = String::new();
+        rig::soon("an answer", slow.read_to_string(&mut answer)).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 408 "), "{head}");
+        assert!(head.contains("\r\nx-should-retry: true"), "{head}");
+        assert!(
+            body.contains(r#""type":"timeout_error","message":"The request body came"#),
+            "{body}"
+        );
+    }
+    let line = r#""status":408,"outcome":"failed_client","cause":"request_too_slow""#;
+    rig::until("both lines", || gateway.lines(line).len() == 2).await;
 }

@@ -130,6 +130,8 @@ pub enum Failure {
     Misconfigured,
     /// The client's body broke off.
     RequestIncomplete,
+    /// The client's body came too slowly.
+    RequestTooSlow,
 }
 
 impl Failure {
@@ -176,6 +178,11 @@ impl Failure {
             Self::RequestIncomplete => {
                 let message = "The request body is not valid JSON: it broke off";
                 (Cause::RequestIncomplete, Error::invalid(message))
+            }
+            Self::RequestTooSlow => {
+                let message = "The request body came too slowly. Try again.";
+                let error = Error::new(Fault::Client, Kind::Timeout, message).with_status(408);
+                (Cause::RequestTooSlow, error.with_should_retry(true))
             }
         }
     }

@@ -30,6 +30,7 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
         (Failure::Misconfigured, 500, "api_error", "misconfigured"),
         (Failure::Forbidden("Host: no"), 403, "permission_error", "forbidden"),
         (Failure::RequestIncomplete, 400, "invalid_request_error", "request_incomplete"),
+        (Failure::RequestTooSlow, 408, "timeout_error", "request_too_slow"),
     ];
     for (failure, status, kind, cause) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
@@ -38,6 +39,10 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
         assert_eq!(head.status, status, "{failure:?}");
         assert_eq!(error_of(&body)["type"], kind, "{failure:?}");
         assert_eq!(exchange.report().cause(), cause, "{failure:?}");
+        let retry = (failure == Failure::RequestTooSlow).then_some("true");
+        if !matches!(failure, Failure::Misconfigured) {
+            assert_eq!(header(&head, "x-should-retry"), retry, "{failure:?}");
+        }
         assert_eq!(header(&head, "request-id"), Some(exchange.report().request_id.as_str()));
         assert!(exchange.is_ended());
     }
