@@ -138,6 +138,8 @@ impl Exchange {
             {
                 false
             }
+            // Other clients have prompts of their own.
+            Refused::Room(room) if !room.is_of(asked.input_tokens) => false,
             _ => !words::has_one_of(&error.message, PASSING),
         };
         let is_kept = self.refusals.is_some() && self.speaks_chat();

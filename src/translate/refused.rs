@@ -76,6 +76,14 @@ impl Room {
     /// Fewer tokens are no answer.
     pub(crate) const LEAST: u64 = 16;
 
+    /// Whether the upstream may have counted the request's own prompt, whose tokens are estimated. An error may have
+    /// other numbers in it: those of a text that it quotes.
+    #[must_use]
+    pub(crate) fn is_of(self, estimate: u64) -> bool {
+        let known = estimate / 8..=estimate.saturating_mul(8);
+        estimate == 0 || known.contains(&self.prompt)
+    }
+
     /// Tokens of prompt and answer together.
     #[must_use]
     pub(crate) fn window(self) -> u64 {

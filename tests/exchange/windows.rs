@@ -143,6 +143,46 @@ fn a_limit_of_a_minute_is_no_window() {
     }
 }
 
+/// Two clients of one model, of which the first has the upstream say `words`: what the second is asked for.
+fn limits_of_the_next(words: &str) -> Vec<u64> {
+    let refuses = |sent: &Value| {
+        let text = sent["messages"][0]["content"].as_str().unwrap();
+        text.contains("word").then(|| words.to_owned())
+    };
+    let host = Host::new(true, &refuses);
+    host.ask(&says(8_000, 32_000), NOW);
+    limits(&host.ask(&request("m", json!({"max_tokens": 32_000})), NOW + 1))
+}
+
+#[test]
+fn numbers_that_an_error_quotes_of_one_client_limit_no_other() {
+    for (words, next) in [
+        // A window that is quoted
+        (
+            "Invalid value: {\"format\":\"input length and `max_tokens` exceed context limit: 1900 + 5000 > 4000\"}",
+            32_000,
+        ),
+        // One beside which the prompt would be a few words
+        (
+            "input length and `max_tokens` exceed context limit: 9 + 5000 > 4000, decrease input length or `max_tokens` and try again",
+            32_000,
+        ),
+        // A limit that is quoted
+        (
+            "Invalid value: \"max_tokens: 32000 > 2048, which is the maximum allowed number of output tokens for x\"",
+            32_000,
+        ),
+        // The same words of the upstream itself, with its name before them
+        (
+            "Claude says: max_tokens: 32000 > 2048, which is the maximum allowed number of output tokens for x",
+            2_048,
+        ),
+        ("Claude says: max_tokens: 32000 > 2048, which is the maximum for x", 32_000),
+    ] {
+        assert_eq!(limits_of_the_next(words), [next], "{words}");
+    }
+}
+
 #[test]
 fn an_upstream_that_speaks_messages_is_asked_for_what_is_left_too() {
     let refuses = |sent: &Value| {

@@ -175,8 +175,11 @@ fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
     let model = &asked.model;
-    (wanted > most).then(|| format!("max_tokens: {wanted} > {most}{OF_OUTPUT}{model}"))
+    (wanted > most).then(|| format!("{LIMIT}{wanted} > {most}{OF_OUTPUT}{model}"))
 }
+
+/// What stands before the most tokens that were asked for.
+const LIMIT: &str = "max_tokens: ";
 
 /// What stands between the most tokens that an answer may have and the name of the model.
 const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
@@ -185,11 +188,13 @@ const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens 
 /// credit for no more (OpenRouter).
 #[must_use]
 pub(crate) fn most_output(message: &str) -> Option<u64> {
-    let Some((told, _)) = words::split_once(message, OF_OUTPUT) else {
+    let told = room::said_behind(message, LIMIT).and_then(|it| words::split_once(it, OF_OUTPUT));
+    let Some((told, _)) = told else {
         let affordable = number_after(message, "can only afford")?;
         return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
     };
-    let (_, most) = words::rsplit_once(told, b' ')?;
+    let (wanted, most) = words::split_once(told, " > ")?;
+    wanted.parse::<u64>().ok()?;
     most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
 }
 

@@ -26,10 +26,16 @@ pub(super) fn is_sum(text: &str, total: u64, asked: &Asked) -> bool {
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
+/// What stands behind some words of the error, unless something is quoted before them: a client may have written them.
+pub(super) fn said_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
+    let (before, behind) = words::split_once(message, own)?;
+    (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
+}
+
 /// What the window leaves for the answer, if the client would be told that both together are too long.
 #[must_use]
 pub(crate) fn room(message: &str, asked: &Asked) -> Option<Room> {
-    let (_, sum) = words::split_once(message, NO_ROOM)?;
+    let sum = said_behind(message, NO_ROOM)?;
     let (prompt, rest) = words::split_once(sum, "+")?;
     let (answer, window) = words::split_once(rest, ">")?;
     let number = |text: &str| leading_number(text.trim());
