@@ -291,6 +291,13 @@ pub(crate) const BODIES: &[(&str, Body)] = &[
             vec![],
         )
     }),
+    ("definitions whose names become one", |n| {
+        let name = |at: usize| -> String {
+            (0..13).map(|bit| if at >> bit & 1 == 1 { '/' } else { '{' }).collect()
+        };
+        let definitions = object((0..n).map(|at| (name(at), json!({}))));
+        request(tool_with(json!({"type": "object", "$defs": definitions})), vec![])
+    }),
     ("definitions that refer to the next one twice", |n| {
         let next = |at: usize| json!({"$ref": format!("#/$defs/d{}", at + 1)});
         let twice = |at| json!({"type": "object", "properties": {"a": next(at), "b": next(at)}});

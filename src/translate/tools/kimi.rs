@@ -109,15 +109,29 @@ pub(super) fn write(
 fn definitions(root: &str) -> Names<'_, (String, &str)> {
     let mut all: Names<'_, (String, &str)> = Names::default();
     let mut sent = NameSet::default();
+    let mut numbers: Names<'_, usize> = Names::default();
     for place in ["$defs", "definitions"] {
         for (name, schema) in json::members(json::member(root, place).unwrap_or_default()) {
             let name = name.decode();
             if all.contains(&name) {
                 continue;
             }
-            let mut known = name.replace(['/', '{', '}'], "_");
-            while known.is_empty() || !sent.add(known.clone()) {
-                known.push('_');
+            let mut base = name.replace(['/', '{', '}'], "_");
+            if base.is_empty() {
+                base.push('_');
+            }
+            let mut known = base.clone();
+            // Each name counts on from its last number: thousands of the client's may become one.
+            while !sent.add(known.clone()) {
+                let mut number = 0usize;
+                numbers.update(base.clone(), |last| {
+                    *last = last.saturating_add(1);
+                    number = *last;
+                });
+                known = match number {
+                    1 => format!("{base}_"),
+                    _ => format!("{base}_{number}"),
+                };
             }
             all.insert(name, (known, schema));
         }

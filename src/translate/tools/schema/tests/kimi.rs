@@ -46,6 +46,22 @@ fn a_property_with_a_reserved_name_is_told_in_the_description() {
 }
 
 #[test]
+fn definitions_whose_names_become_one_are_sent_under_names_of_their_own() {
+    let refers = |name: &str| json!({"$ref": format!("#/$defs/{name}")});
+    let schema = json!({"type": "object", "properties": {
+            "a": refers("a~1b"), "b": refers("a{b"), "c": refers("a}b"), "d": refers("a_b_2")},
+        "$defs": {"a_b_2": {"const": 4}, "a/b": {"const": 1}, "a{b": {"const": 2}, "a}b": {"const": 3}}});
+    let sent = sent(&schema);
+    assert_eq!(refusal(&sent), None, "{sent}");
+    let of = |property: &str| {
+        let name = sent["properties"][property]["$ref"].as_str().unwrap();
+        sent["$defs"][name.strip_prefix("#/$defs/").unwrap()]["const"].as_u64().unwrap()
+    };
+    assert_eq!(["a", "b", "c", "d"].map(of), [1, 2, 3, 4]);
+    assert_eq!(sent["$defs"].as_object().unwrap().len(), 4);
+}
+
+#[test]
 fn what_kimi_takes_stays_as_it_came() {
     for schema in [
         json!({"type": ["string", "null"], "description": "d", "title": "t"}),
