@@ -77,6 +77,17 @@ fn changes(tools: Vec<Value>, changes: Vec<Value>) -> Value {
     request(tools, vec![user(vec![text("b")]), said("system", changes), user(vec![text("c")])])
 }
 
+/// A tool with a long list of values below so many choices, and one fault, for which all of it is written again.
+pub(crate) fn choices_around_a_long_list(depth: usize) -> Value {
+    let values = json!({"enum": each(4_000, |at| json!(format!("v{at}"))), "default": false});
+    let chain = |list: &str| {
+        let around = |inside: Value, _| json!({list: [inside, {"not": {}}]});
+        (0..depth).fold(values.clone(), around)
+    };
+    let properties = json!({"a": chain("anyOf"), "b": chain("allOf"), "c": {"type": "any"}});
+    request(tool_with(json!({"type": "object", "properties": properties})), vec![])
+}
+
 const DONE: usize = 9_999_999;
 
 /// The last call and its result.

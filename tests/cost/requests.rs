@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use creole::{Config, Exchange, Pings, RequestHead};
 
-use crate::hostile::BODIES;
+use crate::hostile::{BODIES, choices_around_a_long_list};
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
 /// How many there are of what a request is long in.
@@ -82,6 +82,22 @@ fn a_request_of_many_costs_about_as_much_a_byte_as_one_of_few() {
             let of = |body: &str| cost(config, body.as_bytes());
             assert_ratio(&format!("{what} ({name})"), RATIO_MAX, || of(&few), || of(&many));
         }
+    }
+}
+
+#[test]
+fn a_long_list_below_many_choices_costs_no_square_of_their_depth() {
+    // Each level may look at what is below it, so a byte that stands six times as deep costs six times as much.
+    let (flat, deep) = (choices_around_a_long_list(8), choices_around_a_long_list(48));
+    let (flat, deep) = (flat.to_string(), deep.to_string());
+    for (name, config) in &configs() {
+        let of = |body: &str| {
+            let time = processor_time_of(|| {
+                let _ = translate(config, body.as_bytes());
+            });
+            time as f64 / body.len() as f64
+        };
+        assert_ratio(&format!("choices ({name})"), 9.0, || of(&flat), || of(&deep));
     }
 }
 

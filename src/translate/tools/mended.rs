@@ -71,27 +71,43 @@ fn meant(name: &str) -> Option<&'static str> {
     })
 }
 
+/// So many levels of choices are looked through for one that allows nothing. Each level looks at those below it, and
+/// to look to the bottom would take the square of the depth.
+const LEVELS: u32 = 4;
+
 /// Whether no value fits a schema, and it was written to say so.
 fn allows_nothing(schema: &str) -> bool {
-    json::members(schema).any(|(key, value)| match key.raw() {
-        "not" => allows_all(value),
-        "anyOf" | "oneOf" => {
-            let mut branches = json::elements(value).peekable();
-            branches.peek().is_some() && branches.all(is_no_branch)
-        }
-        "allOf" => json::elements(value).any(is_no_branch),
-        _ => false,
-    })
+    allows_nothing_in(schema, LEVELS)
 }
 
 /// Whether no value fits a branch. Of one with a type and an empty `enum`, the values were not known.
 fn is_no_branch(schema: &str) -> bool {
+    is_no_branch_in(schema, LEVELS)
+}
+
+/// As [`allows_nothing`], within so many levels.
+fn allows_nothing_in(schema: &str, left: u32) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    let is_none = |branch: &str| is_no_branch_in(branch, left);
+    json::members(schema).any(|(key, value)| match key.raw() {
+        "not" => allows_all(value),
+        "anyOf" | "oneOf" => {
+            let mut branches = json::elements(value).peekable();
+            branches.peek().is_some() && branches.all(is_none)
+        }
+        "allOf" => json::elements(value).any(is_none),
+        _ => false,
+    })
+}
+
+/// As [`is_no_branch`], within so many levels.
+fn is_no_branch_in(schema: &str, left: u32) -> bool {
     let is_empty = |list: &str| list.starts_with('[') && json::elements(list).next().is_none();
     let has_no_values = || {
         let values = json::member(schema, "enum");
         values.is_some_and(is_empty) && json::member(schema, "type").is_none()
     };
-    schema == "false" || allows_nothing(schema) || has_no_values()
+    schema == "false" || allows_nothing_in(schema, left) || has_no_values()
 }
 
 /// Writes a schema without faults.

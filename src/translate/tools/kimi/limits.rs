@@ -4,7 +4,7 @@
 //! 120,000 bytes. One that has more is written again with properties less deep, and with definitions that refer to none
 //! but themselves.
 
-use crate::json::{self, Str};
+use crate::json::{self, Kind, Reader, Str};
 use crate::names::{NameSet, Names};
 use crate::words;
 
@@ -38,18 +38,37 @@ fn bytes(schema: &str) -> usize {
     schema.len().saturating_add(long.saturating_mul(5))
 }
 
+/// How many properties there are, in one pass.
 fn properties(schema: &str) -> usize {
-    let mut count = 0usize;
-    for (key, value) in json::members(schema) {
-        if key == "properties" {
-            count = count.saturating_add(json::members(value).count());
-        }
-        count = count.saturating_add(properties(value));
-    }
-    for schema in json::elements(schema) {
-        count = count.saturating_add(properties(schema));
-    }
+    let mut count = 0;
+    // Nothing fails with a schema that was just written.
+    drop(count_properties(&mut Reader::of(schema), false, &mut count));
     count
+}
+
+/// Adds the properties in a value. `named`: its members are such.
+fn count_properties(
+    reader: &mut Reader<'_>,
+    named: bool,
+    count: &mut usize,
+) -> Result<(), json::Error> {
+    match reader.kind()? {
+        Kind::Object => {
+            reader.begin_object()?;
+            while let Some(key) = reader.next_key()? {
+                *count = count.saturating_add(usize::from(named));
+                count_properties(reader, key == "properties", count)?;
+            }
+        }
+        Kind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                count_properties(reader, false, count)?;
+            }
+        }
+        _ => drop(reader.skip()?),
+    }
+    Ok(())
 }
 
 /// The definitions that do not end as Kimi looks at them, and are to be loosened. Of those that require each other, the
