@@ -82,10 +82,11 @@ impl Exchange {
         head
     }
 
-    /// A tokenizer that cannot be reached, or is silent, is like one that is not there.
-    pub(super) fn end_count_unanswered(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        if matches!(self.state, State::Listing { status: None, .. }) {
-            return self.end_list(&[], now, out);
+    /// Ends a question that has an answer without the upstream: a tokenizer that cannot be reached, or is silent, is like
+    /// one that is not there, and a list of models may be empty. Other exchanges go on.
+    pub(super) fn end_unanswered(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        if matches!(self.state, State::Listing { .. }) {
+            return self.end_list(now, out);
         }
         let State::Waiting { count: Some(count), .. } = self.state else { return None };
         self.end_count(count, None, now, out)

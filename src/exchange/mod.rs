@@ -258,10 +258,11 @@ impl Exchange {
         if self.is_ended() {
             return None;
         }
-        if failure.is_of_upstream()
-            && let Some(head) = self.end_count_unanswered(now, out)
-        {
-            return Some(head);
+        if failure.is_of_upstream() {
+            let head = self.end_unanswered(now, out);
+            if self.is_ended() {
+                return head;
+            }
         }
         let has_no_path = failure == Failure::NoRoute && matches!(self.state, State::PassThrough);
         let (cause, mut error) = failure.told();
@@ -311,8 +312,9 @@ impl Exchange {
                         return self.handle_response_end(End::Aborted, now, out);
                     }
                 }
-                if let Some(head) = self.end_count_unanswered(now, out) {
-                    return Some(head);
+                let head = self.end_unanswered(now, out);
+                if self.is_ended() {
+                    return head;
                 }
                 let error = Error::new(Fault::Upstream, Kind::Timeout, what);
                 self.report.warnings.acted("stall");

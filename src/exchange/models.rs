@@ -9,7 +9,7 @@ use crate::config::Protocol;
 use crate::report::Outcome;
 use crate::translate;
 
-/// How long an upstream may take: Claude Code gives up after three seconds.
+/// How long an upstream may take for its whole list: Claude Code gives up after three seconds.
 const LIST_TIMEOUT_MS: u64 = 2_500;
 
 /// How much of a list is read.
@@ -56,10 +56,15 @@ impl Exchange {
         reply
     }
 
-    /// The upstream's answer is over; `body` is its list, if it gave one.
-    pub(super) fn end_list(&mut self, body: &[u8], now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        let list = translate::models::of_upstream(body)
-            .unwrap_or_else(|| translate::models::list(&self.config));
+    /// The upstream's answer is over, or its time is: what came is the list, if it is one.
+    pub(super) fn end_list(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+        let State::Listing { status, body } = std::mem::replace(&mut self.state, State::Ended)
+        else {
+            return None;
+        };
+        let is_given = status.is_some_and(|status| (200..300).contains(&status));
+        let list = is_given.then(|| translate::models::of_upstream(&body)).flatten();
+        let list = list.unwrap_or_else(|| translate::models::list(&self.config));
         self.finish(Outcome::Answered, 200, now);
         let held = matches!(self.head, HeadState::Held(_));
         let head = held.then(|| self.make_head(200, Body::Json));

@@ -30,9 +30,8 @@ impl Exchange {
                 self.report.head_at = Some(now);
                 self.report.upstream_status = Some(status);
                 self.head = HeadState::Held(headers::to_client(headers, now));
+                // The time for the list goes on: it is one for head and body.
                 self.state = State::Listing { status: Some(status), body };
-                self.watchdog.head(true, now);
-                self.watchdog.ending(Ending::Sure, now);
                 return ResponseHead::Translate;
             }
             other => {
@@ -246,8 +245,9 @@ impl Exchange {
         now: Millis,
         out: &mut Vec<u8>,
     ) -> Option<Head> {
-        if let Some(head) = self.end_count_unanswered(now, out) {
-            return Some(head);
+        let head = self.end_unanswered(now, out);
+        if self.is_ended() {
+            return head;
         }
         let before = out.len();
         let cause;
@@ -256,7 +256,8 @@ impl Exchange {
                 self.state = State::PassThrough;
                 return None;
             }
-            State::Ended | State::Requested => return None,
+            // A list has ended above.
+            State::Ended | State::Requested | State::Listing { .. } => return None,
             State::Waiting { .. } => {
                 cause = Some(Cause::Unreachable);
                 Err(unreachable_upstream(&Unreachable::Closed))
@@ -282,10 +283,6 @@ impl Exchange {
                 let refused = self.report.upstream_status.is_some_and(|status| status >= 400);
                 cause = refused.then_some(Cause::UpstreamRefused);
                 Err(error)
-            }
-            State::Listing { status, body } => {
-                let is_list = status.is_some_and(|status| (200..300).contains(&status));
-                return self.end_list(if is_list { &body } else { &[] }, now, out);
             }
             State::Counting { count, status, body } => match count::unknown_model(status, &body) {
                 Some(error) => {

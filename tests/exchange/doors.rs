@@ -64,6 +64,49 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     assert_eq!(refused(begin(mapped, &[version]).1).head.status, 200);
 }
 
+/// An upstream that was asked for its models and has sent its head.
+fn listing() -> Exchange {
+    let config = drive::config(r#"{"upstreams":{"default":{"url":"http://u","key":"none"}}}"#);
+    let mut exchange = Exchange::new(config, SEED, Pings::Sent);
+    exchange.ask_for_models();
+    let sent = headers(&[("anthropic-version", "2023-06-01")]);
+    assert_eq!(exchange.handle_request_head("GET", "/v1/models", &sent), RequestHead::Translate);
+    exchange.handle_request(b"", NOW).unwrap();
+    exchange.handle_response_head(200, &[], NOW + 2400);
+    exchange
+}
+
+#[test]
+fn one_time_is_for_the_whole_list_of_models() {
+    let list = r#"{"object":"list","data":[{"id":"qwen"}]}"#;
+    for (came, expected) in [(&list[..9], json!([])), ("", json!([])), (list, json!(["qwen"]))] {
+        for (fails, is_sent) in [(false, false), (false, true), (true, false)] {
+            let mut exchange = listing();
+            let mut out = Vec::new();
+            let early = is_sent.then(|| exchange.take_head().unwrap());
+            // Each byte is a sign of life, and gives it no more time.
+            for (number, byte) in came.bytes().enumerate() {
+                let now = NOW + 2400 + number as u64;
+                assert_eq!(exchange.handle_response_body(&[byte], now, &mut out), None);
+            }
+            assert_eq!(exchange.poll_timeout(), Some(NOW + 2500));
+            assert_eq!(exchange.handle_timeout(NOW + 2499, &mut out), None);
+            assert!(!exchange.is_ended() && out.is_empty());
+            let head = if fails {
+                let failure = Failure::Unreachable(Unreachable::Closed);
+                exchange.handle_failure(failure, NOW + 2499, &mut out)
+            } else {
+                exchange.handle_timeout(NOW + 2500, &mut out)
+            };
+            assert_eq!(early.or(head).unwrap().status, 200, "{came}");
+            let told: Value = serde_json::from_slice(&out).unwrap();
+            let ids = told["data"].as_array().unwrap().iter().map(|it| it["id"].clone());
+            assert_eq!(json!(ids.collect::<Vec<_>>()), expected, "{came}");
+            assert_eq!((exchange.report().cause(), exchange.is_ended()), ("reply", true));
+        }
+    }
+}
+
 /// What an exchange makes of a head.
 fn head_of(config: &str, method: &str, path: &str, sent: &[(&str, &str)]) -> RequestHead {
     let mut exchange = Exchange::new(drive::config(config), SEED, Pings::No);
