@@ -345,7 +345,9 @@ impl Exchange {
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         match &self.state {
-            State::Refused { body, .. } | State::Counting { body, .. } => body.len(),
+            State::Refused { body, .. }
+            | State::Counting { body, .. }
+            | State::Listing { body, .. } => body.len(),
             State::Undecided { seen, .. } => seen.len(),
             State::Whole { body, .. } => body.len(),
             State::Events { answer } => answer.held_bytes(),

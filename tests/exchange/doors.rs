@@ -77,6 +77,18 @@ fn listing() -> Exchange {
 }
 
 #[test]
+fn a_list_of_models_counts_towards_what_is_held() {
+    let mut exchange = listing();
+    let piece = format!(r#"{{"data":[{}"#, " ".repeat(50_000));
+    for count in 1..4 {
+        exchange.handle_response_body(piece.as_bytes(), NOW + 2400, &mut Vec::new());
+        assert_eq!(exchange.held_bytes(), piece.len() * count);
+    }
+    exchange.handle_response_end(End::Complete, NOW + 2401, &mut Vec::new());
+    assert_eq!(exchange.held_bytes(), 0);
+}
+
+#[test]
 fn one_time_is_for_the_whole_list_of_models() {
     let list = r#"{"object":"list","data":[{"id":"qwen"}]}"#;
     for (came, expected) in [(&list[..9], json!([])), ("", json!([])), (list, json!(["qwen"]))] {
