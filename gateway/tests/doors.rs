@@ -210,6 +210,27 @@ async fn beside_the_gateways_key_a_client_chooses_no_path_account_or_host() {
 }
 
 #[tokio::test]
+async fn on_a_path_that_passes_the_upstream_answers_the_preflight_of_a_page_that_is_let_in() {
+    let upstream = Upstream::answering(204, "text/plain", "").await;
+    let gateway = with_key(&upstream.url());
+    let asking = [
+        ("origin", "http://localhost:3000"),
+        ("access-control-request-method", "DELETE"),
+        ("access-control-request-headers", "authorization"),
+    ];
+    let mut sent = request("OPTIONS", &gateway.url("/v1/files/f"), "");
+    for (name, value) in asking {
+        sent.headers_mut().insert(name, value.parse().unwrap());
+    }
+    assert_eq!(send(&client(false), sent).await.status, 204);
+    let asked = upstream.last();
+    assert_eq!((asked.method.as_str(), asked.path.as_str()), ("OPTIONS", "/v1/files/f"));
+    for (name, value) in asking {
+        assert_eq!(asked.headers[name], value);
+    }
+}
+
+#[tokio::test]
 async fn a_page_that_sends_no_origin_is_refused_by_its_site() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
     let gateway = with_key(&upstream.url());

@@ -22,12 +22,15 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
 
 /// What a client may say where an upstream gets something of the operator's: its key, or a header. A list of what
 /// passes, because headers that choose another path, method, account or host have many names
-/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`).
-const BESIDE_KEYS: [&str; 31] = [
+/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`). Those of CORS choose
+/// nothing: the upstream answers by them whether a page may read.
+const BESIDE_KEYS: [&str; 34] = [
     "accept",
     "accept-charset",
     "accept-encoding",
     "accept-language",
+    "access-control-request-headers",
+    "access-control-request-method",
     "anthropic-beta",
     "anthropic-version",
     "baggage",
@@ -46,6 +49,7 @@ const BESIDE_KEYS: [&str; 31] = [
     "if-range",
     "if-unmodified-since",
     "openai-beta",
+    "origin",
     "pragma",
     "prefer",
     "range",
@@ -233,7 +237,16 @@ mod tests {
             "host",
             "x-anything",
         ];
-        let useful = ["content-type", "Accept", "openai-beta", "anthropic-beta", "traceparent"];
+        let useful = [
+            "content-type",
+            "Accept",
+            "openai-beta",
+            "anthropic-beta",
+            "traceparent",
+            "Origin",
+            "access-control-request-method",
+            "access-control-request-headers",
+        ];
         let sent: Vec<(&str, &str)> =
             choosing.iter().chain(&useful).map(|name| (*name, "v")).collect();
         let left = passed_of(&sent, &upstream);
