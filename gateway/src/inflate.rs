@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
 use creole::Header;
-use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
@@ -40,9 +40,19 @@ enum Coding {
     /// These bytes came, and they are too few to tell.
     Unknown(Claim, Vec<u8>),
     Plain,
-    Gzip(MultiGzDecoder<Vec<u8>>),
+    Gzip(Member),
     Zlib(ZlibDecoder<Vec<u8>>),
     Deflate(DeflateDecoder<Vec<u8>>),
+    /// It has ended. Whatever still comes is padding, or a line end of a server's.
+    Over,
+}
+
+/// The member of a gzip body that is unpacked; others may follow it.
+#[derive(Debug)]
+struct Member {
+    decoder: GzDecoder<Vec<u8>>,
+    /// A whole member came before it, and nothing has come of this one: it may be none.
+    is_doubtful: bool,
 }
 
 /// Why a body cannot be read on.
@@ -152,25 +162,80 @@ impl Coding {
     /// Unpacks. `is_end`: nothing more will come.
     fn write(&mut self, bytes: &[u8], is_end: bool) -> io::Result<Vec<u8>> {
         let is_last = is_end && bytes.is_empty();
+        let mut out = Vec::new();
         macro_rules! unpack {
             ($decoder:expr) => {{
-                $decoder.write_all(bytes)?;
-                if is_last {
+                let is_over = take(&mut *$decoder, &mut &*bytes)?;
+                if is_over || is_last {
                     $decoder.try_finish()?;
                 } else {
                     // A stream's event must not wait for the next one.
                     $decoder.flush()?;
                 }
-                mem::take($decoder.get_mut())
+                out = mem::take($decoder.get_mut());
+                is_over
             }};
         }
-        Ok(match self {
-            Self::Unknown(..) | Self::Plain => bytes.to_vec(),
-            Self::Gzip(decoder) => unpack!(decoder),
+        let is_over = match self {
+            Self::Unknown(..) | Self::Plain => return Ok(bytes.to_vec()),
+            Self::Over => false,
+            Self::Gzip(member) => member.write(bytes, is_last, &mut out)?,
             Self::Zlib(decoder) => unpack!(decoder),
             Self::Deflate(decoder) => unpack!(decoder),
-        })
+        };
+        if is_over {
+            *self = Self::Over;
+        }
+        Ok(out)
     }
+}
+
+impl Member {
+    fn first() -> Self {
+        Self { decoder: GzDecoder::new(Vec::new()), is_doubtful: false }
+    }
+
+    /// Unpacks, also members that follow. `true`: the body is over, because no member follows.
+    fn write(&mut self, mut bytes: &[u8], is_last: bool, out: &mut Vec<u8>) -> io::Result<bool> {
+        loop {
+            let taken = self.take(&mut bytes, is_last);
+            let is_given = !self.decoder.get_ref().is_empty();
+            out.append(self.decoder.get_mut());
+            self.is_doubtful &= !is_given;
+            match taken {
+                Ok(false) => return Ok(false),
+                Ok(true) => {
+                    self.decoder = GzDecoder::new(Vec::new());
+                    self.is_doubtful = true;
+                }
+                Err(_) if self.is_doubtful => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Unpacks this member. `true`: it is whole, and bytes are left.
+    fn take(&mut self, bytes: &mut &[u8], is_last: bool) -> io::Result<bool> {
+        let is_whole = take(&mut self.decoder, bytes)?;
+        if is_whole || is_last {
+            self.decoder.try_finish()?;
+        } else {
+            self.decoder.flush()?;
+        }
+        Ok(is_whole)
+    }
+}
+
+/// Has a decoder take bytes. `true`: what was packed has ended before them.
+fn take(decoder: &mut impl io::Write, bytes: &mut &[u8]) -> io::Result<bool> {
+    while !bytes.is_empty() {
+        let count = decoder.write(bytes)?;
+        if count == 0 {
+            return Ok(true);
+        }
+        bytes.advance(count);
+    }
+    Ok(false)
 }
 
 /// What the headers say. `None`: something that is not undone here.
@@ -197,7 +262,7 @@ fn claim(headers: &[Header]) -> Option<Claim> {
 fn coding(claim: Claim, first: &[u8]) -> Coding {
     match *first {
         // Neither JSON nor a stream begins with this byte.
-        [0x1f, 0x8b, 0x08, ..] => Coding::Gzip(MultiGzDecoder::new(Vec::new())),
+        [0x1f, 0x8b, 0x08, ..] => Coding::Gzip(Member::first()),
         // Nor with an `x` and what is no letter.
         [0x78, 0x01 | 0x9c | 0xda, ..] => Coding::Zlib(ZlibDecoder::new(Vec::new())),
         [0x78, 0x5e, ..] if claim != Claim::Nothing => Coding::Zlib(ZlibDecoder::new(Vec::new())),
@@ -247,6 +312,7 @@ mod tests {
             Coding::Gzip(_) => "gzip",
             Coding::Zlib(_) => "zlib",
             Coding::Deflate(_) => "deflate",
+            Coding::Over => "over",
         };
         for claim in [Claim::Nothing, Claim::Gzip, Claim::Deflate] {
             for plain in ["{\"a\"", "[{\"a", "data:", "event", ": ping", "\n\n{", "<html", ""] {

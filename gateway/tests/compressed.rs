@@ -89,6 +89,32 @@ async fn an_answer_is_read_however_it_is_compressed_and_whatever_is_said_of_it()
 }
 
 #[tokio::test]
+async fn what_follows_the_end_of_a_compressed_answer_is_no_error() {
+    let plain = COMPLETION.as_bytes();
+    let (start, end) = plain.split_at(plain.len() / 2);
+    let cut = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_vec();
+    let behind: [&[u8]; 5] = [b"\0", &[0; 3000], b"\r\n", b"garbage, and more of it", b"\x1f\x8b"];
+    for (said, packed) in [
+        ("gzip", gzip(plain)),
+        ("gzip", [gzip(start), gzip(end)].concat()),
+        ("deflate", zlib(plain)),
+        ("deflate", deflate(plain)),
+    ] {
+        for behind in behind {
+            for piece in [1, packed.len(), 10_000] {
+                let got = answer(200, said, [&packed[..], behind].concat(), piece).await;
+                assert_eq!(got.status, 200, "{said} {behind:?} {piece}: {got:?}");
+                assert_eq!(got.json()["content"][0]["text"], "Hi there");
+            }
+        }
+    }
+    // A part of the answer that does not end is missing.
+    for packed in [[gzip(start), cut(gzip(end))].concat(), cut(gzip(plain)), cut(zlib(plain))] {
+        answer(200, "gzip", packed, 10_000).await.assert_error(502, "api_error", "");
+    }
+}
+
+#[tokio::test]
 async fn an_error_is_told_with_its_words_though_it_is_compressed() {
     let error = br#"{"error":{"message":"This model is asleep.","type":"invalid_request_error"}}"#;
     for said in ["gzip", ""] {
