@@ -79,6 +79,8 @@ pub struct Parameters {
     pub service_tier: bool,
     /// Neighbouring messages of the assistant, or one at the beginning.
     pub neighbours: bool,
+    /// Messages of the assistant with calls, and no text for their content.
+    pub silent_calls: bool,
 }
 
 /// How much of what there is in a request: counts, for metrics and logs.

@@ -160,6 +160,11 @@ impl Exchange {
     fn refused_by(&self, error: &Error, asked: &Asked) -> Option<Refused> {
         let refused = if self.can_rebuild(asked) && is_pairing(error) {
             Refused::Calls(error.message.clone())
+        } else if asked.parameters.silent_calls
+            && let Some(content) = refused_content(asked, error).filter(|it| self.is_new(it))
+        {
+            // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
+            content
         } else if asked.has_images && is_images(asked, error) {
             Refused::Images
         } else if asked.has_documents && is_of_lack(error) && error::is_documents(&error.message) {

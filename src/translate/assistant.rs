@@ -60,7 +60,8 @@ impl<'a> MessageWriter<'_, 'a> {
     ) -> Result<(), Error> {
         let reasoning = Reasoning::of(blocks);
         let sent = reasoning.sent_bytes(self.profile());
-        self.reasoning_bytes = self.reasoning_bytes.saturating_add(sent);
+        let bytes = self.written.reasoning_bytes.saturating_add(sent);
+        self.written.reasoning_bytes = bytes;
         json.begin_object().key("role").text("assistant");
         self.assistant_content(blocks, &reasoning, !calls.is_empty(), json)?;
         reasoning.write(self.profile(), !calls.is_empty() || !self.tools.is_empty(), json);
@@ -79,7 +80,7 @@ impl<'a> MessageWriter<'_, 'a> {
     }
 
     fn assistant_content(
-        &self,
+        &mut self,
         blocks: &[Block<'a>],
         reasoning: &Reasoning<'a>,
         has_calls: bool,
@@ -116,6 +117,8 @@ impl<'a> MessageWriter<'_, 'a> {
             return Ok(());
         }
         json.out().truncate(before);
+        let is_text = self.profile().empty_assistant_content == EmptyAssistantContent::Empty;
+        self.written.silent_calls |= has_calls && !is_text;
         match self.profile().empty_assistant_content {
             EmptyAssistantContent::Null if has_calls => {
                 json.key("content").null();

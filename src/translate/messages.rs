@@ -55,8 +55,16 @@ pub(super) struct MessageWriter<'r, 'a> {
     pub(super) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
     attached: Vec<(String, ToolResult<'a>)>,
-    /// Bytes of reasoning that was written.
+    pub(super) written: Written,
+}
+
+/// What was written among the messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Written {
+    /// Bytes of reasoning.
     pub(super) reasoning_bytes: usize,
+    /// Whether there are messages of the assistant with calls, and no text for their content.
+    pub(super) silent_calls: bool,
 }
 
 impl<'r, 'a> MessageWriter<'r, 'a> {
@@ -78,11 +86,11 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             passed_over,
             is_last,
             attached,
-            reasoning_bytes: 0,
+            written: Written::default(),
         }
     }
 
-    /// Writes all messages, as an array. Gives the bytes of reasoning in them.
+    /// Writes all messages, as an array. Gives what is among them.
     ///
     /// # Errors
     /// A block that this upstream cannot take and that must not be lost.
@@ -90,7 +98,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         mut self,
         mut turns: Vec<Turn<'a>>,
         json: &mut Writer<'_>,
-    ) -> Result<usize, Error> {
+    ) -> Result<Written, Error> {
         self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
         json.begin_array();
         let role = match self.profile().system_role {
@@ -136,7 +144,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             }
         }
         json.end_array();
-        Ok(self.reasoning_bytes)
+        Ok(self.written)
     }
 
     pub(super) fn profile(&self) -> &'r Profile {

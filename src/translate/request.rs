@@ -152,9 +152,10 @@ impl Target<'_> {
         let parts = Parts { profile, body };
         let schema_bytes = system.schema.map_or(0, str::len);
         let writer = MessageWriter::new(parts, &tools, system, warnings);
-        let reasoning_bytes = writer.write(turns, json.key("messages"))?;
+        let written = writer.write(turns, json.key("messages"))?;
         // What is sent beside what the estimate looked at.
-        let more = count::tokens_of(reasoning_bytes.saturating_add(schema_bytes) as u64);
+        let more = count::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
+        asked.parameters.silent_calls = written.silent_calls;
         asked.input_tokens = asked.input_tokens.saturating_add(more);
         tools.write(&mut json);
         if continues {
@@ -261,6 +262,8 @@ fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -
         user: request.user_id.is_some(),
         service_tier: request.service_tier.is_some() || request.speed.is_some(),
         neighbours: !conversation::alternates(&history.turns),
+        // Known when the messages are written.
+        silent_calls: false,
     }
 }
 

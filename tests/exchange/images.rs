@@ -87,6 +87,27 @@ fn an_image_that_cannot_be_fetched_is_the_clients_to_change() {
 }
 
 #[test]
+fn an_image_stays_where_only_a_call_without_words_is_refused() {
+    let message = "messages[1].content must be a string";
+    let refuses = |sent: &Value| sent["messages"][1]["content"].is_null().then_some(message);
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&request("m", json!({"messages": taken(&image())})), NOW);
+    assert_eq!((got.status(), got.asked.len()), ((200, None), 2));
+    assert_eq!(got.warnings(), "parameter_refused:empty_assistant_content");
+    assert!(got.asked[1].to_string().contains("image_url"), "{:?}", got.asked[1]);
+    // Where the image is meant by these words, it follows.
+    let refuses = |sent: &Value| sent.to_string().contains("image_url").then_some(message);
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&request("m", json!({"messages": taken(&image())})), NOW);
+    assert_eq!((got.status(), got.asked.len()), ((200, None), 3));
+    assert!(got.warnings().contains("images_refused"), "{}", got.warnings());
+    // It is all that could be meant where no message has calls alone.
+    let got = host.ask(&request("m", json!({"messages": shown(&image())})), NOW);
+    assert_eq!((got.status(), got.asked.len()), ((200, None), 2));
+    assert_eq!(got.warnings(), "dropped:image,images_refused");
+}
+
+#[test]
 fn an_image_of_which_nobody_speaks_stays() {
     for (status, message) in [
         (400, "Invalid schema for function 'image_gen': no"),

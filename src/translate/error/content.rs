@@ -60,6 +60,7 @@ const OTHERS: &str = phrases![
     "tools[",
     "tools.",
     "image",
+    "role:user",
     "reasoning_content"
 ];
 
@@ -164,6 +165,7 @@ mod tests {
             "The `reasoning_content` in the thinking mode must be passed back to the API.",
             "[{'loc': ('body',), 'input': {'messages': 'content is null'}}]",
             "stop: Input should be a valid string",
+            "'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
             "",
         ] {
             assert_eq!(refused_content(message), None, "{message}");
