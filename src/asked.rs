@@ -39,6 +39,8 @@ pub struct Asked {
     pub ids_used: NameSet<'static>,
     /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
     pub input_tokens: u64,
+    /// The part of them that is known before the request is translated: without reasoning and a schema in words.
+    pub input_estimate: u64,
     /// The upstream got the gateway's own credential: what it says of that is not for the client.
     pub edge_key: bool,
     /// The final assistant text, where the profile says that the upstream repeats it.

@@ -228,6 +228,7 @@ impl Target<'_> {
             withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
             ids_used: std::mem::take(&mut history.ids),
             input_tokens,
+            input_estimate: input_tokens,
             edge_key: upstream.key.is_own(),
             prefill,
             has_images,

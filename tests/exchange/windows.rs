@@ -143,6 +143,27 @@ fn a_limit_of_a_minute_is_no_window() {
     }
 }
 
+#[test]
+fn a_window_that_is_remembered_fits_a_conversation_with_reasoning_too() {
+    // The upstream counts the reasoning, and so does it the next time.
+    let refuses = |sent: &Value| {
+        let thought = sent["messages"][1]["reasoning_content"].as_str().unwrap();
+        vllm(sent, counted(sent) + thought.len() as u64 / 4, 16_384)
+    };
+    let config = r#"{"upstreams": {"a": {"url": "http://a", "profile_overrides": {"foreign_thinking": "forward"}}}}"#;
+    let host = Host { config: drive::config(config), ..Host::new(true, &refuses) };
+    let thinking = json!({"type": "thinking", "thinking": "hm, ".repeat(6_000), "signature": "s"});
+    let messages = json!([
+        {"role": "user", "content": "word ".repeat(2_000)},
+        {"role": "assistant", "content": [thinking, {"type": "text", "text": "a"}]},
+        {"role": "user", "content": "more"},
+    ]);
+    let body = request("m", json!({"max_tokens": 32_000, "messages": messages}));
+    let first = limits(&host.ask(&body, NOW));
+    assert_eq!((first.len(), first[0]), (2, 32_000), "{first:?}");
+    assert_eq!(limits(&host.ask(&body, NOW + 1)), first[1..]);
+}
+
 /// Two clients of one model, of which the first has the upstream say `words`: what the second is asked for.
 fn limits_of_the_next(words: &str) -> Vec<u64> {
     let refuses = |sent: &Value| {

@@ -145,6 +145,7 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
     asked.thinking = effort::shown(thinking, config.settings.reasoning);
     let Some(request) = request else {
         asked.input_tokens = count::tokens_of(body.len() as u64);
+        asked.input_estimate = asked.input_tokens;
         return asked;
     };
     for (place, tool) in request.tools.iter().enumerate() {
@@ -163,6 +164,7 @@ fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
         asked.stop_sequences.push(sequence.decode().into_owned());
     }
     asked.input_tokens = count::estimate(request);
+    asked.input_estimate = asked.input_tokens;
     asked.shape = count::shape(request);
     asked
 }

@@ -43,6 +43,6 @@ pub(crate) fn room(message: &str, asked: &Asked) -> Option<Room> {
     // What was refused is too much, even where it would fit by these numbers.
     let refused = if asked.max_tokens == 0 { answer } else { answer.min(asked.max_tokens) };
     let answer = window.checked_sub(prompt)?.min(refused.checked_sub(1)?);
-    let room = Room { answer, prompt, estimate: asked.input_tokens };
+    let room = Room { answer, prompt, estimate: asked.input_estimate };
     (answer >= Room::LEAST).then_some(room)
 }

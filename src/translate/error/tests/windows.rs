@@ -100,7 +100,7 @@ const ROWS: &[Row] = &[
 ];
 
 fn asked_for(answer: u64, estimate: u64) -> Asked {
-    Asked { max_tokens: answer, input_tokens: estimate, ..asked() }
+    Asked { max_tokens: answer, input_tokens: estimate, input_estimate: estimate, ..asked() }
 }
 
 /// What is left for the answer, by the words that the client would be told.
