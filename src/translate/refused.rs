@@ -73,8 +73,8 @@ pub struct Room {
 }
 
 impl Room {
-    /// Fewer tokens are no answer.
-    pub(crate) const LEAST: u64 = 16;
+    /// In fewer tokens hardly a call is written to its end. Clients compact where they are told of such a window.
+    pub(crate) const LEAST: u64 = 1024;
 
     /// Whether the upstream may have counted the request's own prompt, whose tokens are estimated. An error may have
     /// other numbers in it: those of a text that it quotes.
@@ -295,19 +295,20 @@ mod tests {
 
     #[test]
     fn the_room_beside_a_prompt_follows_what_the_upstream_counted() {
-        let room = Room { answer: 1_000, prompt: 3_000, estimate: 1_500 };
-        assert_eq!(room.window(), 4_000);
-        assert_eq!(room.beside(1_500), Some(1_000));
+        let room = Room { answer: 2_000, prompt: 3_000, estimate: 1_500 };
+        assert_eq!(room.window(), 5_000);
+        assert_eq!(room.beside(1_500), Some(2_000));
         // Two tokens for each that is estimated, and an eighth more.
-        assert_eq!(room.beside(1_600), Some(1_000 - 225));
+        assert_eq!(room.beside(1_600), Some(2_000 - 225));
         // Where it is shorter, the estimate alone, and an eighth less.
-        assert_eq!(room.beside(1_400), Some(1_000 + 87));
-        assert_eq!(room.beside(0), Some(1_000 + 1_312));
-        // No room for a word: the upstream may know better.
-        assert_eq!(room.beside(2_000), None);
+        assert_eq!(room.beside(1_400), Some(2_000 + 87));
+        assert_eq!(room.beside(0), Some(2_000 + 1_312));
+        // No room for a call: the upstream may know better, and clients compact.
+        assert_eq!(room.beside(1_933), Some(2_000 - 974));
+        assert_eq!((room.beside(1_940), room.beside(2_500)), (None, None));
         assert_eq!(room.beside(u64::MAX), None);
         let unknown = Room { estimate: 0, ..room };
-        assert_eq!((unknown.beside(0), unknown.beside(1)), (Some(1_000), None));
+        assert_eq!((unknown.beside(0), unknown.beside(1)), (Some(2_000), None));
         let huge = Room { answer: u64::MAX, prompt: u64::MAX, estimate: 1 };
         assert_eq!(huge.beside(2), None);
     }

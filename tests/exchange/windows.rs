@@ -221,3 +221,43 @@ fn an_upstream_that_speaks_messages_is_asked_for_what_is_left_too() {
     assert_eq!(limits(&got), [64_000, 58_000]);
     assert_eq!(got.asked[1]["thinking"]["budget_tokens"], 29_000);
 }
+
+#[test]
+fn a_window_that_is_almost_full_is_told_so_that_the_client_compacts() {
+    for (letters, asked) in [(28_000, 2), (28_700, 1)] {
+        let refuses = |sent: &Value| vllm(sent, counted(sent), 8_192);
+        let host = Host::new(true, &refuses);
+        let got = host.ask(&says(letters, 32_000), NOW);
+        assert_eq!(got.asked.len(), asked, "{letters}");
+        if asked == 1 {
+            let message = error_of(&got.body)["message"].as_str().unwrap().to_owned();
+            let words = "input length and `max_tokens` exceed context limit: 7205 + 32000 > 8192";
+            assert!(message.starts_with(words), "{message}");
+        }
+    }
+}
+
+#[test]
+fn no_upstream_that_speaks_messages_is_asked_to_think_for_less_than_it_can() {
+    for (window, thinking, asked) in [
+        (144_040, json!({"type": "enabled", "budget_tokens": 2_000}), 1),
+        (144_048, json!({"type": "enabled", "budget_tokens": 2_000}), 2),
+        (144_040, json!({"type": "enabled", "budget_tokens": 1_020}), 2),
+        (144_040, json!({"type": "adaptive"}), 2),
+    ] {
+        let refuses = |sent: &Value| {
+            let answer = sent["max_tokens"].as_u64().unwrap();
+            (answer + 142_000 > window).then(|| {
+                format!("input length and `max_tokens` exceed context limit: 142000 + {answer} > {window}, decrease input length or `max_tokens` and try again")
+            })
+        };
+        let config = r#"{"upstreams": {"a": {"url": "http://a", "protocol": "anthropic"}}}"#;
+        let host = Host { config: drive::config(config), ..Host::new(true, &refuses) };
+        let got = host.ask(&request("m", json!({"max_tokens": 64_000, "thinking": thinking})), NOW);
+        assert_eq!(got.asked.len(), asked, "{window} {thinking}");
+        if asked == 1 {
+            let message = error_of(&got.body)["message"].as_str().unwrap().to_owned();
+            assert!(message.contains("142000 + 64000 > 144040"), "{message}");
+        }
+    }
+}

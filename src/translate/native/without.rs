@@ -21,11 +21,17 @@ pub(crate) struct Without<'r> {
 }
 
 impl Without<'_> {
-    /// The body without it, which is the same text where it is not there.
+    /// The body without it, which is the same text where it is not there, or where what is left would be refused.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.
     pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
+        if let Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }) = self.refused
+            && most / 2 < BUDGET_LEAST
+            && json::member(body, "thinking").and_then(budget).is_some_and(|it| it > most / 2)
+        {
+            return Ok(body.into());
+        }
         object(body, |key, value| self.member(key, value))
     }
 
@@ -133,6 +139,13 @@ impl Without<'_> {
         json.end_object();
         Ok(Some(String::from_utf8(out).unwrap_or_default().into()))
     }
+}
+
+/// The Messages API takes no smaller budget for thoughts.
+const BUDGET_LEAST: u64 = 1024;
+
+fn budget(thinking: &str) -> Option<u64> {
+    json::member(thinking, "budget_tokens")?.parse().ok()
 }
 
 /// `thinking` with a budget of at most so many tokens.

@@ -115,8 +115,10 @@ fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
         // The estimate is a tenth off.
         let estimate = prompt - prompt / 10;
         let asked = asked_for(answer, estimate);
+        // In an almost full window a client compacts.
         let expected = Room { answer: window - prompt, prompt, estimate };
-        assert_eq!(left(message, &asked), Some(expected), "{who}: {message} {link}");
+        let expected = (expected.answer >= 1_024).then_some(expected);
+        assert_eq!(left(message, &asked), expected, "{who}: {message} {link}");
     }
 }
 
