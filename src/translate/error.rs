@@ -191,7 +191,7 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
         // What a server lacks: some other server's path, or its own fault.
         404 | 500 if asked.has_images && is_images(&said.message) => 400,
         // What it cannot fetch or read is the client's to change: SDKs would send it again.
-        404 | 413 | 415 | 500 if asked.has_images && said.is_one_image(asked) => 400,
+        404 | 413 | 415 | 500 if asked.has_images && said.is_one_image(status, asked) => 400,
         // A template's, which some servers take for their own error.
         500 if mendable::is_system(&said.message) => 400,
         status => status,

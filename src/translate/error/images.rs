@@ -266,8 +266,7 @@ pub(crate) fn is_one_image(message: &str, parameter: Option<&str>, asked: &Asked
     if has(OTHERS) {
         return false;
     }
-    // Where it names the host of an image, it could not fetch it.
-    if asked.image_hosts.iter().any(|host| words::names(&text, host).next().is_some()) {
+    if asked.image_hosts.iter().any(|host| fails_at(&text, host)) {
         return true;
     }
     // What it names behind these would be taken.
@@ -275,6 +274,82 @@ pub(crate) fn is_one_image(message: &str, parameter: Option<&str>, asked: &Asked
     let subject = text.get(..end.unwrap_or(text.len())).unwrap_or(&text);
     let named = parameter.is_some_and(|name| names_image(&name.to_ascii_lowercase()));
     (named || names_image(subject) || words::has_one_of(subject, NAMES)) && has(FAULTS)
+}
+
+/// What is said beside the host of an image that could not be fetched.
+const FETCHING: &str = phrases![
+    "download",
+    "fetch",
+    "retriev",
+    "resolve",
+    "connect",
+    "lookup",
+    "dial tcp",
+    "no such host",
+    "unknown host",
+    "name or service",
+    "timed out",
+    "timeout",
+    "time out",
+    "forbidden",
+    "unauthorized",
+    "not found",
+    "unreachable",
+    "certificate",
+    "tls",
+    "ssl",
+    "status code",
+    "http error",
+    "client error",
+    "server error",
+    "sending request",
+    "max retries",
+    "robots.txt",
+    "image",
+    "url=",
+    "下载",
+    "获取",
+    "访问",
+    "超时",
+];
+
+/// What is said before an address where there is more to read.
+const FOR_MORE: &str = phrases![
+    "see ",
+    "visit ",
+    "refer to",
+    "report",
+    "please",
+    "documentation",
+    "docs at",
+    "more information",
+    "more info",
+    "more details",
+    "learn more",
+    "read more",
+    "issue at",
+    "issues at",
+];
+
+/// Before an address, so many bytes are of its clause; and so many around it are about it.
+const CLAUSE_BYTES: usize = 48;
+const AROUND_BYTES: usize = 240;
+
+/// Whether a message says that something could not be fetched from a host. A link to a server's own page is none.
+fn fails_at(text: &str, host: &str) -> bool {
+    words::names(text, host).any(|at| {
+        let (before, behind) = text.split_at_checked(at).unwrap_or_default();
+        let clause = ending(before, CLAUSE_BYTES);
+        let says = |part: &str| words::has_one_of(part, FETCHING);
+        !words::has_one_of(clause, FOR_MORE)
+            && (says(ending(before, AROUND_BYTES)) || says(words::beginning(behind, AROUND_BYTES)))
+    })
+}
+
+/// At most the last `bytes` of a text.
+fn ending(text: &str, bytes: usize) -> &str {
+    let start = text.len().saturating_sub(bytes);
+    (start..=text.len()).find_map(|start| text.get(start..)).unwrap_or_default()
 }
 
 /// Whether it names an image, and not `generate_image`, `gpt-image-1`, `image_gen` or `Imagen`.

@@ -435,8 +435,14 @@ impl Said {
     }
 
     /// Whether it is one image, or so many, that is refused.
-    pub(super) fn is_one_image(&self, asked: &Asked) -> bool {
-        images::is_one_image(&self.message, self.parameter.as_deref(), asked)
+    pub(super) fn is_one_image(&self, status: u16, asked: &Asked) -> bool {
+        let parameter = self.parameter.as_deref();
+        if status == 415 {
+            // These words are its name, and say nothing of an image.
+            let message = self.message.to_ascii_lowercase().replace("media type", "type");
+            return images::is_one_image(&message, parameter, asked);
+        }
+        images::is_one_image(&self.message, parameter, asked)
     }
 
     /// After how many seconds a retry may succeed.

@@ -284,3 +284,37 @@ fn a_server_that_is_down_or_busy_is_not_the_images_fault() {
     let body = r#"{"error":{"message":"Failed to load image: cannot identify image file"}}"#;
     assert_eq!(refused(500, body).status, 500);
 }
+
+#[test]
+fn a_link_of_the_server_is_no_image_that_could_not_be_fetched() {
+    for message in [
+        "Internal error. Please open a ticket: https://pictures.example/issues/new",
+        "The engine died. See https://pictures.example/vllm/issues/1 for details",
+        "model not found; for more information visit https://pictures.example/docs",
+        "Engine loop has died (https://pictures.example/vllm)",
+        "KeyError in https://pictures.example/repo/server.py",
+    ] {
+        let body = serde_json::json!({"error": {"message": message}}).to_string();
+        let Refusal::Error(error) = from_upstream(500, body.as_bytes(), &seen()) else {
+            panic!("{message}")
+        };
+        assert_eq!(error.status, 500, "{message}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_take_the_type_of_a_body_speaks_of_no_image() {
+    for (message, status) in [
+        ("Unsupported Media Type", 415),
+        ("Unsupported media type 'text/plain' in request.", 415),
+        ("415 Unsupported Media Type: expected application/json", 415),
+        ("Unsupported media type: image/tiff", 400),
+        ("Unsupported media type in data URL", 400),
+    ] {
+        let body = serde_json::json!({"error": {"message": message}}).to_string();
+        let Refusal::Error(error) = from_upstream(415, body.as_bytes(), &seen()) else {
+            panic!("{message}")
+        };
+        assert_eq!(error.status, status, "{message}");
+    }
+}
