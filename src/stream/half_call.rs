@@ -63,6 +63,9 @@ const BEFORE_NAMES: [&str; 24] = [
 /// Where the calls at the end of a text begin, if the last of them has no end. A text that tells of calls is none: the
 /// markup begins a line or is of control tokens, stands in no block of code, and names a tool of the request.
 pub(super) fn start(text: &str, tools: &Tools) -> Option<usize> {
+    if tools.is_empty() {
+        return None;
+    }
     if is_bare(text.trim(), tools) {
         return Some(0);
     }
@@ -94,7 +97,13 @@ fn call_before(text: &str) -> Option<usize> {
         return Some(before.len());
     }
     let closed = MARKS.iter().filter(|(_, close)| text.ends_with(close));
-    closed.filter_map(|(open, _)| text.rfind(open)).max()
+    let opener = |(open, close): &(&str, &str)| {
+        // A call begins behind the end of the one before it, or all of the text would be read for each call again.
+        let inner = text.strip_suffix(close)?;
+        let from = inner.rfind(close).map_or(0, |at| at.saturating_add(close.len()));
+        Some(from.saturating_add(inner.get(from..)?.rfind(open)?))
+    };
+    closed.filter_map(opener).max()
 }
 
 /// Whether the text behind the start of a call names a tool, as far as it goes.
@@ -205,6 +214,22 @@ mod tests {
         assert_eq!(start(&["So.\n", call, call, half].concat(), &tools()), Some(4));
         assert_eq!(start(&[call, "So.\n", half].concat(), &tools()), Some(call.len() + 4));
         assert_eq!(start(&["So.\n", call, call].concat(), &tools()), None);
+    }
+
+    #[test]
+    fn many_whole_calls_before_the_half_one_cost_no_square_of_their_number() {
+        let fastest = |count: usize| {
+            let call = "<|tool_call_begin|>w{}<|tool_call_end|>";
+            let text = call.repeat(count) + "<|tool_call_begin|>w{";
+            let once = |_| {
+                let begun = std::time::Instant::now();
+                assert_eq!(start(&text, &tools()), Some(0));
+                begun.elapsed()
+            };
+            (0..5).map(once).min().unwrap()
+        };
+        let (few, many) = (fastest(1_500), fastest(24_000));
+        assert!(many < few * 16 * 5, "{few:?}, {many:?}");
     }
 
     #[test]
