@@ -32,9 +32,13 @@ const NULL: &str = phrases![
     "content is a required property",
     "content: field required",
     "missing field content",
-    "missing required parameter: messages",
     // Templates
-    "nonetype",
+    "(not nonetype)",
+    "concatenate nonetype",
+    "nonetype and str",
+    "str and nonetype",
+    "nonetype is not iterable",
+    "argument of type nonetype",
     "value is not callable: null",
 ];
 
@@ -73,11 +77,17 @@ pub(crate) fn refused_content(message: &str) -> Option<Refused> {
     let has = |any: &str| words::has_one_of(&text, any);
     if has(OTHERS) {
         None
-    } else if is_none || has(NULL) {
+    } else if is_none || has(NULL) || lacks_content(&text) {
         Some(Refused::EmptyContent(EmptyAssistantContent::Empty))
     } else {
         has(EMPTY).then_some(Refused::EmptyContent(EmptyAssistantContent::Null))
     }
+}
+
+/// Whether it says that there is no content in a message: `Missing required parameter: 'messages[1].content'`.
+fn lacks_content(text: &str) -> bool {
+    words::split_once(text, "missing required parameter: messages")
+        .is_some_and(|(_, behind)| words::has_one_of(behind, phrases!["].content", ".content"]))
 }
 
 #[cfg(test)]
@@ -131,6 +141,9 @@ mod tests {
                 Empty,
             ),
             ("a template", "", "can only concatenate str (not \"NoneType\") to str", Empty),
+            ("a template", "", "unsupported operand type(s) for +: 'NoneType' and 'str'", Empty),
+            ("a template", "", "argument of type 'NoneType' is not iterable", Empty),
+            ("OpenAI", "", "Missing required parameter: 'messages[1].content'.", Empty),
             (
                 "Claude",
                 "https://docs.anthropic.com/en/api/messages",
@@ -165,6 +178,9 @@ mod tests {
             "The `reasoning_content` in the thinking mode must be passed back to the API.",
             "[{'loc': ('body',), 'input': {'messages': 'content is null'}}]",
             "stop: Input should be a valid string",
+            "'NoneType' object has no attribute 'generate'",
+            "Missing required parameter: 'messages[1].role'.",
+            "Missing required parameter: 'messages'.",
             "'messages.0' : for 'role:user' the following must be satisfied[('messages.0.content' : value must be a string)]",
             "",
         ] {
