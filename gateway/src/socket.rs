@@ -49,10 +49,10 @@ impl<S> Socket<S> {
         Err(io::Error::from(io::ErrorKind::OutOfMemory))
     }
 
-    /// So many bytes came. What comes while a request is answered is its body, which counts there.
-    fn note(&mut self, bytes: usize) {
-        if !self.client.is_busy() {
-            self.unanswered = self.unanswered.saturating_add(bytes).min(self.head_max);
+    /// These bytes came. What comes while a request is answered is its body, which counts there.
+    fn note(&mut self, bytes: &[u8]) {
+        if !self.client.is_busy() && !is_kept_nowhere(bytes) {
+            self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
         }
     }
 
@@ -75,6 +75,24 @@ impl<S> Socket<S> {
     }
 }
 
+/// Whether all of it are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours. In a head
+/// of HTTP/1 no byte is 0, as the first of such a frame is.
+fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
+    const PRIORITY: u8 = 2;
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const WINDOW_UPDATE: u8 = 8;
+    while let Some(([0, high, low, kind, _, _, _, _, _], rest)) = bytes.split_first_chunk() {
+        let known = matches!(*kind, PRIORITY | RST_STREAM | SETTINGS | PING | WINDOW_UPDATE);
+        match rest.get(usize::from(u16::from_be_bytes([*high, *low]))..) {
+            Some(next) if known => bytes = next,
+            _ => return false,
+        }
+    }
+    bytes.is_empty()
+}
+
 impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -84,8 +102,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         self.count()?;
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        let read = buffer.filled().len().saturating_sub(before);
-        self.note(read);
+        self.note(buffer.filled().get(before..).unwrap_or_default());
         Poll::Ready(Ok(()))
     }
 }
@@ -176,5 +193,26 @@ mod tests {
         client.write_all(b"a").await.unwrap();
         socket.read_exact(&mut [0; 1]).await.unwrap();
         assert!(budget.hold().grow(40_000));
+    }
+
+    #[tokio::test]
+    async fn an_idle_client_that_answers_pings_holds_nothing() {
+        let budget = Budget::new(1 << 20);
+        let (mut client, mut socket) = socket(&budget);
+        drop(socket.client.begin());
+        let (ping, window) =
+            (b"\0\0\x08\x06\x01\0\0\0\0pingpong", b"\0\0\x04\x08\0\0\0\0\0\0\x01\0\0");
+        for sent in [&ping[..], &[&ping[..], window].concat()].repeat(2000) {
+            client.write_all(sent).await.unwrap();
+            socket.read_exact(&mut vec![0; sent.len()]).await.unwrap();
+        }
+        assert_eq!(socket.unanswered, 0);
+        // The head of a request counts, also behind a ping and in a frame that is not whole.
+        let head = [&ping[..], b"\0\x40\0\x01\x04\0\0\0\x01", &[b'a'; 100]].concat();
+        for (sent, counted) in [(&head[..], 126), (b"GET / HTTP/1.1\r\n", 142), (&ping[..9], 151)] {
+            client.write_all(sent).await.unwrap();
+            socket.read_exact(&mut vec![0; sent.len()]).await.unwrap();
+            assert_eq!(socket.unanswered, counted);
+        }
     }
 }
