@@ -7,8 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Most connections of clients, however many descriptors there are: each has buffers.
 const CLIENTS_MAX: usize = 8192;
@@ -18,6 +20,9 @@ const OWN_FILES: usize = 32;
 
 /// What each thread has: its queue of events, and what wakes it.
 const FILES_OF_THREAD: usize = 4;
+
+/// How often a connection is looked at for answers that do not go on.
+const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Most connections, and those that there are.
 #[derive(Debug)]
@@ -56,14 +61,33 @@ pub(crate) struct Client {
 struct State {
     /// All until now.
     begun: u64,
-    requests: usize,
+    /// Those that it has, by their numbers.
+    requests: BTreeMap<u64, Arc<Progress>>,
+    /// The socket takes no more of what is to be written.
+    unwritten: bool,
     /// Under which it waits.
     waiting: Option<Waiting>,
 }
 
-/// A request of a client, until its answer is with the connection.
+/// A request of a client, until its answer has left the connection's buffers.
 #[derive(Debug)]
-pub(crate) struct Busy(Arc<Client>);
+pub(crate) struct Busy {
+    client: Arc<Client>,
+    number: u64,
+    progress: Arc<Progress>,
+}
+
+/// How an answer leaves.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Pieces that have not left.
+    pieces: AtomicUsize,
+    /// Numbers what left.
+    moved: AtomicUsize,
+}
+
+/// What had left of each answer that did not go on, and since when it does not.
+type Stopped = BTreeMap<u64, (usize, Instant)>;
 
 /// A connection to an upstream; it counts until this is dropped.
 #[derive(Debug)]
@@ -101,7 +125,9 @@ impl Connections {
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
         let waiting = clients.wait(false, &close);
-        let state = Mutex::new(State { begun: 0, requests: 0, waiting: Some(waiting) });
+        let state =
+            State { begun: 0, requests: BTreeMap::new(), unwritten: false, waiting: Some(waiting) };
+        let state = Mutex::new(state);
         Some(Arc::new(Client { all: Arc::clone(self), state, close }))
     }
 
@@ -141,11 +167,29 @@ impl Client {
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
         state.begun = state.begun.saturating_add(1);
-        state.requests = state.requests.saturating_add(1);
-        if let Some(waiting) = state.waiting.take() {
-            locked(&self.all.clients).waiting.remove(&waiting);
+        let (number, progress) = (state.begun, Arc::<Progress>::default());
+        state.requests.insert(number, Arc::clone(&progress));
+        self.settle(&mut state);
+        Busy { client: Arc::clone(self), number, progress }
+    }
+
+    /// Whether some of an answer waits for the socket.
+    pub(crate) fn set_unwritten(&self, unwritten: bool) {
+        let mut state = locked(&self.state);
+        state.unwritten = unwritten;
+        self.settle(&mut state);
+    }
+
+    /// Lets it wait while there is nothing to do for it.
+    fn settle(&self, state: &mut State) {
+        if !state.is_idle() {
+            if let Some(waiting) = state.waiting.take() {
+                locked(&self.all.clients).waiting.remove(&waiting);
+            }
+        } else if state.waiting.is_none() {
+            let had_request = state.begun > 0;
+            state.waiting = Some(locked(&self.all.clients).wait(had_request, &self.close));
         }
-        Busy(Arc::clone(self))
     }
 
     /// How many requests it had.
@@ -155,28 +199,76 @@ impl Client {
 
     /// Whether it has a request now.
     pub(crate) fn is_busy(&self) -> bool {
-        locked(&self.state).requests > 0
+        !locked(&self.state).requests.is_empty()
     }
 
     /// Ends when this connection is to be closed for others.
     pub(crate) async fn closed(&self) {
         loop {
             self.close.notified().await;
-            if !self.is_busy() {
+            if locked(&self.state).is_idle() {
                 return;
             }
-            // A request came meanwhile.
+            // A request came meanwhile, or the end of an answer is still to be written.
         }
+    }
+
+    /// Ends when an answer has been there for so long and none of it left: what a client does not take of one stream of
+    /// HTTP/2 does not show at the socket.
+    pub(crate) async fn stopped(&self, time: Duration) {
+        let mut stopped = Stopped::new();
+        loop {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+            let now = Instant::now();
+            stopped = locked(&self.state).stopped(&stopped, now);
+            if stopped.values().any(|(_, since)| now.saturating_duration_since(*since) >= time) {
+                return;
+            }
+        }
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.requests.is_empty() && !self.unwritten
+    }
+
+    /// Those whose answers did not go on since they were looked at.
+    fn stopped(&self, before: &Stopped, now: Instant) -> Stopped {
+        let waits = |progress: &Progress| progress.pieces.load(Ordering::Relaxed) > 0;
+        let waiting = self.requests.iter().filter(|(_, progress)| waits(progress));
+        let stopped = waiting.map(|(number, progress)| {
+            let moved = progress.moved.load(Ordering::Relaxed);
+            let same = before.get(number).filter(|(before, _)| *before == moved);
+            (*number, (moved, same.map_or(now, |(_, since)| *since)))
+        });
+        stopped.collect()
+    }
+}
+
+impl Busy {
+    /// A piece of the answer is there.
+    pub(crate) fn add(&self) {
+        self.progress.pieces.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Some of a piece has left.
+    pub(crate) fn moved(&self) {
+        self.progress.moved.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A piece is gone.
+    pub(crate) fn remove(&self) {
+        self.progress.pieces.fetch_sub(1, Ordering::Relaxed);
+        self.moved();
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut state = locked(&self.0.state);
-        state.requests = state.requests.saturating_sub(1);
-        if state.requests == 0 {
-            state.waiting = Some(locked(&self.0.all.clients).wait(true, &self.0.close));
-        }
+        let mut state = locked(&self.client.state);
+        state.requests.remove(&self.number);
+        self.client.settle(&mut state);
     }
 }
 
@@ -263,6 +355,18 @@ mod tests {
         assert!(!is_closed(&first));
         drop(request);
         assert!(connections.client().is_some());
+    }
+
+    #[test]
+    fn a_connection_whose_answer_is_still_to_be_written_is_not_closed() {
+        let connections = Connections::new(1, 100);
+        let client = connections.client().unwrap();
+        let request = client.begin();
+        client.set_unwritten(true);
+        drop(request);
+        assert!(connections.client().is_none() && !is_closed(&client));
+        client.set_unwritten(false);
+        assert!(connections.client().is_some() && is_closed(&client));
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod pass;
 mod pool;
 mod reach;
 mod serve;
+mod served;
 mod service;
 mod signals;
 mod socket;

@@ -14,7 +14,7 @@ use crate::budget::Held;
 use crate::connections::Client;
 
 /// How long a client may take no byte of what is there for it. A laptop that sleeps longer has lost its stream anyway.
-const UNREAD_MAX: Duration = Duration::from_secs(300);
+pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(300);
 
 /// A client's socket.
 #[derive(Debug)]
@@ -63,8 +63,13 @@ impl<S> Socket<S> {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.unread = None;
+            if self.unread.take().is_some() {
+                self.client.set_unwritten(false);
+            }
             return written;
+        }
+        if self.unread.is_none() {
+            self.client.set_unwritten(true);
         }
         let unread = self.unread.get_or_insert_with(|| {
             let now = Instant::now();
@@ -172,6 +177,24 @@ mod tests {
         let ((kind, seconds), ()) = tokio::join!(write, read);
         assert_eq!(kind, io::ErrorKind::TimedOut);
         assert!((1100..1102).contains(&seconds), "{seconds}");
+    }
+
+    #[tokio::test]
+    async fn a_client_is_busy_until_the_end_of_its_answer_is_written() {
+        let connections = Connections::new(1, 9);
+        let connection = connections.client().unwrap();
+        let (mut client, server) = tokio::io::duplex(1 << 10);
+        let held = Budget::new(1 << 20).hold();
+        let mut socket = Socket::new(server, Arc::clone(&connection), held, 100_000);
+        drop(connection.begin());
+        let write = socket.write_all(&[0; 3000]);
+        let read = async {
+            tokio::task::yield_now().await;
+            assert!(connections.client().is_none(), "its end would be cut off");
+            client.read_exact(&mut [0; 3000]).await.unwrap();
+        };
+        tokio::join!(write, read).0.unwrap();
+        assert!(connections.client().is_some());
     }
 
     #[tokio::test]

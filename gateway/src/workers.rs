@@ -8,14 +8,10 @@ use std::convert::Infallible;
 use std::io;
 use std::net;
 use std::num::NonZero;
-use std::pin::Pin;
 use std::sync::{Arc, mpsc};
-use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -24,12 +20,12 @@ use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use crate::answer::Body;
-use crate::connections::{Busy, Client};
+use crate::connections::Client;
 use crate::first_request::HadRequest;
 use crate::load::{Counted, Load};
+use crate::served::Served;
 use crate::service::Gateway;
-use crate::socket::Socket;
+use crate::socket::{Socket, UNREAD_MAX};
 
 /// Agents open many streams over one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 1024;
@@ -173,7 +169,7 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
         let (gateway, busy) = (Arc::clone(&gateway), asking.begin());
         async move {
             let response = gateway.answer(request).await;
-            Ok::<_, Infallible>(response.map(|body| Served { body, _busy: busy }))
+            Ok::<_, Infallible>(response.map(|body| Served::new(body, busy)))
         }
     }));
     let mut builder = builder();
@@ -197,34 +193,9 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
                 tracing::debug!("connection: {error}");
             },
             () = client.closed() => tracing::debug!("connection closed: others need its place"),
+            () = client.stopped(UNREAD_MAX) => tracing::debug!("connection cut: an answer is not read"),
         }
     });
-}
-
-/// The body of an answer. Its connection is busy until this is with it.
-struct Served {
-    body: Body,
-    _busy: Busy,
-}
-
-impl hyper::body::Body for Served {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }
 
 /// For connections that do not stay idle; what is new is for [`HadRequest`] to watch.
@@ -248,6 +219,7 @@ mod tests {
     use tokio::net::TcpListener;
     use tokio::time::Instant;
 
+    use crate::answer::Body;
     use crate::connections::Connections;
     use crate::service::tests::gateway;
 
