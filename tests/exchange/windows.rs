@@ -152,16 +152,19 @@ fn a_window_that_is_remembered_fits_a_conversation_with_reasoning_too() {
     };
     let config = r#"{"upstreams": {"a": {"url": "http://a", "profile_overrides": {"foreign_thinking": "forward"}}}}"#;
     let host = Host { config: drive::config(config), ..Host::new(true, &refuses) };
-    let thinking = json!({"type": "thinking", "thinking": "hm, ".repeat(6_000), "signature": "s"});
+    let thought: Vec<String> = (0..4_000).map(|at| format!("{at}: hm")).collect();
+    let thinking = json!({"type": "thinking", "thinking": thought.join(", "), "signature": "s"});
     let messages = json!([
         {"role": "user", "content": "word ".repeat(2_000)},
         {"role": "assistant", "content": [thinking, {"type": "text", "text": "a"}]},
         {"role": "user", "content": "more"},
     ]);
     let body = request("m", json!({"max_tokens": 32_000, "messages": messages}));
-    let first = limits(&host.ask(&body, NOW));
-    assert_eq!((first.len(), first[0]), (2, 32_000), "{first:?}");
-    assert_eq!(limits(&host.ask(&body, NOW + 1)), first[1..]);
+    let got = host.ask(&body, NOW);
+    let first = limits(&got);
+    assert_eq!((got.status(), first.len(), first[0]), ((200, None), 2, 32_000), "{first:?}");
+    let got = host.ask(&body, NOW + 1);
+    assert_eq!((got.status(), limits(&got)), ((200, None), first[1..].to_vec()));
 }
 
 /// Two clients of one model, of which the first has the upstream say `words`: what the second is asked for.
