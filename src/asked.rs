@@ -29,7 +29,7 @@ pub struct Asked {
     pub reasoning_returns: bool,
     /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
     pub upstream_mark: String,
-    /// The same of its model, for reasoning that no other model takes.
+    /// Which model thinks, for reasoning that no other model takes.
     pub model_mark: String,
     /// The client allows one tool call only (`disable_parallel_tool_use`).
     pub one_tool_call: bool,

@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// Whose problem it is.
+/// Who must act: client, upstream or operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The request cannot be served as it is.
@@ -106,7 +106,7 @@ pub struct Error(Box<Details>);
 /// What an [`Error`] says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// Whose problem it is.
+    /// Who must act.
     pub fault: Fault,
     /// The `error.type`.
     pub kind: Kind,
@@ -116,7 +116,7 @@ pub struct Details {
     pub message: String,
     /// `error.details.error_code`, where a client acts on it.
     pub code: Option<&'static str>,
-    /// The same, in an upstream's words.
+    /// `error.details.error_code` in an upstream's own words.
     pub upstream_code: Option<String>,
     /// The parameter of the request that an upstream names beside its message.
     pub parameter: Option<String>,
@@ -177,7 +177,7 @@ impl Error {
         Self::unsupported_kind(path, "this")
     }
 
-    /// The same where the path has no name that says what it is.
+    /// A part of a request that cannot be kept: `kind` names it where its path does not.
     #[must_use]
     pub fn unsupported_kind(path: &str, kind: &str) -> Self {
         Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
@@ -228,21 +228,21 @@ impl Error {
         Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
     }
 
-    /// The same with another status.
+    /// This error with `status`.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// The same with a code that clients act on.
+    /// This error with a `code` on which clients act.
     #[must_use]
     pub fn with_code(mut self, code: &'static str) -> Self {
         self.code = Some(code);
         self
     }
 
-    /// The same with a decision about retries.
+    /// This error with the header `x-should-retry`.
     #[must_use]
     pub fn with_should_retry(mut self, retry: bool) -> Self {
         self.should_retry = Some(retry);

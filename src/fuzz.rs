@@ -64,7 +64,7 @@ pub fn request(data: &[u8]) {
     }
 }
 
-/// The same without what an upstream may refuse.
+/// Translates a request without each part that an upstream may refuse.
 fn without(text: &str, config: &Config) {
     for refused in [
         Refused::Calls("call_1".to_owned()),

@@ -1,3 +1,3 @@
-//! JSON as text: the package in `json/`, by the name under which the other rooms know it.
+//! JSON as text: the package in `json/`, by the name under which the other modules know it.
 
 pub use creole_json::*;

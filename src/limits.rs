@@ -2,7 +2,8 @@
 //!
 //! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So the size of a body
 //! says little about what it takes to read it. These limits do, and they hold while a body is read, before anything is
-//! kept of it. Nobody who means well meets them. `docs/security.md` has the table, and a test compares it with this one.
+//! kept of it. Nobody who means well meets them. `docs/security.md` has the table, and a test compares it with this
+//! one.
 
 use crate::error::Error;
 

@@ -15,7 +15,7 @@ use crate::words;
 /// Longest text in a line that a client or upstream can choose, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
 
-/// The same of an upstream's words, which a person must understand.
+/// Longest message of an upstream in the log, in bytes: a person must understand it.
 const MESSAGE_BYTES_MAX: usize = 300;
 
 /// Room for most lines.

@@ -60,8 +60,8 @@ impl<'a> Places<'a> {
 }
 
 /// A name, in the order of its hash. Ids of tools and names of statistics begin alike, and to find one among others is
-/// to compare it with a few of them: numbers differ at once. Names whose hashes are the same, which a client can choose,
-/// are in the order of their bytes.
+/// to compare it with a few of them: numbers differ at once. Names whose hashes are the same, which a client can
+/// choose, are in the order of their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name<'a> {
     hash: u64,
@@ -112,7 +112,7 @@ impl<'a, T> Names<'a, T> {
         self.values.get(self.places.of(name)?)
     }
 
-    /// The same, to be changed.
+    /// The value under `name`, to be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         self.values.get_mut(self.places.of(name)?)
     }
@@ -198,12 +198,12 @@ impl<'a, T> Names<'a, T> {
         self.values.iter()
     }
 
-    /// The same, to be changed.
+    /// The values, in their order, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut()
     }
 
-    /// The same, to be taken.
+    /// Takes the values, in their order.
     pub fn into_values(self) -> impl Iterator<Item = T> {
         self.values.into_iter()
     }

@@ -51,8 +51,8 @@ keys! {
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
         /// What happens to thinking blocks of another endpoint, or of an upstream with another `url` or `base_path`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
-        /// The field for reasoning that did not come from this upstream. Its own goes back in the field in which it came.
-        /// vLLM reads `reasoning`; most other servers read `reasoning_content`.
+        /// The field for reasoning that did not come from this upstream. Its own goes back in the field in which it
+        /// came. vLLM reads `reasoning`; most other servers read `reasoning_content`.
         reasoning_field: ReasoningField = ReasoningField::ReasoningContent;
         /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
         /// reads the function's name out of `functions.NAME:N`.
@@ -155,8 +155,8 @@ keys! {
         dedupe_reasoning: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.
         strip_prefill_echo: bool = false;
-        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a stream that happens to
-        /// begin with the same words keeps them.
+        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a stream that happens
+        /// to begin with the same words keeps them.
         stream_prefill_echo: bool = true;
         /// What an answer without content becomes.
         empty_content: EmptyContent = EmptyContent::None;
@@ -225,7 +225,8 @@ words! {
         /// As `auto`, and every assistant message with tool calls has the field, if need be empty; once the
         /// request has tools, every assistant message.
         RequiredOnToolCalls = "required_on_tool_calls",
-        /// The same with a space in place of an empty text, which is refused (Kimi, DeepSeek V4 Pro).
+        /// On every assistant message, with a space where there is no reasoning: Kimi and DeepSeek V4 Pro refuse an
+        /// empty text.
         Required = "required",
     }
     /// See [`Profile::foreign_thinking`].
@@ -357,9 +358,9 @@ words! {
     }
     /// See [`Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false` (sent as `{}`: Ollama and
-        /// Fireworks refuse those), a pattern has what some engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`,
-        /// or a `[` inside of brackets), or it is of an old draft (`items` that is a list, a `required` or
+        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false` (sent as `{}`: Ollama
+        /// and Fireworks refuse those), a pattern has what some engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`,
+        /// `(?<…)`, or a `[` inside of brackets), or it is of an old draft (`items` that is a list, a `required` or
         /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`,
         /// `oneOf`, `allOf` or `not` in the root: the properties of all branches are offered. In all dialects a `$ref`
         /// that leads nowhere is left out, and one to a definition further down leads to the root, where that is put.
@@ -403,8 +404,8 @@ words! {
         None = "none",
         /// `POST /tokenize` with the messages and tools (vLLM). Exact, images too.
         Messages = "messages",
-        /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools, `tool_choice` and effort (SGLang).
-        /// Exact, as far as the text goes.
+        /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools, `tool_choice` and effort
+        /// (SGLang). Exact, as far as the text goes.
         Chat = "chat",
         /// `POST /tokenize` with all text as `prompt` (an SGLang that takes no messages there). The chat template is
         /// estimated.
@@ -455,8 +456,8 @@ words! {
         Glm = "glm",
         /// `{"type": "function", "name": …, "parameters": …}`, or a list of such objects
         Llama = "llama",
-        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's `<function_calls>`; since M3
-        /// `]<]minimax[>[<tool_call>…`
+        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's `<function_calls>`; since
+        /// M3 `]<]minimax[>[<tool_call>…`
         Minimax = "minimax",
         /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`, and what other channels say
         Harmony = "harmony",

@@ -171,7 +171,7 @@ pub fn trim_start<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     text.get(start..).unwrap_or(text)
 }
 
-/// The same at its end.
+/// `text` without these letters of ASCII at its end.
 #[must_use]
 pub fn trim_end<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     let last = text.bytes().rposition(|byte| !letters.contains(&byte));

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 /// A longer file does too much: split it.
 const LINES_MAX: usize = 600;
 
+/// The width of comments; rustfmt keeps that of code.
+const COLUMNS_MAX: usize = 120;
+
 /// Names that say nothing of what is in a file.
 const EMPTY_NAMES: [&str; 8] =
     ["common", "helper", "helpers", "manager", "misc", "util", "utils", "shared"];
@@ -186,6 +189,42 @@ fn no_source_file_is_too_long() {
         (lines > LINES_MAX).then(|| format!("{}: {lines} lines", path.display()))
     });
     none(&format!("files of more than {LINES_MAX} lines"), &long.collect::<Vec<_>>());
+}
+
+/// The text of a line that is nothing but a comment.
+fn comment(line: &str) -> Option<&str> {
+    let text = line.trim_start().strip_prefix("//")?;
+    Some(text.strip_prefix(['/', '!']).unwrap_or(text).trim())
+}
+
+#[test]
+fn doc_comments_can_be_read_alone() {
+    // An editor shows a comment without the one before it.
+    let mut wrong = Vec::new();
+    for path in with_ending("", "rs") {
+        for (at, line) in read(&path).lines().enumerate() {
+            let is_doc = line.trim_start().starts_with("///");
+            if is_doc && comment(line).is_some_and(|text| text.starts_with("The same")) {
+                wrong.push(format!("{}:{}", path.display(), at + 1));
+            }
+        }
+    }
+    none("these say of what only where another comment is read, too", &wrong);
+}
+
+#[test]
+fn no_comment_is_wider_than_the_project() {
+    let mut wrong = Vec::new();
+    for path in with_ending("", "rs") {
+        for (at, line) in read(&path).lines().enumerate() {
+            // Rows of a table and addresses cannot be broken.
+            let breaks = |text: &str| !text.starts_with('|') && !text.contains("://");
+            if line.chars().count() > COLUMNS_MAX && comment(line).is_some_and(breaks) {
+                wrong.push(format!("{}:{}", path.display(), at + 1));
+            }
+        }
+    }
+    none("these comments are wider than 120 columns", &wrong);
 }
 
 #[test]

@@ -145,8 +145,8 @@ fn literals_are_found_with_their_statements() {
     );
 }
 
-/// Fails if a literal that `is_told`, by its statement and its text, is not in the first cells of the page. There are more
-/// than `least` of them in the sources, but for files with one of the names `but`.
+/// Fails if a literal that `is_told`, by its statement and its text, is not in the first cells of the page. There are
+/// more than `least` of them in the sources, but for files with one of the names `but`.
 #[track_caller]
 fn are_on_the_page(but: &[&str], least: usize, is_told: impl Fn(&str, &str) -> bool) {
     let cells: BTreeSet<String> = cells().into_iter().collect();

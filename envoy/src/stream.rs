@@ -36,7 +36,7 @@ const CLOSE_DELAY_MS: u64 = 200;
 /// given to the client from here, and to some clients a broken stream is a failure whatever it said.
 const LINGER_MS: u64 = 3000;
 
-/// The same for an upstream that goes on behind a stop sequence which it does not know. It ends by itself, mostly soon,
+/// How long an upstream may go on behind a stop sequence which it does not know. It ends by itself, mostly soon,
 /// and each answer of a client that uses such a sequence would break.
 const CUT_LINGER_MS: u64 = 30_000;
 

@@ -3,8 +3,8 @@
 //! A page of another host can send requests here without asking for permission: a form, `fetch` with a
 //! plain body, an image. Those that send something have its `Origin`; the others say by `Sec-Fetch-Site` that a page is
 //! behind them. A page whose name was made to point here (DNS rebinding) reads the answers too; its requests have that
-//! name as their `Host`. Only a loopback address, or one with names of its own, knows which names are right. Where clients
-//! have keys, such a page gets nothing, because a browser does not know them.
+//! name as their `Host`. Only a loopback address, or one with names of its own, knows which names are right. Where
+//! clients have keys, such a page gets nothing, because a browser does not know them.
 
 use std::net::{IpAddr, SocketAddr};
 

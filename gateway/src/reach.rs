@@ -80,8 +80,8 @@ impl Client {
         Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
     }
 
-    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte of an answer came, the
-    /// request goes out once more.
+    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte of an answer came,
+    /// the request goes out once more.
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,

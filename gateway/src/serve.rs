@@ -195,8 +195,8 @@ async fn make_room(error: &io::Error, clients: &Connections) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left. Other errors are of the one connection
-/// that was to be accepted.
+/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left. Other errors are of the one
+/// connection that was to be accepted.
 fn lacks_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }

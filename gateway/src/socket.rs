@@ -80,8 +80,8 @@ impl<S> Socket<S> {
     }
 }
 
-/// Whether all of it are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours. In a head
-/// of HTTP/1 no byte is 0, as the first of such a frame is.
+/// Whether all of it are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours. In a
+/// head of HTTP/1 no byte is 0, as the first of such a frame is.
 fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
     const PRIORITY: u8 = 2;
     const RST_STREAM: u8 = 3;

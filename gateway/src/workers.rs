@@ -1,8 +1,8 @@
 //! The threads that serve connections.
 //!
 //! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection stays with its
-//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads every second piece
-//! of a stream wakes two, which was a fifth of what a chunk costs.
+//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads every second
+//! piece of a stream wakes two, which was a fifth of what a chunk costs.
 
 use std::convert::Infallible;
 use std::io;
@@ -38,8 +38,8 @@ const HTTP2_RESETS_MAX: usize = 1024;
 /// pass here.
 const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 
-/// What a client may send in a stream, and in all of a connection, before it is read: bodies that pass go at the pace of
-/// their upstream, and wait here meanwhile.
+/// What a client may send in a stream, and in all of a connection, before it is read: bodies that pass go at the pace
+/// of their upstream, and wait here meanwhile.
 const HTTP2_STREAM_WINDOW: u32 = 256 << 10;
 const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
@@ -55,7 +55,7 @@ const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a new connection may take to send a request's head.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The same of one that has had a request, together with the time for which it is idle: hyper has one timer for both.
+/// How long a kept connection may be idle, and send its next head: hyper has one timer for both.
 /// Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs: they must be those who close,
 /// or a request meets the moment in which it is closed here.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);

@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The same with the deepest `depth_max`: for texts to which the limit of the configuration has been
+    /// Reads `text` with the deepest `depth_max`: for texts to which the limit of the configuration has been
     /// applied, or does not apply.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         self.enter_or_skip(b'{')
     }
 
-    /// The same for an array.
+    /// Enters an array, or skips a value that is none. Says whether it entered.
     pub fn array_or_skip(&mut self) -> Result<bool, Error> {
         self.enter_or_skip(b'[')
     }
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         Ok(self.raw()?.text())
     }
 
-    /// The same, for a value that will be written without its white space.
+    /// Skips a value and gives its text, for a writer that leaves out its white space.
     pub fn raw(&mut self) -> Result<Raw<'a>, Error> {
         self.peek();
         let (start, blanks) = (self.at, self.blanks);

@@ -35,8 +35,8 @@ impl<'o> Writer<'o> {
         self.out
     }
 
-    /// Makes room for some of many things. The buffer grows by an eighth, where it would double: a request of many small
-    /// things becomes longer on its way.
+    /// Makes room for some of many things. The buffer grows by an eighth, where it would double: a request of many
+    /// small things becomes longer on its way.
     pub fn make_room(&mut self) {
         const STEP: usize = 4096;
         if self.out.capacity().saturating_sub(self.out.len()) < STEP {

@@ -69,7 +69,7 @@ impl<'a> Chunk<'a> {
         answers || self.kind.is_some() || self.error || self.failed || self.complains
     }
 
-    /// The same for a chunk in which nothing is yet. What is read is a kilobyte: it is not moved.
+    /// Reads a chunk into this empty one. A chunk is a kilobyte, so it is not moved.
     ///
     /// # Errors
     /// As for [`Chunk::read`].

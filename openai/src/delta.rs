@@ -156,8 +156,8 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the model
-    /// said, thoughts among it, and the calls of the last one, because those before it were run.
+    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the
+    /// model said, thoughts among it, and the calls of the last one, because those before it were run.
     #[inline(never)]
     pub(crate) fn read_messages(raw: &'a str, room: &mut Room) -> Result<Option<Self>, Error> {
         let reader = &mut Reader::of(raw);

@@ -82,7 +82,7 @@ impl<'a> Source<'a, '_> {
         self.members(false, &mut member)
     }
 
-    /// The same of an object whose `type` [`Source::tag`] has told.
+    /// Reads the members of an object whose `type` [`Source::tag`] has read.
     pub(super) fn tagged(
         &mut self,
         mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
@@ -168,7 +168,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// The same, by what it says.
+    /// Reads a text, and decodes it.
     pub(super) fn word(&mut self, place: &mut Option<Cow<'a, str>>) -> Read<bool> {
         *place = Some(self.reader.string()?.decode());
         Ok(true)
@@ -308,7 +308,7 @@ pub(crate) fn unknown_tag(tag: &str) -> String {
     format!("Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-/// The same where a value was expected that is one of these.
+/// The error for a `type` that is none of the `known` ones.
 pub(super) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
     json::Error::value(format!("{}: {known}", unknown_tag(&tag.decode())))
 }

@@ -98,8 +98,8 @@ impl ClientKeys {
         self.add(name, &key).map_err(|reason| ("secret", reason))
     }
 
-    /// The name of the first of these keys that is one of them. It takes as long for a key that nearly is one as for any
-    /// other of its length.
+    /// The name of the first of these keys that is one of them. It takes as long for a key that nearly is one as for
+    /// any other of its length.
     pub(crate) fn name_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Option<&str> {
         let mut found = None;
         for key in keys {

@@ -67,7 +67,8 @@ keys! {
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000;
         /// Longest wait for the upstream's head, in milliseconds, and at least the longest for the first content of an
-        /// answer that is no stream; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is 0 too.
+        /// answer that is no stream; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is
+        /// 0 too.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000;
@@ -90,7 +91,7 @@ keys! {
     Guards {
         /// Tool calls without a result, and results without a call.
         pairing: Pairing = Pairing::Repair;
-        /// The same call failing, or succeeding, over and over.
+        /// What happens when one call fails, or succeeds, over and over.
         breaker: Breaker = Breaker::default();
         /// Most assistant turns with tool calls since a person last wrote; 0 is no limit.
         tool_turns_max: u32 = 0;

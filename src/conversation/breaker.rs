@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A failure of which the input or the result is new is a step of somebody who is searching, not of somebody who is
-//! stuck: the model is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits, or is made
-//! again after another one has waited, is expected to give the same for a while, and a command that sleeps to fail for
-//! a while ([`Stuck::weight`]).
+//! stuck: the model is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits, or is
+//! made again after another one has waited, is expected to give the same for a while, and a command that sleeps to fail
+//! for a while ([`Stuck::weight`]).
 //!
 //! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
 //! together. A success whose result was already known since then does not reset the counts, or two
@@ -37,7 +37,7 @@ use crate::names::{NameSet, Names};
 pub(crate) enum Why {
     /// Its calls fail.
     Failing,
-    /// The same call gives the same result.
+    /// One call gives one result, again and again.
     Repeating,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Stuck<'a> {
     pub news: u32,
     /// The input of the last one that failed had all that the tool requires.
     pub is_complete: bool,
-    /// The same as `count`, where one that waited for something counts once, and every other [`WAITING`] times.
+    /// The calls so far, weighted: one that waited for something counts once, every other [`WAITING`] times.
     pub weight: u32,
 }
 

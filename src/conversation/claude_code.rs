@@ -40,7 +40,7 @@ pub(super) const NOTIFICATION: &str = "task-notification";
 /// Elements that Claude Code writes by itself, even where there are no results.
 pub(super) const BY_CLIENT: [&str; 2] = [REMINDER, NOTIFICATION];
 
-/// The same, and that of Cline and Roo Code, which come beside results.
+/// The tags of texts that clients write beside results: Claude Code's, Cline's and Roo Code's.
 pub(super) const OF_CLIENTS: [&str; 3] = [REMINDER, NOTIFICATION, "environment_details"];
 
 /// How Claude Code (2.1) tells in a result, with `is_error`, that a person was asked and said no. What the

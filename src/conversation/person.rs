@@ -54,7 +54,7 @@ pub(crate) fn after_person(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::Person)
 }
 
-/// The same, of a person or of a task that has ended.
+/// Where the turns begin that follow the last words of a person, or the news of a task that has ended.
 #[must_use]
 pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::News)

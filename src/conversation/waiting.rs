@@ -64,7 +64,7 @@ fn has_word(text: &str, word: [&str; 2]) -> bool {
     has_word_before(text, word, |_| true)
 }
 
-/// The same, where what stands behind the word `fits`.
+/// Whether the word stands in `text`, in small letters or with a capital, and the text behind it `fits`.
 fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: fn(&str) -> bool) -> bool {
     let ends = |at: usize| {
         let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();

@@ -82,8 +82,8 @@ impl Exchange {
         head
     }
 
-    /// Ends a question that has an answer without the upstream: a tokenizer that cannot be reached, or is silent, is like
-    /// one that is not there, and a list of models may be empty. Other exchanges go on.
+    /// Ends a question that has an answer without the upstream: a tokenizer that cannot be reached, or is silent, is
+    /// like one that is not there, and a list of models may be empty. Other exchanges go on.
     pub(super) fn end_unanswered(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
         if matches!(self.state, State::Listing { .. }) {
             return self.end_list(now, out);

@@ -83,8 +83,8 @@ impl Refusals {
 
 impl Exchange {
     /// What upstreams refuse is remembered here, and what is remembered is left out, with the warning that a second
-    /// request would have. Without [`Exchange::expect_retry`], clients are told to ask again. Not in strict mode, which leaves
-    /// nothing out.
+    /// request would have. Without [`Exchange::expect_retry`], clients are told to ask again. Not in strict mode, which
+    /// leaves nothing out.
     pub fn remember(&mut self, refusals: Arc<Refusals>) {
         if !self.config.settings.strict {
             self.recognise = Some(Self::refused_of_all);

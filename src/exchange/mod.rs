@@ -94,8 +94,8 @@ enum State {
     /// The upstream answered with an error status; its body is collected.
     Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
     /// The upstream's answer is an error that a second request without what it refuses may mend, and nothing of it was
-    /// sent. The error is what the client is told if there is no such request; `sort` are the requests of which the same
-    /// is refused, if that is known.
+    /// sent. The error is what the client is told if there is no such request; `sort` are the requests of which the
+    /// same is refused, if that is known.
     Failed { error: Error, refused: Refused, sort: Option<memory::Sort> },
     /// The upstream was asked for its models; `status` is that of its answer, whose body is collected.
     Listing { status: Option<u16>, body: Vec<u8> },
@@ -212,8 +212,8 @@ impl Exchange {
         matches!(self.state, State::Ended)
     }
 
-    /// Whether the exchange has ended in the middle of the upstream's answer: the text was cut at a stop sequence that the
-    /// upstream does not know. It goes on to generate what nobody reads, so its connection is to be closed at once.
+    /// Whether the exchange has ended in the middle of the upstream's answer: the text was cut at a stop sequence that
+    /// the upstream does not know. It goes on to generate what nobody reads, so its connection is to be closed at once.
     #[must_use]
     pub fn leaves_upstream(&self) -> bool {
         self.leaves_upstream

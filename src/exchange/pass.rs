@@ -22,8 +22,8 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
 
 /// What a client may say where an upstream gets something of the operator's: its key, or a header. A list of what
 /// passes, because headers that choose another path, method, account or host have many names
-/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`). Those of CORS choose
-/// nothing: the upstream answers by them whether a page may read.
+/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`). Those of CORS
+/// choose nothing: the upstream answers by them whether a page may read.
 const BESIDE_KEYS: [&str; 34] = [
     "accept",
     "accept-charset",

@@ -177,7 +177,7 @@ impl Exchange {
         self.unless_known(refused, asked)
     }
 
-    /// The same of what would be refused of every request.
+    /// What the upstream refuses of every request to this model, by its error.
     pub(super) fn refused_of_all(&self, error: &Error, asked: &Asked) -> Option<Refused> {
         let refused = if asked.has_reasoning && is_reasoning(error) {
             Refused::Reasoning
@@ -213,8 +213,8 @@ impl Exchange {
     }
 
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
-    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as the
-    /// client would say them.
+    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as
+    /// the client would say them.
     pub(super) fn told(&mut self, asked: &Asked, mut error: Error) -> Error {
         if !(self.can_rebuild(asked) && is_pairing(&error)) {
             if error.status == 400

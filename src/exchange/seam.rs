@@ -193,7 +193,7 @@ impl Failure {
 pub enum Pings {
     /// It has timers and may write at any time.
     Sent,
-    /// The same once the client has the head, which goes out with the upstream's first bytes.
+    /// It writes at any time once the client has the head, which goes out with the upstream's first bytes.
     AfterHead,
     /// It writes only when the upstream does.
     No,

@@ -35,7 +35,7 @@ pub(super) fn escaped(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The same of a text that is nothing but an object.
+/// The JSON object that `text` holds escaped, if it holds nothing else.
 pub(super) fn all_escaped(text: &str) -> Option<String> {
     let text = text.trim();
     let (object, length) = escaped(text)?;

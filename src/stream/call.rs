@@ -33,7 +33,7 @@ pub(super) struct Call {
     pub(super) name: String,
     pub(super) input: ToolInput,
     pub(super) state: CallState,
-    /// It is none, unless an input comes.
+    /// It may be a false start; it becomes a call once an input comes.
     pub(super) doubtful: bool,
     /// What the fragments after its first one say of it, while its input goes on.
     pub(super) habit: Habit,

@@ -72,8 +72,8 @@ impl Counts {
         }
     }
 
-    /// The same of an answer in Chat Completions. No prompt has no tokens, nor has an answer that says something: local
-    /// servers that count nothing tell so in numbers.
+    /// The counts of an answer in Chat Completions. A prompt or a text of 0 tokens was not counted: some local servers
+    /// count nothing and send zeros.
     pub(super) fn of_chat(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
         let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {

@@ -15,7 +15,7 @@ use crate::warning::Warning;
 /// What the client is told where a model only calls tools that a guard withheld.
 const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
                         anywhere. Say what to do next.]";
-/// The same, where the client forbids calls.
+/// In place of an answer that consists of a call, where the client forbids calls.
 const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 impl Machine {
@@ -79,8 +79,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it would
-    /// do: the client needs an end, and a person a reason.
+    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it
+    /// would do: the client needs an end, and a person a reason.
     fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
         let stops_midway = self.ledger.report.tool_calls == 0
             && matches!(self.ledger.asked.withheld, Withheld::These(_));

@@ -15,7 +15,8 @@ pub(super) struct Finish {
     went_on: bool,
     /// It does so again and again.
     repeats: bool,
-    /// So much had come when a chunk after the finish reason had usage and no content, or the chunk with it the first usage.
+    /// So much had come when a chunk after the finish reason had usage and no content, or the chunk with it the first
+    /// usage.
     counted_at: Option<u64>,
     /// So much had come when it last told its counts as OpenAI does at the end, in a chunk without choices.
     totalled_at: Option<u64>,

@@ -40,8 +40,8 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     (events, false)
 }
 
-/// A streamed answer of any bytes in either protocol, after one byte of options: the grammar holds, and the pieces in which it
-/// came do not matter.
+/// A streamed answer of any bytes in either protocol, after one byte of options: the grammar holds, and the pieces in
+/// which it came do not matter.
 pub fn stream(data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
     let (whole, result) = run(*options, body, body.len().max(1));

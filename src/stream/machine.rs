@@ -288,8 +288,8 @@ impl Machine {
         if let Some(failure) = self.early_failure(chunk).filter(|_| !self.text.is_cut()) {
             return Err(failure);
         }
-        // What only names a role begins no message, so that an error behind it is still told with its status. Nor does a
-        // word that nobody knows, which alone is one.
+        // What only names a role begins no message, so that an error behind it is still told with its status. Nor does
+        // a word that nobody knows, which alone is one.
         self.has_choice = true;
         let begins = |choice: &Choice<'_>| match choice.finish_reason {
             _ if choice.says_something() => true,

@@ -54,8 +54,8 @@ impl Outcome {
         }
     }
 
-    /// Notes whether a chunk says that the answer is over, as `finishes` tells of its choices. `before`: how much had come
-    /// before it, `progress`: how much with it.
+    /// Notes whether a chunk says that the answer is over, as `finishes` tells of its choices. `before`: how much had
+    /// come before it, `progress`: how much with it.
     pub(super) fn take_finish(
         &mut self,
         chunk: &Chunk<'_>,

@@ -299,8 +299,8 @@ impl Decoder {
         false
     }
 
-    /// Takes away the white space at the end of the data: there can be a megabyte of it, which would be looked through for
-    /// each line that follows.
+    /// Takes away the white space at the end of the data: there can be a megabyte of it, which would be looked through
+    /// for each line that follows.
     fn trim_data(&mut self) {
         let kept = self.data().trim_ascii_end().len();
         self.data.truncate(self.data_from.saturating_add(kept));

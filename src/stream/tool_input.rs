@@ -66,7 +66,7 @@ pub(super) struct ToolInput {
 pub(super) enum Compared {
     /// None, or white space.
     Nothing,
-    /// The same input once more.
+    /// This input once more.
     Same,
     /// Another whole one.
     Other,
@@ -279,8 +279,8 @@ impl ToolInput {
         self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
     }
 
-    /// A model that writes one input behind the other meant several calls (litellm#40582). To run one of them would lose
-    /// the others; none is run, and it sees why.
+    /// A model that writes one input behind the other meant several calls (litellm#40582). To run one of them would
+    /// lose the others; none is run, and it sees why.
     fn go_on_with(&mut self, again: &Reading) {
         let end = self.reading.text.trim_end().len();
         words::truncate(&mut self.reading.text, end);

@@ -10,7 +10,7 @@ use crate::config::Settings;
 /// How long an answer that is complete waits for the end of its connection.
 const SURE_MS: u64 = 10_000;
 
-/// The same where the upstream said that it stopped and has not told its counts: some then call a tool.
+/// How long the end is awaited once the upstream stopped without counts: some upstreams then call a tool.
 const LIKELY_MS: u64 = 60_000;
 
 /// How long an upstream may still tell its counts, once the text was cut at a stop sequence. It may not know the

@@ -54,8 +54,8 @@ pub(super) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
     Count::of(request, Texts::Letters(0))
 }
 
-/// All text of a request, for a tokenizer, and the tokens that the text does not show. Reasoning of earlier turns is left
-/// to whoever knows what of it is sent.
+/// All text of a request, for a tokenizer, and the tokens that the text does not show. Reasoning of earlier turns is
+/// left to whoever knows what of it is sent.
 #[must_use]
 pub(super) fn text(request: &Request<'_>) -> (String, u64) {
     let mut text = String::new();

@@ -208,7 +208,7 @@ pub(super) fn unpaired(error: Error, warnings: &mut Warnings) -> Error {
     error.with_should_retry(false)
 }
 
-/// The same request would fail in the same way: no client should send it again.
+/// An error that would come again: no client should send this request a second time.
 fn deterministic(what: &str) -> Error {
     Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)
 }

@@ -141,7 +141,7 @@ pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Hea
     Ok(with_credentials(client, stream, credential.into_iter().collect()))
 }
 
-/// The same for an upstream that speaks the Messages API: the credential in the header in which it
+/// The headers for an upstream that speaks the Messages API: the credential in the header in which it
 /// came, the version and betas that the client asked for, and with its own credential the account. A
 /// secret of the gateway's own goes into `x-api-key`, unless it begins with `Bearer `.
 ///

@@ -187,12 +187,12 @@ impl NotTaken {
 
 /// What the model is told in place of a PDF.
 pub(super) const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
-/// The same for one that the assistant shows, which Chat Completions has no place for.
+/// What the model is told in place of a PDF that the assistant shows: Chat Completions has no place for it.
 const SHOWN_PDF_OMITTED: &str =
     "[document omitted: an assistant message cannot have a PDF document]";
 /// What the model is told in place of an image of which there is only the address.
 const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
-/// The same for one of a type that no client of the Messages API may send, such as SVG: models refuse the whole request.
+/// What the model is told in place of an image that no model takes, such as SVG: models refuse the whole request.
 const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
 fn is_pdf(document: &Document<'_>) -> bool {

@@ -78,7 +78,7 @@ pub fn request(
     }
 }
 
-/// The same for a body of which the upstream refused this.
+/// Translates a request without the parts that the upstream refused.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -99,7 +99,7 @@ pub fn request_without(
     request(&without, config, headers, warnings)
 }
 
-/// The same where it is known that the upstream speaks Chat Completions.
+/// Translates a request for an upstream of Chat Completions, without the parts that it refused.
 ///
 /// # Errors
 /// The request cannot be served.

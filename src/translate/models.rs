@@ -1,8 +1,8 @@
 //! `/v1/models` in the shape of the Messages API, from the model map.
 //!
 //! With a map the upstream is not asked: its names are not those that clients may use, and Claude Code waits
-//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map. Without one, every name
-//! goes up as it is, and the list is the upstream's.
+//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map. Without one, every
+//! name goes up as it is, and the list is the upstream's.
 
 use crate::config::Config;
 use crate::error::{Error, Fault, Kind};

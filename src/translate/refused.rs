@@ -119,7 +119,7 @@ const REASONING: &str = "reasoning_refused";
 const RESPONSE_FORMAT: &str = "response_format_refused";
 const MAX_TOKENS: &str = "max_tokens_refused";
 const STREAM_OPTIONS: &str = "stream_options_refused";
-/// The same, with the name of the profile's key that saves the first try.
+/// The warning's code for a refused parameter; the profile's key that saves the first try follows it.
 const PARAMETER: &str = "parameter_refused";
 
 impl Refused {

@@ -333,8 +333,8 @@ pub(super) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
     Ok(estimated.sum())
 }
 
-/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of the
-/// request.
+/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
+/// the request.
 pub(super) fn sent_reasoning(
     request: &mut Request<'_>,
     profile: &Profile,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::json::push_whole;
 use crate::words;
 
-/// The same body with each lone half replaced by U+FFFD, so that no reader finds one any more. It need
+/// Replaces each lone half of a surrogate pair in `body` by U+FFFD. The body need
 /// not be JSON yet. An escape is as long as another one, so all offsets stay.
 #[must_use]
 pub(super) fn without_halves(body: &str) -> Cow<'_, str> {

@@ -34,11 +34,11 @@ const MARK_DIGITS: usize = 8;
 /// By what a thinking block says who thought.
 #[derive(Debug, Default)]
 pub(super) struct Marks {
-    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one. Entries
-    /// that agree in both share their reasoning.
+    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one.
+    /// Entries that agree in both share their reasoning.
     pub(super) upstream: String,
-    /// The same and the model, for blocks that a model signed: a server of several gives them to any of them, and
-    /// others refuse them.
+    /// The upstream's mark and the model, for blocks that a model signed: a server of several models gives them to any
+    /// of these, and others refuse them.
     pub(super) model: String,
 }
 

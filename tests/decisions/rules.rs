@@ -22,9 +22,9 @@ pub struct Case<'a> {
     pub member: &'a str,
     pub value: &'a Value,
     pub request: &'a Value,
-    /// The same request with another value.
+    /// The request with another value of the field.
     pub with: &'a dyn Fn(&Value) -> Value,
-    /// The same request without the field.
+    /// The request without the field.
     pub without: &'a dyn Fn() -> Value,
 }
 

@@ -11,7 +11,7 @@ fn sent(messages: &[Value]) -> Turn {
     ask(&config(json!({"tool_turns_max": 99})), &body, &|_| (200, says("ok")), false)
 }
 
-/// The same call with the same result, so often, and what `beside` says beside each result.
+/// One call with one result, `count` times, and what `beside` says beside each result.
 fn same(count: usize, said: &str, beside: &dyn Fn(usize) -> Option<String>) -> Vec<Value> {
     let mut messages = vec![user("Do it")];
     for at in 0..count {

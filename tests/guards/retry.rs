@@ -195,7 +195,7 @@ fn screenshot() -> [Value; 3] {
     ]
 }
 
-/// The same, and a model that is blind answers.
+/// A turn whose image an upstream refuses, and that a model without eyes then answers.
 fn seen(refusal: (u16, &str), retries: bool) -> Turn {
     let upstream = |body: &Value| {
         let (status, message) = refusal;
@@ -291,7 +291,7 @@ fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Op
     }
 }
 
-/// The same for this body of the upstream, byte by byte, and its end.
+/// A turn that an upstream refuses with `body`, which comes byte by byte.
 fn refused_by(body: &str, stream: bool, retries: bool, end: End) -> (Option<Value>, Option<Head>) {
     let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
     exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The same answer, as a stream of one delta and as a whole body.
+/// One answer, as a stream of one delta and as a whole body.
 #[track_caller]
 fn both(delta: &Value, expected: &str) {
     let chunk = |key: &str| json!({"choices": [{key: delta, "finish_reason": "stop"}]});

@@ -6,7 +6,7 @@ pub(super) fn with(syntax: TextToolCalls) -> Case {
     case().with(|asked, _| asked.profile.text_tool_calls = syntax)
 }
 
-/// The same, with a tool whose schema is known.
+/// A case of this syntax, with a tool whose schema is known.
 pub(super) fn with_tool(syntax: TextToolCalls, name: &str, schema: &Value) -> Case {
     with(syntax).with(|asked, _| {
         let schema = Some(schema.to_string());

@@ -18,7 +18,7 @@ pub(crate) fn compile(wasm: &Path, name: &str) -> Result<PathBuf> {
     write(wasm, name, &["-W", WITHOUT])
 }
 
-/// The same, able to count the instructions that it executes.
+/// Compiles a module that counts the instructions it executes.
 pub(crate) fn counting(wasm: &Path, name: &str) -> Result<PathBuf> {
     write(wasm, name, &["-W", WITHOUT, "-W", "fuel=1"])
 }

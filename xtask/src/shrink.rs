@@ -39,7 +39,7 @@ const ARGUMENTS: [&str; 20] = [
     "--enable-simd",
 ];
 
-/// The same module, smaller. It takes half a minute, so each result is kept in `target/shrunk`, by
+/// Makes a module smaller. It takes half a minute, so each result is kept in `target/shrunk`, by
 /// what went in.
 pub(crate) fn module(module: &Path) -> Result<Vec<u8>> {
     let bytes = fs::read(module).with_context(|| module.display().to_string())?;

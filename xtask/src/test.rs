@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
-//! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up what the stages print
-//! as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait,
+//! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up what the stages
+//! print as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait,
 //! or for which cargo builds more, are in [`stages_beside`] and run beside the others: see [`beside`].
 //! What is shown is in [`output`]; what a failed stage printed is shown once more at the end.
 
@@ -241,7 +241,8 @@ fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     count_within(LIMIT, command, outcome)
 }
 
-/// The same, as long as it may take. What a command started by itself can outlive it, and keep the pipe.
+/// Counts the tests of a command, for at most `limit`. A process that the command started can outlive it and keep the
+/// pipe.
 fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     let (output, write) = std::io::pipe()?;
     let mut child = command

@@ -49,7 +49,7 @@ pub(crate) fn package_shipped(module: PathBuf, packager: &Path) -> Result<Built>
     package(module, packager, &folder())
 }
 
-/// The same with the hooks that its tests need. Never in `dist`.
+/// Packages the Worker with the hooks that its tests need. Never in `dist`.
 pub(crate) fn package_with_hooks(module: PathBuf, packager: &Path) -> Result<Built> {
     package(module, packager, &workspace::root().join("target/worker-hooks"))
 }

@@ -189,7 +189,8 @@ impl<'a> Fragment<'a> {
             }
     }
 
-    /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their id.
+    /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their
+    /// id.
     fn is_second_head(&self, call: &Call) -> bool {
         let says_nothing = match self.entry.arguments {
             Arguments::None => true,
@@ -285,7 +286,8 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each fragment.
+    /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each
+    /// fragment.
     pub(super) fn may_only_repeat(&self, last: &Call) -> bool {
         let same_name = self.name.as_deref() == Some(last.name.as_str());
         let same_key = self.key.is_none() || self.key == last.key;

@@ -164,7 +164,8 @@ impl Block {
         Self { index: delta.index, ..Self::start(&start, &mut |_| None) }
     }
 
-    /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its own.
+    /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its
+    /// own.
     pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
         let kind = delta.kind;
         match self.content {

@@ -14,7 +14,7 @@ use crate::stream::ledger::Ledger;
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
 
-/// The same, where there is something to say: in the `delta`, and beside it.
+/// Members of a whole message that a stream has in the `delta` of `message_delta`, and beside it.
 const IN_DELTA: &str = "safeguard_results";
 const BESIDE_DELTA: &str = "context_management";
 

@@ -42,7 +42,7 @@ pub(super) struct Objects {
 #[derive(Clone, Debug, Default)]
 struct Value {
     json: String,
-    /// The same, if what looks cumulative so far is deltas.
+    /// The input so far, if fragments that look cumulative are deltas.
     joined: Option<String>,
     /// There were deltas, so what begins with all of them is all of them again.
     has_deltas: bool,

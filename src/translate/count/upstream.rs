@@ -19,8 +19,8 @@ use crate::warning::Warnings;
 const TEMPLATE_MEMBERS: [&str; 6] =
     ["model", "messages", "tools", "chat_template_kwargs", CONTINUES, "add_generation_prompt"];
 
-/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message that is to be continued
-/// only with `add_generation_prompt: true`, where the chat has `false`.
+/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message that is to be
+/// continued only with `add_generation_prompt: true`, where the chat has `false`.
 const CHAT_MEMBERS: [&str; 7] = [
     "model",
     "messages",

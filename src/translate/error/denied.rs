@@ -188,7 +188,8 @@ impl Said {
             || text.len() <= MODEL_BYTES_MAX && words::has_one_of(&text, UNKNOWN_MODEL)
     }
 
-    /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at all.
+    /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at
+    /// all.
     pub(super) fn is_no_path(&self, model: &str) -> bool {
         let text = super::without_quotes(&self.message);
         let is_of_model = |text: &str| {
@@ -210,7 +211,7 @@ impl Said {
                 || words::has_one_of(&text, OF_PATH))
     }
 
-    /// The same where the status says that something is not there: with the model's name in the sentence, as vLLM has it.
+    /// Whether a status for what is not there is about the model: the sentence names it, as vLLM's does.
     pub(super) fn lacks_model(&self) -> bool {
         let text = self.own_words().to_ascii_lowercase();
         let is_gone = phrases!["not exist", "not found", "no such model", "unknown"];

@@ -79,8 +79,8 @@ impl View {
     }
 }
 
-/// The text with `***` for each word that is marked, and be it in part: a digit or two at either end of base64 belong to
-/// what stands beside.
+/// The text with `***` for each word that is marked, and be it in part: a digit or two at either end of base64 belong
+/// to what stands beside.
 fn without_marked(text: &str, marked: &[bool]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

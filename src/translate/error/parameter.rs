@@ -96,7 +96,7 @@ const TAKEN_UNTIL: &str = phrases!["'input'", "received", "got:", "got "];
 const OTHERS: &str =
     phrases!["tool_choice", "schema for", "tool call", "in context=", "messages[", "tools["];
 
-/// The same, where a name follows.
+/// Beginnings of paths that go on with a name.
 const OTHER_PATHS: &str = phrases!["messages.", "tools."];
 
 /// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
@@ -173,7 +173,7 @@ fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The same of a word: in quotes, or where a parameter stands.
+/// Where `name`, a plain word, stands in quotes or in the place of a parameter.
 fn place_of_word(text: &str, name: &str) -> Option<usize> {
     places(text, name).find(|at| {
         let (before, behind) = text.split_at_checked(*at).unwrap_or_default();

@@ -124,7 +124,8 @@ impl Said {
         Self { message, codes: vec![code.to_owned()], ..Self::default() }
     }
 
-    /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each letter.
+    /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each
+    /// letter.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
             let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
@@ -201,7 +202,7 @@ impl Said {
         }
     }
 
-    /// The same, whatever the text looks like.
+    /// Takes a text as the message, unless there is a better one, even if it looks like JSON.
     fn take_plain(&mut self, text: &str, place: Place) {
         let text = text.trim();
         if self.is_better(text, place) {

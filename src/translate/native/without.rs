@@ -198,7 +198,7 @@ fn object<'b>(
     Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }
 
-/// The same of an array and its elements.
+/// Rewrites the elements of an array; borrows the text if nothing changes.
 fn array<'b>(
     text: &'b str,
     mut rewrite: impl FnMut(&'b str) -> Rewritten<'b>,

@@ -241,7 +241,7 @@ impl<'a> Branched<'a> {
         required
     }
 
-    /// The same of a branch; nothing if it is no object, so that nothing is certain.
+    /// The required names of a branch; `None` if it is no object, so that nothing is certain.
     fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
         let facts = Facts::of_text(schema).unwrap_or_default();
         if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
@@ -259,7 +259,7 @@ impl<'a> Branched<'a> {
         Some(required)
     }
 
-    /// The same of what a reference is to.
+    /// The required names of the schema to which a reference leads.
     fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
         let place = definition(reference).and_then(|name| self.definitions.get_mut(name));
         match place.map(std::mem::take) {

@@ -46,7 +46,7 @@ struct Candidate<'a> {
 enum State {
     /// The model gets it.
     Offered,
-    /// The same, once something loaded it: its place among those that were.
+    /// The model gets it, because something loaded it: its place among the loaded ones.
     Loaded(usize),
     /// Not before something loads it.
     Deferred,

@@ -123,7 +123,7 @@ impl<'s> References<'s> {
         found
     }
 
-    /// The same of a path that leads to what stands there.
+    /// Follows a path to a schema that is no definition, and makes it one.
     fn walk(&mut self, reference: &str) -> Option<String> {
         let (mut at, mut path) = ("", "#".to_owned());
         for (depth, step) in reference.split('/').skip(1).enumerate() {
@@ -209,7 +209,8 @@ impl<'s> References<'s> {
         Ok(())
     }
 
-    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out would say more than it did.
+    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out would say more than it
+    /// did.
     fn held(
         &mut self,
         reader: &mut Reader<'s>,
@@ -317,7 +318,7 @@ fn unescaped(step: &str) -> Cow<'_, str> {
     plain
 }
 
-/// The same with them.
+/// A name with the escapes of a JSON Pointer.
 fn escaped(name: &str) -> String {
     let mut step = String::with_capacity(name.len());
     for letter in name.chars() {

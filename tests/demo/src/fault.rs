@@ -86,7 +86,7 @@ fn streamed(plan: &Plan, head: &Head) -> Answer {
     answer
 }
 
-/// The same text in pieces of so many bytes, at character boundaries.
+/// Cuts `text` into pieces of so many bytes, at character boundaries.
 fn recut(text: &str, bytes: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for c in text.chars() {

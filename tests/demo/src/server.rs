@@ -179,7 +179,7 @@ fn model_object(name: &str) -> Value {
     json!({"id": name, "object": "model", "created": 1_764_000_000, "owned_by": "creole"})
 }
 
-/// The same number for the same bytes: it makes the ids.
+/// A hash of `bytes`: equal bytes give equal ids.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -30,7 +30,7 @@ pub async fn send(address: SocketAddr, request: &Request) -> Got {
     send_within(address, request, PATIENCE).await
 }
 
-/// The same, but waits only so long: what came until then is given, with [`End::Silent`].
+/// Sends a request and waits only for `patience`: gives what came until then, with [`End::Silent`].
 pub async fn send_within(address: SocketAddr, request: &Request, patience: Duration) -> Got {
     let mut got = Got::nothing(End::Silent);
     let _ = tokio::time::timeout(patience, exchange(address, request, &mut got)).await;

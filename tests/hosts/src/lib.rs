@@ -166,7 +166,7 @@ impl Answer {
         Self { pieces, ..Self::whole(200, "text/event-stream", "") }
     }
 
-    /// The same bytes in pieces of this size.
+    /// Cuts the body into pieces of this size.
     #[must_use]
     pub fn cut(mut self, bytes: usize) -> Self {
         let body = Bytes::from(self.pieces.concat());

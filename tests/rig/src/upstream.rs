@@ -82,7 +82,7 @@ impl Upstream {
         Self::run(None, with_headers(script)).await
     }
 
-    /// The same behind TLS.
+    /// Starts an upstream behind TLS.
     pub async fn start_with_tls<F>(tls: TlsAcceptor, script: F) -> Self
     where
         F: Fn(Asked, Out) -> (u16, &'static str) + Send + Sync + 'static,

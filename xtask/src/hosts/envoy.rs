@@ -25,7 +25,7 @@ pub(super) fn prepare() -> Result<Envoy> {
     Ok(Envoy { binary, filter: Some(filter) })
 }
 
-/// The same with another filter in place of Creole's, or with none.
+/// Envoy with another filter in place of Creole's, or with none.
 pub(crate) fn instead(filter: Option<PathBuf>) -> Result<Envoy> {
     Ok(Envoy { binary: setup::envoy()?, filter })
 }

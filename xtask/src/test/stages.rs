@@ -29,13 +29,13 @@ pub(super) enum Work {
     Build,
     /// The tests of a package.
     Tests(&'static str),
-    /// The same, of a package whose tests run servers and watch clocks, with all that they print.
+    /// The tests of a package that run servers and watch clocks, with all that they print.
     Servers(&'static str),
     /// Compares the artefacts with their budgets.
     Sizes,
     /// Real clients, by name or tier, in front of this host.
     Clients(Host, &'static [&'static str]),
-    /// What a room of this program does; it runs commands through what it is given.
+    /// What a module of this program does; it runs commands through what it is given.
     Own(fn(&Built, Each<'_>) -> Result<()>),
 }
 

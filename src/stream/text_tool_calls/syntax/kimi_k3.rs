@@ -8,7 +8,8 @@ use super::{Piece, Tools, call, sections};
 
 const SEP: &str = "<|sep|>";
 
-/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with `<|open|>response<|sep|>…` before it, or alone.
+/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with `<|open|>response<|sep|>…` before it, or
+/// alone.
 pub(super) fn kimi_k3(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,

@@ -108,7 +108,7 @@ const CLAUDE: Tags = Tags {
     own_lines: false,
 };
 
-/// The same with DeepSeek's mark in each tag, which reads values as they are.
+/// Claude's tags with DeepSeek's mark in each; values are read as they are.
 const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
@@ -218,9 +218,9 @@ impl<'a> Cursor<'a> {
 
     /// A value: up to the first end of one behind which another tag stands.
     ///
-    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in doubt if it has the start
-    /// of a call in it, or that of a parameter that the tool has: then an end is missing, and it would swallow the
-    /// next one.
+    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in doubt if it has the
+    /// start of a call in it, or that of a parameter that the tool has: then an end is missing, and it would swallow
+    /// the next one.
     fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
         let text = self.rest;
         // `is_open`: it has a parameter that the tool does not have, without its end.

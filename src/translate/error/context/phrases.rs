@@ -82,7 +82,7 @@ pub(super) const WINDOWS: &str = phrases![
     "supported sequence length",
     "input sequence length",
 ];
-/// The same, where it is the conversation's: names, ids and accounts have lengths and limits too.
+/// Phrases for a limit, if the error speaks of the conversation: names, ids and accounts have limits too.
 pub(super) const LIMITS: &str = phrases![
     "token limit",
     "maximum allowed length",
@@ -139,7 +139,7 @@ pub(super) const TOO_MUCH: &str = phrases![
     "超长",
     "过长",
 ];
-/// The same, where a window is named. Images too can be what only some models take.
+/// Phrases for too much, if the error names a window. Without one they may be about images.
 pub(super) const TOO_MUCH_OF_A_WINDOW: &str = phrases![
     "of only",
     "length is only",
@@ -238,7 +238,7 @@ pub(super) const ANSWER_AFTER: &str =
 pub(super) const TOTAL_AFTER: &str =
     phrases!["total of", "contains at least", "you requested", "requested"];
 
-/// The same, of which no part is named: the answer's is what was asked for. Cloudflare, SambaNova, SiliconFlow
+/// Phrases before a sum without its parts: the answer's part is `max_tokens`. Cloudflare, SambaNova, SiliconFlow
 pub(super) const SUM_AFTER: &str = phrases![
     "input and maximum output tokens (",
     "answering your request will take",
@@ -269,7 +269,7 @@ pub(super) const ANSWER_MOST_AFTER: &str = phrases![
     "a value <=",
     "model limit of",
 ];
-/// The same, where that limit is named beside it: other things have such bounds.
+/// Phrases before the most tokens of an answer, if the error names that limit: other numbers have bounds too.
 pub(super) const ANSWER_MOST_BESIDE: &str = phrases!["at most", "[1,", "cannot exceed"];
 /// What may stand behind the number then.
 pub(super) const ANSWER_UNITS: &str =
@@ -280,7 +280,7 @@ pub(super) const UNIT_BYTES: usize = 48;
 pub(super) const BESIDE_BYTES: usize = 96;
 /// No model gives less. Images, tools and values of temperature have bounds below.
 pub(super) const ANSWER_MOST_LEAST: u64 = 256;
-/// The same, where an error speaks of nothing but that limit.
+/// Phrases before the most tokens of an answer, if the error speaks of nothing else.
 pub(super) const ANSWER_MOST_ALONE: &str = phrases![
     "exceeds the maximum",
     "maximum is",
@@ -289,7 +289,7 @@ pub(super) const ANSWER_MOST_ALONE: &str = phrases![
     "context length of",
     "context length (",
 ];
-/// The same at Google, where the number itself is too much.
+/// Google's mark of a bound that is itself too much.
 pub(super) const ANSWER_BOUND_BEFORE: &str = "(exclusive)";
 
 /// What an error speaks of beside the limit of an answer where it is not only about that.

@@ -304,8 +304,8 @@ impl<'s> Graph<'s> {
         })
     }
 
-    /// How deep the properties of a node are, with those of what it refers to, each followed once. `None` if that is too
-    /// deep, or takes too many steps.
+    /// How deep the properties of a node are, with those of what it refers to, each followed once. `None` if that is
+    /// too deep, or takes too many steps.
     fn deepest(&self, at: usize, within: &mut [bool], left: u32, steps: &mut usize) -> Option<u32> {
         *steps = steps.checked_sub(1)?;
         let node = self.nodes.get(at)?;
