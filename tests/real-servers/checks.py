@@ -23,6 +23,8 @@ HOST, BASE, SERVER, DESCRIPTION, PID = sys.argv[1:6]
 with open(DESCRIPTION, encoding="utf-8") as file:
     TOLD = json.load(file)
 LACKS = TOLD.get("lacks", {})
+# What cannot be judged of this server, and why.
+SKIPS = TOLD.get("skips", {})
 MODEL = "tiny"
 # The server is told not to end this one's answers by itself.
 ENDLESS = "endless"
@@ -33,7 +35,8 @@ IDLE_S = 1.0
 # So soon an answer whose text is complete has to end.
 CUT_S = 3.0
 
-client = Anthropic(base_url=BASE, api_key="local", max_retries=0, timeout=60)
+# Envoy does not ask again where a server closes a connection that was kept; the SDK does, unless told otherwise.
+client = Anthropic(base_url=BASE, api_key="local", max_retries=2 if HOST == "envoy" else 0, timeout=60)
 occupied = Occupied(SERVER, TOLD["occupied"], int(PID))
 checks = []
 
@@ -378,14 +381,17 @@ def outcome(name, function, stream):
 def main():
     passed = failed = lacking = 0
     for name, function, stream in checks:
+        if name in SKIPS:
+            print(f"skip {name}: {SKIPS[name]}")
+            continue
         good, line = outcome(name, function, stream)
         print(line, flush=True)
         lacking += "the server lacks it" in line
         passed, failed = passed + good, failed + (not good)
     known = {name.removesuffix("_streamed") for name, _, _ in checks}
-    for name in (name for name in LACKS if name.split(" (")[0] not in known):
+    for name in (name for name in [*LACKS, *SKIPS] if name.split(" (")[0] not in known):
         failed += 1
-        print(f"FAIL {name}\n  `lacks` names a check that is not there")
+        print(f"FAIL {name}\n  `lacks` or `skips` names a check that is not there")
     print(f"{TOLD['name']}: {passed - lacking} of {len(checks)} checks hold, {lacking} cannot")
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
