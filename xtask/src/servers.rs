@@ -62,6 +62,9 @@ struct Server {
     /// For `checks.py`: what the server cannot do, by the check that shows it.
     #[serde(rename = "lacks", default)]
     _lacks: Map<String, Value>,
+    /// For `checks.py`: what cannot be judged of the server, by the check that would.
+    #[serde(rename = "skips", default)]
+    _skips: Map<String, Value>,
 }
 
 /// When a server runs: in `cargo xtask test`, or where it is asked for.
