@@ -128,14 +128,17 @@ impl Machine {
             self.take_held(held, out)?;
         }
         // Nothing is to be judged of a text that goes on.
-        let goes_on = !self.text.is_cut() && !self.choices.is_other(choice);
+        let goes_on = |machine: &Self| !machine.text.is_cut() && !machine.choices.is_other(choice);
         match delta.content.only() {
-            Some(part) if goes_on && self.choices.text() == Some(choice) && !self.in_result => {
+            Some(part)
+                if self.choices.text() == Some(choice) && !self.in_result && goes_on(self) =>
+            {
                 self.take_part(*part, delta.is_thought, out)?;
             }
-            None if goes_on
+            None if delta.tool_calls.is_empty()
                 && self.choices.reasoning() == Some(choice)
-                && delta.has_reasoning() =>
+                && delta.has_reasoning()
+                && goes_on(self) =>
             {
                 self.take_reasoning(delta, out);
             }
