@@ -10,7 +10,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -43,13 +43,13 @@ impl Tally {
     }
 
     fn finish(self, columns: [&str; 3]) {
-        println!("{:<16} {:>9} {:>9} {:>9}", "kind", columns[0], columns[1], columns[2]);
+        println!("{:<28} {:>9} {:>9} {:>9}", "kind", columns[0], columns[1], columns[2]);
         let mut sum = [0; 3];
         for (kind, counts) in &self.counts {
-            println!("{kind:<16} {:>9} {:>9} {:>9}", counts[0], counts[1], counts[2]);
+            println!("{kind:<28} {:>9} {:>9} {:>9}", counts[0], counts[1], counts[2]);
             (0..3).for_each(|column| sum[column] += counts[column]);
         }
-        println!("{:<16} {:>9} {:>9} {:>9}", "all", sum[0], sum[1], sum[2]);
+        println!("{:<28} {:>9} {:>9} {:>9}", "all", sum[0], sum[1], sum[2]);
         assert!(
             self.failures.is_empty(),
             "{} failures:\n{}",
@@ -121,6 +121,14 @@ fn every_expectation_has_a_key_that_is_read() {
 fn known_error(fixture: &str, error: &Value) {
     for key in error.as_object().into_iter().flatten().map(|(key, _)| key.as_str()) {
         assert!(OF_AN_ERROR.contains(&key), "{fixture}: nothing reads {key:?} of an error");
+    }
+}
+
+#[test]
+fn no_two_cases_share_a_name() {
+    let mut names = BTreeSet::new();
+    for fixture in fixture::all() {
+        assert!(names.insert(fixture.case().to_owned()), "{}: the name is taken", fixture.name);
     }
 }
 

@@ -45,9 +45,9 @@ fn document(fixtures: &[Fixture]) -> String {
     let mut upstreams: BTreeMap<&str, Vec<&Fixture>> = BTreeMap::new();
     for fixture in fixtures {
         *kinds.entry(fixture.kind()).or_default() += 1;
-        let (upstream, _) = fixture.name.split_once('/').unwrap();
-        upstreams.entry(upstream).or_default().push(fixture);
+        upstreams.entry(fixture.vendor()).or_default().push(fixture);
     }
+    upstreams.values_mut().for_each(|fixtures| fixtures.sort_by_key(|fixture| fixture.case()));
     let mut text = format!(
         "# What upstreams do differently\n\n\
          Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
@@ -62,7 +62,7 @@ fn document(fixtures: &[Fixture]) -> String {
         fixtures.len(),
         kinds
             .iter()
-            .map(|(kind, count)| format!("{count} {}", kind.replace('_', " ")))
+            .map(|(kind, count)| format!("{count} {}", kind.replace('-', " ")))
             .collect::<Vec<_>>()
             .join(", ")
     );
@@ -82,7 +82,7 @@ fn document(fixtures: &[Fixture]) -> String {
                 "| {} | {} | [{}](../tests/fixtures/{}) |",
                 cell(&with_places(why, fixture)),
                 cell(&outcome(fixture)),
-                fixture.name.rsplit('/').next().unwrap(),
+                fixture.case(),
                 fixture.name
             )
             .unwrap();
@@ -111,13 +111,13 @@ fn place(note: &str) -> Option<&str> {
 fn with_places(why: &str, fixture: &Fixture) -> String {
     let seen = fixture.meta["seen_at"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let first = |name: &str| name.split([' ', '-', '/']).next().unwrap_or_default().to_lowercase();
-    let heading = first(&fixture.name);
+    let heading = first(fixture.vendor());
     let names = seen.filter_map(place).filter(|name| first(name) != heading);
     let names: BTreeSet<&str> = names.collect();
     if names.is_empty() {
         return why.to_owned();
     }
-    let also = if fixture.name.starts_with("generic/") { "" } else { "also: " };
+    let also = if fixture.vendor() == "generic" { "" } else { "also: " };
     format!("{why} ({also}{})", names.into_iter().collect::<Vec<_>>().join(", "))
 }
 

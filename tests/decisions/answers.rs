@@ -22,7 +22,7 @@ const CHUNK: &str = "chat_completion_chunk.ChatCompletionChunk";
 
 /// Used fields whose effect no client can see, and why.
 const UNSEEN: [(&str, &str, &str); 10] = [
-    // A key that ties fragments together: the fixture openai/calls-interleaved shows it.
+    // A key that ties fragments together: the fixture tool-calls-mixed-up/calls-interleaved shows it.
     ("chat_completion_chunk.ChoiceDeltaToolCall", "index", "a key between fragments"),
     (
         "chat_completion_message_custom_tool_call.ChatCompletionMessageCustomToolCall",

@@ -1,8 +1,8 @@
 //! The fixtures: real deviations of upstreams, each as files that any host can send.
 //!
 //! ```text
-//! tests/fixtures/UPSTREAM/CASE/
-//!   meta.json        kind, seen_at, why; status, content_type, headers; profile, overrides, settings;
+//! tests/fixtures/KIND/CASE/
+//!   meta.json        vendor, seen_at, why; status, content_type, headers; profile, overrides, settings;
 //!                    stream: whether the client streams, where the case says so
 //!   request.json     the client's request
 //!   upstream.sse     the upstream's body, byte for byte (.json, .txt: the same, for other bodies);
@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 /// One case.
 #[derive(Clone, Debug)]
 pub struct Fixture {
-    /// `UPSTREAM/CASE`
+    /// `KIND/CASE`
     pub name: String,
     /// `meta.json`
     pub meta: Value,
@@ -34,8 +34,8 @@ pub struct Fixture {
 pub fn all() -> Vec<Fixture> {
     let root = root();
     let mut fixtures = Vec::new();
-    for upstream in folders(&root) {
-        for case in folders(&upstream) {
+    for kind in folders(&root) {
+        for case in folders(&kind) {
             fixtures.push(load(&root, &case));
         }
     }
@@ -81,9 +81,23 @@ fn load(root: &Path, case: &Path) -> Fixture {
 }
 
 impl Fixture {
-    /// The kind of deviation.
+    /// The symptom: the folder of its kind.
     pub fn kind(&self) -> &str {
-        self.meta["kind"].as_str().expect("meta.kind")
+        self.parts().0
+    }
+
+    /// The name without the kind; no other case has it.
+    pub fn case(&self) -> &str {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.name.split_once('/').expect("KIND/CASE")
+    }
+
+    /// Whose answer it is, or who wants the request so; `generic` for many, or for a class.
+    pub fn vendor(&self) -> &str {
+        self.meta["vendor"].as_str().unwrap_or_else(|| panic!("{}: meta.vendor", self.name))
     }
 
     /// The configuration for this case: one upstream called `default`.
