@@ -1,6 +1,6 @@
 //! What went wrong, by whose fault, and what the client is told.
 //!
-//! [`Kind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
+//! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
 //! the status, whether an SDK retries. [`Fault`] is for operators: whose problem it is. The message
 //! says where the bad value is and what was expected there, never what a prompt or a credential says.
 
@@ -11,7 +11,7 @@ use crate::json::{self, Writer};
 
 /// The `error.type` of the Messages API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// 400, and every other 4xx without a type of its own.
     InvalidRequest,
     /// 401
@@ -36,7 +36,7 @@ pub enum Kind {
     Overloaded,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The word on the wire.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -109,7 +109,7 @@ pub struct Details {
     /// Who must act.
     pub fault: Fault,
     /// The `error.type`.
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// The HTTP status, where the head has not been sent yet.
     pub status: u16,
     /// `error.message`
@@ -139,13 +139,13 @@ pub struct Details {
 impl Error {
     /// An error with the status of its kind.
     #[must_use]
-    pub fn new(fault: Fault, kind: Kind, message: impl Into<String>) -> Self {
+    pub fn new(fault: Fault, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::with_message(fault, kind, message.into())
     }
 
     #[cold]
     #[inline(never)]
-    fn with_message(fault: Fault, kind: Kind, message: String) -> Self {
+    fn with_message(fault: Fault, kind: ErrorKind, message: String) -> Self {
         let status = kind.status();
         Self(Box::new(Details {
             fault,
@@ -168,7 +168,7 @@ impl Error {
     /// A request that cannot be served; `message` begins with the path where there is one.
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new(Fault::Client, Kind::InvalidRequest, message)
+        Self::new(Fault::Client, ErrorKind::InvalidRequest, message)
     }
 
     /// A field or block of the client that cannot be kept and must not be lost.
@@ -196,7 +196,7 @@ impl Error {
     /// An answer of the upstream that cannot be understood: 502.
     #[must_use]
     pub fn misbehaved(message: impl Into<String>) -> Self {
-        Self::new(Fault::Upstream, Kind::Api, message).with_status(502)
+        Self::new(Fault::Upstream, ErrorKind::Api, message).with_status(502)
     }
 
     /// An answer without content.

@@ -4,12 +4,12 @@
 //! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
 
 use crate::anthropic::Request;
-use crate::asked::Asked;
 use crate::config::Config;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::openai::Chunk;
 use crate::profile::{Effort, EmptyAssistantContent};
+use crate::request_context::RequestContext;
 use crate::translate::{self, Refused, Room, Translated, error};
 use crate::warning::Warnings;
 
@@ -107,11 +107,12 @@ pub fn errors(data: &[u8]) {
     let Some((status, body)) = data.split_first_chunk::<2>() else { return };
     let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
     for edge_key in [false, true] {
-        let asked = Asked { model: "claude".to_owned(), edge_key, ..Asked::default() };
-        if let error::Refusal::Error(error) = error::from_upstream(status, body, &asked) {
+        let context =
+            RequestContext { model: "claude".to_owned(), edge_key, ..RequestContext::default() };
+        if let error::Refusal::Error(error) = error::from_upstream(status, body, &context) {
             told(&error);
         }
-        let error = error::from_object(&String::from_utf8_lossy(body), &asked);
+        let error = error::from_object(&String::from_utf8_lossy(body), &context);
         told(&error);
         let _ = error::refused_parameter(&error.message, None);
     }

@@ -1,7 +1,7 @@
 //! Hashes of values: white space, the order of members and the way in which letters are escaped make no
 //! difference. Numbers count as they are written. They are no secret, and can be made to collide.
 
-use crate::json::{self, Error, Kind, Reader, Str};
+use crate::json::{self, Error, Reader, Str, ValueKind};
 
 /// An odd number without a pattern, to multiply with.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -41,7 +41,7 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
 /// It is no JSON, or too deep.
 pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     Ok(match reader.kind()? {
-        Kind::Object => {
+        ValueKind::Object => {
             reader.begin_object()?;
             let mut members = Members::default();
             while let Some(key) = reader.next_key()? {
@@ -49,7 +49,7 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
             }
             members.hash()
         }
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array()?;
             let mut all = 2u64;
             while reader.next_element()? {
@@ -57,9 +57,9 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
             }
             all
         }
-        Kind::String => text(reader.string()?),
-        Kind::Number => bytes(3, reader.number()?.as_bytes()),
-        Kind::Bool | Kind::Null => bytes(4, reader.skip()?.as_bytes()),
+        ValueKind::String => text(reader.string()?),
+        ValueKind::Number => bytes(3, reader.number()?.as_bytes()),
+        ValueKind::Bool | ValueKind::Null => bytes(4, reader.skip()?.as_bytes()),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What the keywords of JSON Schema hold, and what servers refuse in the schemas of clients. That is found while a
 //! request is read, because reading all of its schemas again would cost much.
 
-use crate::json::{self, Error, Kind, Raw, Reader, Str};
+use crate::json::{self, Error, Raw, Reader, Str, ValueKind};
 use crate::names::NameSet;
 
 /// What one reading of a schema found.
@@ -17,7 +17,7 @@ pub(crate) struct Found {
 
 /// What the value of a keyword must be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum KeywordValue {
     /// Anything, `null` too.
     Data,
     /// Anything but `null`.
@@ -42,18 +42,18 @@ pub(crate) enum Shape {
     Named,
 }
 
-pub(crate) fn shape(keyword: &str) -> Shape {
+pub(crate) fn keyword_value(keyword: &str) -> KeywordValue {
     match keyword {
-        "type" => Shape::Types,
+        "type" => KeywordValue::Types,
         "description" | "title" | "format" | "pattern" | "$ref" | "$id" | "$schema"
-        | "$comment" | "$anchor" | "contentMediaType" | "contentEncoding" => Shape::Text,
+        | "$comment" | "$anchor" | "contentMediaType" | "contentEncoding" => KeywordValue::Text,
         "properties" | PATTERN_PROPERTIES | "$defs" | "definitions" | "dependentSchemas" => {
-            Shape::Named
+            KeywordValue::Named
         }
-        "required" => Shape::Names,
-        "enum" => Shape::Values,
-        "items" => Shape::Items,
-        "anyOf" | "oneOf" | "allOf" | "prefixItems" => Shape::Branches,
+        "required" => KeywordValue::Names,
+        "enum" => KeywordValue::Values,
+        "items" => KeywordValue::Items,
+        "anyOf" | "oneOf" | "allOf" | "prefixItems" => KeywordValue::Branches,
         "additionalProperties"
         | "additionalItems"
         | "unevaluatedItems"
@@ -63,39 +63,41 @@ pub(crate) fn shape(keyword: &str) -> Shape {
         | "not"
         | "if"
         | "then"
-        | "else" => Shape::Schema,
+        | "else" => KeywordValue::Schema,
         "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties"
-        | "minContains" | "maxContains" => Shape::Count,
+        | "minContains" | "maxContains" => KeywordValue::Count,
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            Shape::Number
+            KeywordValue::Number
         }
-        "uniqueItems" => Shape::Flag,
-        "const" | "default" | "example" | "examples" => Shape::Data,
-        _ => Shape::Given,
+        "uniqueItems" => KeywordValue::Flag,
+        "const" | "default" | "example" | "examples" => KeywordValue::Data,
+        _ => KeywordValue::Given,
     }
 }
 
-impl Shape {
+impl KeywordValue {
     /// Whether a value is what it must be, but for the schemas in it.
     pub(crate) fn takes(self, mut value: Reader<'_>) -> Result<bool, Error> {
         let kind = value.kind()?;
         Ok(match self {
             Self::Data => true,
-            Self::Given => kind != Kind::Null,
-            Self::Text => kind == Kind::String,
-            Self::Number => kind == Kind::Number,
-            Self::Count => kind == Kind::Number && !value.number()?.starts_with('-'),
-            Self::Flag => kind == Kind::Bool,
-            Self::Schema => matches!(kind, Kind::Object | Kind::Bool),
-            Self::Named => kind == Kind::Object,
-            Self::Items if kind != Kind::Array => matches!(kind, Kind::Object | Kind::Bool),
-            Self::Types if kind == Kind::String => is_type(&value.string()?.decode()),
-            Self::Names | Self::Types if kind == Kind::Array => {
+            Self::Given => kind != ValueKind::Null,
+            Self::Text => kind == ValueKind::String,
+            Self::Number => kind == ValueKind::Number,
+            Self::Count => kind == ValueKind::Number && !value.number()?.starts_with('-'),
+            Self::Flag => kind == ValueKind::Bool,
+            Self::Schema => matches!(kind, ValueKind::Object | ValueKind::Bool),
+            Self::Named => kind == ValueKind::Object,
+            Self::Items if kind != ValueKind::Array => {
+                matches!(kind, ValueKind::Object | ValueKind::Bool)
+            }
+            Self::Types if kind == ValueKind::String => is_type(&value.string()?.decode()),
+            Self::Names | Self::Types if kind == ValueKind::Array => {
                 let mut found = Found::default();
                 found.list(&mut value, self)?;
                 !found.is_faulty
             }
-            Self::Values | Self::Branches | Self::Items if kind == Kind::Array => {
+            Self::Values | Self::Branches | Self::Items if kind == ValueKind::Array => {
                 value.begin_array()?;
                 value.next_element()?
             }
@@ -129,9 +131,9 @@ impl Found {
     /// A schema: an object, or a boolean.
     fn schema(&mut self, reader: &mut Reader<'_>, root: bool) -> Result<(), Error> {
         let kind = reader.kind()?;
-        if kind != Kind::Object {
-            self.is_refused |= kind == Kind::Bool;
-            self.is_faulty |= kind != Kind::Bool;
+        if kind != ValueKind::Object {
+            self.is_refused |= kind == ValueKind::Bool;
+            self.is_faulty |= kind != ValueKind::Bool;
             reader.skip()?;
             return Ok(());
         }
@@ -141,47 +143,54 @@ impl Found {
         while let Some(key) = reader.next_key()? {
             let keyword = key.decode();
             let keyword = keyword.as_ref();
-            match (shape(keyword), reader.kind()?) {
-                (Shape::Types, Kind::String) => {
+            match (keyword_value(keyword), reader.kind()?) {
+                (KeywordValue::Types, ValueKind::String) => {
                     let name = reader.string()?;
                     array = name == "array";
                     is_object = name == "object";
                     self.is_faulty |= !is_type(name.raw());
                 }
-                (Shape::Types, Kind::Array) => array = self.list(reader, Shape::Types)?,
-                (Shape::Names, Kind::Array) => drop(self.list(reader, Shape::Names)?),
-                (Shape::Text, Kind::String) => {
+                (KeywordValue::Types, ValueKind::Array) => {
+                    array = self.list(reader, KeywordValue::Types)?
+                }
+                (KeywordValue::Names, ValueKind::Array) => {
+                    self.list(reader, KeywordValue::Names)?;
+                }
+                (KeywordValue::Text, ValueKind::String) => {
                     let text = reader.string()?;
                     self.is_refused |= keyword == "pattern" && is_unportable(text);
                 }
-                (Shape::Named, Kind::Object) => {
+                (KeywordValue::Named, ValueKind::Object) => {
                     properties |= keyword == "properties";
                     self.named(reader, keyword == PATTERN_PROPERTIES)?;
                 }
-                (Shape::Items | Shape::Branches | Shape::Values, Kind::Array) => {
+                (
+                    KeywordValue::Items | KeywordValue::Branches | KeywordValue::Values,
+                    ValueKind::Array,
+                ) => {
                     self.is_refused |= keyword == "items";
                     self.elements(reader, keyword)?;
                 }
-                (Shape::Items | Shape::Schema, Kind::Object) => {
+                (KeywordValue::Items | KeywordValue::Schema, ValueKind::Object) => {
                     items |= keyword == "items";
                     self.is_faulty |= keyword == "not" && allows_all(reader.clone().skip()?);
                     self.schema(reader, false)?;
                 }
-                (Shape::Items | Shape::Schema, Kind::Bool) => {
+                (KeywordValue::Items | KeywordValue::Schema, ValueKind::Bool) => {
                     items |= keyword == "items";
                     self.is_refused |= !may_be_bool(keyword);
                     self.is_faulty |= reader.bool()? && keyword == "not";
                 }
-                (Shape::Count, Kind::Number) => {
+                (KeywordValue::Count, ValueKind::Number) => {
                     self.is_faulty |= reader.number()?.starts_with('-');
                 }
-                (shape, kind) => {
+                (keyword_value, kind) => {
                     reader.skip()?;
-                    self.is_faulty |= match shape {
-                        Shape::Data => false,
-                        Shape::Given => kind == Kind::Null,
-                        Shape::Number => kind != Kind::Number,
-                        Shape::Flag => kind != Kind::Bool,
+                    self.is_faulty |= match keyword_value {
+                        KeywordValue::Data => false,
+                        KeywordValue::Given => kind == ValueKind::Null,
+                        KeywordValue::Number => kind != ValueKind::Number,
+                        KeywordValue::Flag => kind != ValueKind::Bool,
                         _ => true,
                     };
                 }
@@ -215,7 +224,7 @@ impl Found {
                 reader.skip()?;
                 continue;
             }
-            if is_choice(keyword) && reader.kind()? == Kind::Bool {
+            if is_choice(keyword) && reader.kind()? == ValueKind::Bool {
                 self.is_faulty |= !reader.clone().bool()?;
             }
             self.schema(reader, false)?;
@@ -225,11 +234,15 @@ impl Found {
     }
 
     /// A list of names or types. Says whether an array is among them.
-    fn list(&mut self, reader: &mut Reader<'_>, shape: Shape) -> Result<bool, Error> {
+    fn list(
+        &mut self,
+        reader: &mut Reader<'_>,
+        keyword_value: KeywordValue,
+    ) -> Result<bool, Error> {
         let (mut names, mut array) = (Distinct::default(), false);
         reader.begin_array()?;
         while reader.next_element()? {
-            if reader.kind()? != Kind::String {
+            if reader.kind()? != ValueKind::String {
                 self.is_faulty = true;
                 reader.skip()?;
                 continue;
@@ -237,9 +250,9 @@ impl Found {
             let name = reader.string()?;
             array |= name == "array";
             self.is_faulty |= !names.add(name);
-            self.is_faulty |= shape == Shape::Types && !is_type(name.raw());
+            self.is_faulty |= keyword_value == KeywordValue::Types && !is_type(name.raw());
         }
-        self.is_faulty |= shape == Shape::Types && names.count == 0;
+        self.is_faulty |= keyword_value == KeywordValue::Types && names.count == 0;
         Ok(array)
     }
 }

@@ -47,7 +47,6 @@
 #![forbid(unsafe_code)]
 
 mod anthropic;
-pub mod asked;
 pub mod config;
 mod conversation;
 pub mod error;
@@ -66,6 +65,7 @@ pub mod names;
 mod openai;
 pub mod profile;
 pub mod report;
+pub mod request_context;
 mod setting;
 pub mod stream;
 mod tool_schema;

@@ -158,16 +158,16 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         json.key("guards").text(&report.warnings.guards().join(","));
     }
     // A request that was refused early was not read that far.
-    if log == Log::Debug && report.asked.messages > 0 {
-        let asked = &report.asked;
+    if log == Log::Debug && report.counts.messages > 0 {
+        let counts = &report.counts;
         json.key("shape").begin_object();
         for (key, count) in [
-            ("messages", asked.messages),
-            ("tools", asked.tools),
-            ("tool_results", asked.tool_results),
-            ("tool_ids_decoded", asked.ids_decoded),
-            ("tool_ids_tagged", asked.ids_tagged),
-            ("tool_ids_foreign", asked.ids_foreign),
+            ("messages", counts.messages),
+            ("tools", counts.tools),
+            ("tool_results", counts.tool_results),
+            ("tool_ids_decoded", counts.ids_decoded),
+            ("tool_ids_tagged", counts.ids_tagged),
+            ("tool_ids_foreign", counts.ids_foreign),
         ] {
             json.key(key).u64(count.into());
         }
@@ -197,7 +197,7 @@ fn short(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
     use crate::report::Cause;
 
     fn read(line: Option<String>) -> serde_json::Value {
@@ -214,7 +214,7 @@ mod tests {
         };
         let mut report = Report {
             status: 504,
-            outcome: Outcome::Failed(Kind::Timeout, Fault::Upstream),
+            outcome: Outcome::Failed(ErrorKind::Timeout, Fault::Upstream),
             model: "é".repeat(200),
             failed_by: Some(Cause::Stall),
             ..Report::default()
@@ -251,10 +251,10 @@ mod tests {
         let answered = Report { outcome: Outcome::Answered, ..Report::default() };
         for (report, level) in [
             (answered, Level::Info),
-            (fails(Kind::InvalidRequest, Fault::Client, 400), Level::Info),
-            (fails(Kind::Overloaded, Fault::Upstream, 529), Level::Warn),
-            (fails(Kind::Overloaded, Fault::Operator, 529), Level::Warn),
-            (fails(Kind::Api, Fault::Operator, 500), Level::Error),
+            (fails(ErrorKind::InvalidRequest, Fault::Client, 400), Level::Info),
+            (fails(ErrorKind::Overloaded, Fault::Upstream, 529), Level::Warn),
+            (fails(ErrorKind::Overloaded, Fault::Operator, 529), Level::Warn),
+            (fails(ErrorKind::Api, Fault::Operator, 500), Level::Error),
         ] {
             for log in [Log::Off, Log::Error, Log::Warn, Log::Info, Log::Debug] {
                 let line = line(&Request::default(), &report, log, 5);
@@ -274,12 +274,12 @@ mod tests {
     #[test]
     fn debug_adds_the_shape_of_the_request() {
         let mut report = Report { outcome: Outcome::Answered, ..Report::default() };
-        report.asked.messages = 3;
-        let shape = |report: &Report| {
+        report.counts.messages = 3;
+        let counts = |report: &Report| {
             read(line(&Request::default(), report, Log::Debug, 5))["shape"].clone()
         };
-        assert_eq!(shape(&report)["messages"], 3);
-        report.asked.messages = 0;
-        assert_eq!(shape(&report), serde_json::Value::Null, "it was refused before");
+        assert_eq!(counts(&report)["messages"], 3);
+        report.counts.messages = 0;
+        assert_eq!(counts(&report), serde_json::Value::Null, "it was refused before");
     }
 }

@@ -23,7 +23,7 @@ const VALUE_BYTES_MAX: usize = 64;
 
 /// How a metric grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// A sum.
     Counter,
     /// A distribution.
@@ -36,7 +36,7 @@ pub struct Metric {
     /// As Prometheus knows it, unit included.
     pub name: &'static str,
     /// How it grows.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
 }
@@ -52,7 +52,7 @@ macro_rules! metrics {
             #[doc = $help]
             pub const $constant: Metric = Metric {
                 name: $name,
-                kind: Kind::$kind,
+                kind: MetricKind::$kind,
                 labels: &[$($label),*],
             };
         )+
@@ -135,7 +135,7 @@ impl Counters {
             return;
         }
         let mut add = |metric: &'static Metric, labels: &[&str], value: u64| {
-            if value > 0 || metric.kind == Kind::Histogram {
+            if value > 0 || metric.kind == MetricKind::Histogram {
                 give(Sample { metric, labels, value });
             }
         };
@@ -182,14 +182,14 @@ impl Counters {
                 }
             }
         }
-        let asked = &report.asked;
+        let counts = &report.counts;
         add(&CHUNKS, &[upstream], answer.chunks);
         add(&TOOL_CALLS, &[upstream], answer.tool_calls.into());
-        add(&TOOL_RESULTS, &[upstream], asked.new_results.into());
+        add(&TOOL_RESULTS, &[upstream], counts.new_results.into());
         for (kind, count) in [
-            ("decoded", asked.ids_decoded),
-            ("tagged", asked.ids_tagged),
-            ("foreign", asked.ids_foreign),
+            ("decoded", counts.ids_decoded),
+            ("tagged", counts.ids_tagged),
+            ("foreign", counts.ids_foreign),
         ] {
             add(&TOOL_IDS, &[kind], count.into());
         }
@@ -297,9 +297,9 @@ fn word(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::Shape;
-    use crate::error::Kind as ErrorKind;
+    use crate::error::ErrorKind;
     use crate::report::AnswerReport;
+    use crate::request_context::RequestCounts;
 
     fn answered(model: &str) -> Report {
         Report {
@@ -364,7 +364,8 @@ mod tests {
     #[test]
     fn results_of_earlier_turns_are_not_counted_again() {
         let mut report = answered("m");
-        report.asked = Shape { tool_results: 5, new_results: 1, ..Shape::default() };
+        report.counts =
+            RequestCounts { tool_results: 5, new_results: 1, ..RequestCounts::default() };
         let lines = samples(&mut Counters::default(), &report, &Config::default());
         let expected = "creole_tool_results_total{upstream=up} 1";
         assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
@@ -427,7 +428,7 @@ mod tests {
         for (metric, _) in METRICS {
             let name = metric.name;
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
-            assert_eq!(name.ends_with("_total"), metric.kind == Kind::Counter, "{name}");
+            assert_eq!(name.ends_with("_total"), metric.kind == MetricKind::Counter, "{name}");
             // Envoy's tags are found by `label=`: none may be the end of another.
             for label in metric.labels {
                 let others = METRICS.iter().flat_map(|(metric, _)| metric.labels);

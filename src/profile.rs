@@ -6,7 +6,7 @@
 mod presets;
 
 use crate::json::{Error, Reader};
-use crate::setting::{Bounds, Members, Setting, keys, words};
+use crate::setting::{Bounds, Members, Setting, keys, word_enum};
 use crate::words::is_among;
 pub use presets::PRESETS;
 
@@ -167,7 +167,7 @@ keys! {
     }
 }
 
-words! {
+word_enum! {
     /// See [`Profile::max_tokens_field`].
     MaxTokensField {
         /// `max_tokens`

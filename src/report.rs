@@ -3,8 +3,8 @@
 //! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
 
 use crate::Millis;
-use crate::asked::Shape;
-use crate::error::{Fault, Kind};
+use crate::error::{ErrorKind, Fault};
+use crate::request_context::RequestCounts;
 use crate::warning::Warnings;
 
 /// What happened in one exchange.
@@ -40,7 +40,7 @@ pub struct Report {
     /// What the upstream said, where the client is not told; without credentials.
     pub upstream_message: Option<String>,
     /// What shape the request had.
-    pub asked: Shape,
+    pub counts: RequestCounts,
     /// Bytes of the client's body.
     pub request_bytes: usize,
     /// Bytes of the body for the upstream; of both, where it was asked twice.
@@ -146,7 +146,7 @@ pub enum Outcome {
     /// With a message, or with an answer of Creole's own.
     Answered,
     /// With an error, by somebody's fault.
-    Failed(Kind, Fault),
+    Failed(ErrorKind, Fault),
     /// The client went away.
     Abandoned,
 }

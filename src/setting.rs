@@ -9,7 +9,7 @@ use crate::words::position;
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {
     /// What it looks like, for the schema.
-    const SHAPE: Shape;
+    const TYPE: ValueType;
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error>;
 
@@ -66,7 +66,7 @@ impl Bounds {
 
 /// What a value of the configuration looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum ValueType {
     /// `true` or `false`.
     Bool,
     /// A whole number that is not negative.
@@ -91,11 +91,11 @@ pub struct Field {
     /// What it is for.
     pub doc: &'static str,
     /// What its value looks like.
-    pub shape: Shape,
+    pub value_type: ValueType,
 }
 
 impl Setting for bool {
-    const SHAPE: Shape = Shape::Bool;
+    const TYPE: ValueType = ValueType::Bool;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.bool(*self);
@@ -107,7 +107,7 @@ impl Setting for bool {
 }
 
 impl Setting for u64 {
-    const SHAPE: Shape = Shape::Number;
+    const TYPE: ValueType = ValueType::Number;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.u64(*self);
@@ -119,7 +119,7 @@ impl Setting for u64 {
 }
 
 impl Setting for u32 {
-    const SHAPE: Shape = Shape::Number;
+    const TYPE: ValueType = ValueType::Number;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.u64((*self).into());
@@ -131,7 +131,7 @@ impl Setting for u32 {
 }
 
 impl Setting for usize {
-    const SHAPE: Shape = Shape::Number;
+    const TYPE: ValueType = ValueType::Number;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.u64(*self as u64);
@@ -151,7 +151,7 @@ fn number<T: TryFrom<u64>>(reader: &mut Reader<'_>, max: u64) -> Result<T, Error
 }
 
 impl Setting for String {
-    const SHAPE: Shape = Shape::Text;
+    const TYPE: ValueType = ValueType::Text;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.text(self);
@@ -163,7 +163,7 @@ impl Setting for String {
 }
 
 impl<T: Setting> Setting for Vec<T> {
-    const SHAPE: Shape = Shape::List(&T::SHAPE);
+    const TYPE: ValueType = ValueType::List(&T::TYPE);
 
     fn write(&self, json: &mut Writer<'_>) {
         json.begin_array();
@@ -205,7 +205,7 @@ impl Members {
 }
 
 impl Setting for Members {
-    const SHAPE: Shape = Shape::Members;
+    const TYPE: ValueType = ValueType::Members;
 
     fn write(&self, json: &mut Writer<'_>) {
         json.begin_object();
@@ -326,7 +326,7 @@ macro_rules! keys {
             pub const FIELDS: &[$crate::setting::Field] = &[$($crate::setting::Field {
                 name: stringify!($key),
                 doc: concat!($($key_doc),+),
-                shape: <$type as $crate::setting::Setting>::SHAPE,
+                value_type: <$type as $crate::setting::Setting>::TYPE,
             }),+];
 
             /// Writes the value of each key.
@@ -358,7 +358,7 @@ macro_rules! keys {
         }
 
         impl $crate::setting::Setting for $name {
-            const SHAPE: $crate::setting::Shape = $crate::setting::Shape::Object(Self::FIELDS);
+            const TYPE: $crate::setting::ValueType = $crate::setting::ValueType::Object(Self::FIELDS);
 
             fn write(&self, json: &mut $crate::json::Writer<'_>) {
                 json.begin_object();
@@ -378,7 +378,7 @@ macro_rules! keys {
 }
 
 /// Defines sets of words of the configuration.
-macro_rules! words {
+macro_rules! word_enum {
     ($(
         $(#[doc = $doc:literal])+
         $name:ident { $($(#[doc = $word_doc:literal])+ $word:ident = $text:literal,)+ }
@@ -403,8 +403,8 @@ macro_rules! words {
         }
 
         impl $crate::setting::Setting for $name {
-            const SHAPE: $crate::setting::Shape =
-                $crate::setting::Shape::Words(&[$(($text, concat!($($word_doc),+))),+]);
+            const TYPE: $crate::setting::ValueType =
+                $crate::setting::ValueType::Words(&[$(($text, concat!($($word_doc),+))),+]);
 
             fn write(&self, json: &mut $crate::json::Writer<'_>) {
                 json.text(self.word());
@@ -421,7 +421,7 @@ macro_rules! words {
     )+};
 }
 
-pub(crate) use {keys, words};
+pub(crate) use {keys, word_enum};
 
 #[cfg(test)]
 mod tests {

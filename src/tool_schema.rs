@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 
 pub(crate) use repair::{unquoted, without_id};
 
-use crate::json::{self, Kind, Number, Reader, Str};
+use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::names::Names;
 use crate::words;
 
@@ -134,7 +134,7 @@ impl<'s> Keywords<'s> {
     /// `None` for `true` and everything that is no schema; they accept.
     fn read(schema: &'s str) -> Result<Option<Self>, json::Error> {
         let mut reader = Reader::of(schema);
-        if reader.kind()? != Kind::Object {
+        if reader.kind()? != ValueKind::Object {
             return Ok(None);
         }
         let mut keywords = Self::default();
@@ -185,8 +185,9 @@ impl<'s> Keywords<'s> {
     /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an index that is
     /// not kept here.
     fn of_elements(&self) -> Option<&'s str> {
-        self.items
-            .filter(|items| !self.prefixed && kind_of(items).is_ok_and(|kind| kind != Kind::Array))
+        self.items.filter(|items| {
+            !self.prefixed && kind_of(items).is_ok_and(|kind| kind != ValueKind::Array)
+        })
     }
 }
 
@@ -201,7 +202,7 @@ impl<'s> Check<'s, '_> {
         let (Ok(Some(keywords)), Ok(kind)) = (Keywords::read(schema), kind_of(input)) else {
             return true;
         };
-        if keywords.nullable && kind == Kind::Null {
+        if keywords.nullable && kind == ValueKind::Null {
             return true;
         }
         let deeper = depth.saturating_add(1);
@@ -212,8 +213,8 @@ impl<'s> Check<'s, '_> {
             && self.fits_values(&keywords, input)
             && self.fits_bounds(&keywords, input, kind)
             && match kind {
-                Kind::Object => self.fits_members(&keywords, input, deeper),
-                Kind::Array => self.fits_elements(&keywords, input, deeper),
+                ValueKind::Object => self.fits_members(&keywords, input, deeper),
+                ValueKind::Array => self.fits_elements(&keywords, input, deeper),
                 _ => true,
             };
         fits && elements(keywords.all_of).all(|schema| self.apply(schema, input, deeper))
@@ -267,25 +268,26 @@ impl<'s> Check<'s, '_> {
             return false;
         }
         let Some(values) = keywords.enumeration else { return true };
-        kind_of(values) != Ok(Kind::Array)
+        kind_of(values) != Ok(ValueKind::Array)
             || elements(Some(values)).any(|value| self.is_same(value, input, 0))
     }
 
-    fn fits_bounds(&mut self, keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
+    fn fits_bounds(&mut self, keywords: &Keywords<'_>, input: &str, kind: ValueKind) -> bool {
         keywords.bounds.iter().all(|Bound { keyword, limit }| {
             let counted;
             let value = match (kind, *keyword) {
-                (Kind::Number, "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum") => {
-                    input
-                }
+                (
+                    ValueKind::Number,
+                    "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum",
+                ) => input,
                 _ if !self.budget.spend(limit, input) => return true,
-                (Kind::String, "minLength" | "maxLength") => {
+                (ValueKind::String, "minLength" | "maxLength") => {
                     let text = Reader::new(input, 1).string();
                     let length = text.map(|text| text.decode().chars().count());
                     counted = length.unwrap_or_default().to_string();
                     &counted
                 }
-                (Kind::Array, "minItems" | "maxItems") => {
+                (ValueKind::Array, "minItems" | "maxItems") => {
                     counted = elements(Some(input)).count().to_string();
                     &counted
                 }
@@ -316,47 +318,49 @@ impl<'s> Check<'s, '_> {
         }
         let deeper = depth.saturating_add(1);
         match kind {
-            Kind::String => match (Reader::new(left, 1).string(), Reader::new(right, 1).string()) {
-                (Ok(left), Ok(right)) => left == right,
-                _ => false,
-            },
-            Kind::Number => match (Number::read(left), Number::read(right)) {
+            ValueKind::String => {
+                match (Reader::new(left, 1).string(), Reader::new(right, 1).string()) {
+                    (Ok(left), Ok(right)) => left == right,
+                    _ => false,
+                }
+            }
+            ValueKind::Number => match (Number::read(left), Number::read(right)) {
                 (Some(left), Some(right)) => left == right,
                 _ => false,
             },
-            Kind::Array => {
+            ValueKind::Array => {
                 elements(Some(left)).count() == elements(Some(right)).count()
                     && elements(Some(left))
                         .zip(elements(Some(right)))
                         .all(|(left, right)| self.is_same(left, right, deeper))
             }
-            Kind::Object => {
+            ValueKind::Object => {
                 let (left, right) = (members(left), members(right));
                 left.len() == right.len()
                     && left.iter().all(|(name, value)| {
                         right.get(name).is_some_and(|known| self.is_same(value, known, deeper))
                     })
             }
-            Kind::Bool | Kind::Null => false,
+            ValueKind::Bool | ValueKind::Null => false,
         }
     }
 }
 
-fn fits_type(keywords: &Keywords<'_>, input: &str, kind: Kind) -> bool {
+fn fits_type(keywords: &Keywords<'_>, input: &str, kind: ValueKind) -> bool {
     let Some(types) = keywords.types else { return true };
     let fits = |name: Str<'_>| match name.decode().as_ref() {
-        "object" => kind == Kind::Object,
-        "array" => kind == Kind::Array,
-        "string" => kind == Kind::String,
-        "boolean" => kind == Kind::Bool,
-        "null" => kind == Kind::Null,
-        "number" => kind == Kind::Number,
-        "integer" => kind == Kind::Number && is_integer(input),
+        "object" => kind == ValueKind::Object,
+        "array" => kind == ValueKind::Array,
+        "string" => kind == ValueKind::String,
+        "boolean" => kind == ValueKind::Bool,
+        "null" => kind == ValueKind::Null,
+        "number" => kind == ValueKind::Number,
+        "integer" => kind == ValueKind::Number && is_integer(input),
         _ => true,
     };
     match kind_of(types) {
-        Ok(Kind::String) => json::string(types).is_some_and(fits),
-        Ok(Kind::Array) => {
+        Ok(ValueKind::String) => json::string(types).is_some_and(fits),
+        Ok(ValueKind::Array) => {
             let names = elements(Some(types)).filter_map(json::string);
             let mut names = names.peekable();
             names.peek().is_none() || names.any(fits)
@@ -370,7 +374,7 @@ fn is_integer(number: &str) -> bool {
     Number::read(number).is_some_and(|number| number.is_whole())
 }
 
-fn kind_of(text: &str) -> Result<Kind, json::Error> {
+fn kind_of(text: &str) -> Result<ValueKind, json::Error> {
     Reader::of(text).kind()
 }
 

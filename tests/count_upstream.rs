@@ -194,18 +194,18 @@ fn results_are_new_where_they_are_to_be_answered() {
     let config = config(json!({"profile": "vllm"}));
     let mut body: Value = serde_json::from_slice(&body()).unwrap();
     body["max_tokens"] = json!(9);
-    let shape = |path, body: &Value| {
+    let counts = |path, body: &Value| {
         let sent = drive::request(&config, path, &[], body.to_string().as_bytes());
-        let shape = sent.unwrap_or_else(|answer| panic!("{answer:?}")).0.report().asked;
-        (shape.tool_results, shape.new_results)
+        let counts = sent.unwrap_or_else(|answer| panic!("{answer:?}")).0.report().counts;
+        (counts.tool_results, counts.new_results)
     };
-    assert_eq!(shape("/v1/messages", &body), (1, 1));
+    assert_eq!(counts("/v1/messages", &body), (1, 1));
     // The same result comes with the request that is counted.
-    assert_eq!(shape(PATH, &body), (1, 0));
+    assert_eq!(counts(PATH, &body), (1, 0));
     let messages = body["messages"].as_array_mut().unwrap();
     messages.push(json!({"role": "assistant", "content": "It rains."}));
     messages.push(json!({"role": "user", "content": "And tomorrow?"}));
-    assert_eq!(shape("/v1/messages", &body), (1, 0));
+    assert_eq!(counts("/v1/messages", &body), (1, 0));
 }
 
 #[test]

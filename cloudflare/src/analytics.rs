@@ -61,7 +61,7 @@ impl Dataset {
             answer.output_tokens as f64,
             answer.thinking_tokens as f64,
             f64::from(answer.tool_calls),
-            f64::from(report.asked.new_results),
+            f64::from(report.counts.new_results),
             answer.chunks as f64,
             report.request_bytes as f64,
             report.upstream_request_bytes as f64,

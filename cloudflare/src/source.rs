@@ -20,21 +20,21 @@ extern "C" {
 
 /// The stream for the client.
 pub(crate) fn stream(answer: Answering) -> ReadableStream {
-    stream_of(Source(Rc::new(RefCell::new(State { answer: Some(answer), pulling: None }))))
+    stream_of(Source(Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }))))
 }
 
 /// What `stream.js` pulls.
 #[wasm_bindgen]
-pub struct Source(Rc<RefCell<State>>);
+pub struct Source(Rc<RefCell<Pulled>>);
 
-struct State {
+struct Pulled {
     /// `None` once it is over, or given up.
     answer: Option<Answering>,
     /// Who waits for a piece.
     pulling: Option<Waker>,
 }
 
-impl State {
+impl Pulled {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         let Some(answer) = &mut self.answer else { return Poll::Ready(None) };
         let piece = answer.poll_piece(context);

@@ -3,7 +3,7 @@
 use creole::Millis;
 use creole::config::Config;
 use creole::log::{self, Request};
-use creole::metrics::{Counters, Kind, Sample};
+use creole::metrics::{Counters, MetricKind, Sample};
 use creole::report::Report;
 
 use crate::action::Action;
@@ -23,8 +23,8 @@ pub fn finished(
     counters.count(report, config, now, |sample| {
         let (name, value) = (statistic(&sample), sample.value);
         actions.push(match sample.metric.kind {
-            Kind::Counter => Action::Count { name, by: value },
-            Kind::Histogram => Action::Record { name, value },
+            MetricKind::Counter => Action::Count { name, by: value },
+            MetricKind::Histogram => Action::Record { name, value },
         });
     });
     if let Some(line) = log::line(request, report, config.settings.log, now) {
@@ -49,7 +49,7 @@ fn statistic(sample: &Sample<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use creole::error::{Fault, Kind as ErrorKind};
+    use creole::error::{ErrorKind, Fault};
     use creole::log::Level;
     use creole::report::Outcome;
 

@@ -48,7 +48,7 @@ const HOLD_MS: u64 = 200;
 pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
-    state: State,
+    state: StreamState,
     /// Bytes of a body that is collected: here or in the exchange.
     collected_bytes: usize,
     /// When a stream that has said everything is reset.
@@ -73,7 +73,7 @@ pub struct Route {
 }
 
 #[derive(Debug)]
-enum State {
+enum StreamState {
     /// Not ours, or answered from here: whatever passes is right as it is. An answer from here
     /// passes the response callbacks again.
     HandsOff,
@@ -85,12 +85,12 @@ enum State {
     /// The upstream has the request.
     Waiting,
     /// The upstream answers. `length`: of the upstream's body.
-    Answering { sent: Sent, length: Option<usize>, received: usize },
+    Answering { sent: Delivered, length: Option<usize>, received: usize },
 }
 
 /// What the client has of an answer.
 #[derive(Debug)]
-enum Sent {
+enum Delivered {
     Nothing,
     /// The head. What follows is written as it comes.
     Head,
@@ -113,7 +113,7 @@ struct Held {
 #[derive(Clone, Copy, Debug)]
 enum When {
     Now,
-    /// Once it has sent everything: see [`State::Refusing`].
+    /// Once it has sent everything: see [`StreamState::Refusing`].
     AfterRequest,
 }
 
@@ -133,7 +133,7 @@ impl Stream {
         Self {
             exchange,
             config,
-            state: State::HandsOff,
+            state: StreamState::HandsOff,
             collected_bytes: 0,
             close_at: None,
             request: Request::default(),
@@ -147,9 +147,9 @@ impl Stream {
     #[must_use]
     pub fn reads(&self, side: Side) -> bool {
         match self.state {
-            State::HandsOff => false,
-            State::Collecting { .. } | State::Refusing { .. } => true,
-            State::Waiting | State::Answering { .. } => side == Side::Response,
+            StreamState::HandsOff => false,
+            StreamState::Collecting { .. } | StreamState::Refusing { .. } => true,
+            StreamState::Waiting | StreamState::Answering { .. } => side == Side::Response,
         }
     }
 
@@ -218,10 +218,10 @@ impl Stream {
         }
         let body = Collected::new(heads::length(&head));
         if paused {
-            self.state = State::Collecting { head: Some(head), body };
+            self.state = StreamState::Collecting { head: Some(head), body };
             return Decision::stop(Vec::new());
         }
-        self.state = State::Collecting { head: None, body };
+        self.state = StreamState::Collecting { head: None, body };
         let early =
             heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
@@ -237,8 +237,8 @@ impl Stream {
     ) -> Decision {
         let drained = drain(Side::Request, &piece);
         let body = match &mut self.state {
-            State::Collecting { body, .. } => body,
-            State::Refusing { rest_bytes, .. } => {
+            StreamState::Collecting { body, .. } => body,
+            StreamState::Refusing { rest_bytes, .. } => {
                 *rest_bytes = rest_bytes.saturating_sub(piece.len());
                 let over = end_of_stream || *rest_bytes == 0;
                 return if over { self.refuse(drained) } else { Decision::stop(drained) };
@@ -267,10 +267,10 @@ impl Stream {
 
     /// Trailers of a request whose body has not ended otherwise.
     pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
-        if matches!(self.state, State::Refusing { .. }) {
+        if matches!(self.state, StreamState::Refusing { .. }) {
             return self.refuse(Vec::new());
         }
-        if matches!(self.state, State::Collecting { .. }) {
+        if matches!(self.state, StreamState::Collecting { .. }) {
             // Envoy has no buffer here that the body could be written to. Only a request with
             // trailers and without a content-length gets here.
             return self.fail(Failure::RequestIncomplete, When::Now, now, Vec::new());
@@ -280,8 +280,8 @@ impl Stream {
 
     /// The request's body is complete. `refusal`: when the client is told that it is refused.
     fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
-        let State::Collecting { head, body, .. } =
-            std::mem::replace(&mut self.state, State::Waiting)
+        let StreamState::Collecting { head, body, .. } =
+            std::mem::replace(&mut self.state, StreamState::Waiting)
         else {
             return Decision::go_on(actions);
         };
@@ -324,7 +324,7 @@ impl Stream {
             }
             return self.flush();
         }
-        let head_sent = matches!(self.state, State::Answering { sent: Sent::Head, .. });
+        let head_sent = matches!(self.state, StreamState::Answering { sent: Delivered::Head, .. });
         match head {
             Some(head) if !head_sent => self.reply_with(Some(head), out, Vec::new()).actions,
             // Envoy gives no way to write an error event here.
@@ -345,30 +345,30 @@ impl Stream {
 
     fn deferred(&self) -> Option<&Deferred> {
         match &self.state {
-            State::Answering { sent: Sent::Deferred(deferred), .. } => Some(deferred),
+            StreamState::Answering { sent: Delivered::Deferred(deferred), .. } => Some(deferred),
             _ => None,
         }
     }
 
     fn deferred_mut(&mut self) -> Option<&mut Deferred> {
         match &mut self.state {
-            State::Answering { sent: Sent::Deferred(deferred), .. } => Some(deferred),
+            StreamState::Answering { sent: Delivered::Deferred(deferred), .. } => Some(deferred),
             _ => None,
         }
     }
 
     /// Gives the answer that was kept.
     fn refuse(&mut self, mut actions: Vec<Action>) -> Decision {
-        if let State::Refusing { response, .. } =
-            std::mem::replace(&mut self.state, State::HandsOff)
+        if let StreamState::Refusing { response, .. } =
+            std::mem::replace(&mut self.state, StreamState::HandsOff)
         {
             actions.push(Action::SendLocalResponse(response));
         }
         Decision::stop(actions)
     }
 
-    fn set_sent(&mut self, now: Sent) {
-        if let State::Answering { sent, .. } = &mut self.state {
+    fn set_sent(&mut self, now: Delivered) {
+        if let StreamState::Answering { sent, .. } = &mut self.state {
             *sent = now;
         }
     }
@@ -399,12 +399,12 @@ impl Stream {
         self.state = match when {
             When::Now => {
                 actions.push(Action::SendLocalResponse(response));
-                State::HandsOff
+                StreamState::HandsOff
             }
             When::AfterRequest => {
                 // Not all of the rest is waited for.
                 let rest_bytes = self.config.settings.discarded_bytes_max();
-                State::Refusing { response, rest_bytes }
+                StreamState::Refusing { response, rest_bytes }
             }
         };
         Decision::stop(actions)

@@ -116,7 +116,7 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64) {
     let mut stderr = io::stderr();
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
-        if missing > 0 && stderr.write_all(told(missing).as_bytes()).is_err() {
+        if missing > 0 && stderr.write_all(lost_lines(missing).as_bytes()).is_err() {
             lost.fetch_add(missing, Ordering::Relaxed);
         }
         match entry {
@@ -133,7 +133,7 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64) {
 }
 
 /// The line that stands for lost ones.
-fn told(missing: u64) -> String {
+fn lost_lines(missing: u64) -> String {
     let mut time = String::new();
     // A time that cannot be written is no reason to be silent.
     let _ = SystemTime.format_time(&mut Writer::new(&mut time));

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use creole::Millis;
 use creole::config::Config;
-use creole::metrics::{BUCKETS, Counters, Kind, METRICS, Metric, Sample};
+use creole::metrics::{BUCKETS, Counters, METRICS, Metric, MetricKind, Sample};
 use creole::report::Report;
 use hyper::header::{self, HeaderValue};
 use prometheus_client::encoding::text::encode;
@@ -92,12 +92,12 @@ fn register(metric: &Metric, help: &str, registry: &mut Registry) -> Sum {
     // The registry adds `_total` to counters and a full stop to what is said of them.
     let name = metric.name.strip_suffix("_total").unwrap_or(metric.name);
     match metric.kind {
-        Kind::Counter => {
+        MetricKind::Counter => {
             let family = Family::default();
             registry.register(name, help, family.clone());
             Sum::Counter(family)
         }
-        Kind::Histogram => {
+        MetricKind::Histogram => {
             let family = Family::new_with_constructor(histogram as fn() -> Histogram);
             registry.register(name, help, family.clone());
             Sum::Histogram(family)

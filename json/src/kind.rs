@@ -2,7 +2,7 @@
 
 /// What kind of value comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// `{`
     Object,
     /// `[`
@@ -17,7 +17,7 @@ pub enum Kind {
     Null,
 }
 
-impl Kind {
+impl ValueKind {
     /// As it is named in error messages: `a string`.
     #[must_use]
     pub fn name(self) -> &'static str {

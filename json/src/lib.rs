@@ -27,7 +27,7 @@ mod text;
 mod writer;
 
 pub use error::Error;
-pub use kind::Kind;
+pub use kind::ValueKind;
 pub use member::{elements, member, members, string};
 pub use number::Number;
 pub use place::offset_in;

@@ -5,7 +5,7 @@
 //! cut a pair in two.
 
 use crate::error::What;
-use crate::{Error, Kind, Raw, Str};
+use crate::{Error, Raw, Str, ValueKind};
 
 mod token;
 
@@ -85,29 +85,29 @@ impl<'a> Reader<'a> {
     }
 
     /// Looks at the next value without reading it.
-    pub fn kind(&mut self) -> Result<Kind, Error> {
+    pub fn kind(&mut self) -> Result<ValueKind, Error> {
         match self.peek() {
-            Some(b'{') => Ok(Kind::Object),
-            Some(b'[') => Ok(Kind::Array),
-            Some(b'"') => Ok(Kind::String),
-            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
-            Some(b't' | b'f') => Ok(Kind::Bool),
-            Some(b'n') => Ok(Kind::Null),
+            Some(b'{') => Ok(ValueKind::Object),
+            Some(b'[') => Ok(ValueKind::Array),
+            Some(b'"') => Ok(ValueKind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(ValueKind::Number),
+            Some(b't' | b'f') => Ok(ValueKind::Bool),
+            Some(b'n') => Ok(ValueKind::Null),
             _ => Err(self.syntax("a value")),
         }
     }
 
     /// Enters an object; follow with [`Reader::next_key`] until it gives `None`.
     pub fn begin_object(&mut self) -> Result<(), Error> {
-        self.begin(Kind::Object)
+        self.begin(ValueKind::Object)
     }
 
     /// Enters an array; follow with [`Reader::next_element`] until it gives `false`.
     pub fn begin_array(&mut self) -> Result<(), Error> {
-        self.begin(Kind::Array)
+        self.begin(ValueKind::Array)
     }
 
-    fn begin(&mut self, kind: Kind) -> Result<(), Error> {
+    fn begin(&mut self, kind: ValueKind) -> Result<(), Error> {
         self.expect_kind(kind)?;
         self.enter()
     }
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
     /// Reads a string.
     pub fn string(&mut self) -> Result<Str<'a>, Error> {
         if self.peek() != Some(b'"') {
-            self.expect_kind(Kind::String)?;
+            self.expect_kind(ValueKind::String)?;
         }
         self.string_token()
     }
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a number and gives its text.
     pub fn number(&mut self) -> Result<&'a str, Error> {
-        self.expect_kind(Kind::Number)?;
+        self.expect_kind(ValueKind::Number)?;
         let start = self.at;
         self.number_token()?;
         Ok(self.slice(start))
@@ -223,7 +223,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a boolean.
     pub fn bool(&mut self) -> Result<bool, Error> {
-        self.expect_kind(Kind::Bool)?;
+        self.expect_kind(ValueKind::Bool)?;
         let start = self.at;
         self.literal_token()?;
         Ok(self.slice(start) == "true")
@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a `null` if there is one; `null` means the same as absent in both formats.
     pub fn null(&mut self) -> Result<bool, Error> {
-        if self.kind()? == Kind::Null {
+        if self.kind()? == ValueKind::Null {
             self.literal_token()?;
             return Ok(true);
         }
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
     #[must_use]
     #[inline]
     pub fn is_object(mut self) -> bool {
-        self.kind() == Ok(Kind::Object) && self.is_whole()
+        self.kind() == Ok(ValueKind::Object) && self.is_whole()
     }
 
     /// Whether what is left is one value, and nothing else but white space.
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         self.skip().is_ok() && self.end().is_ok()
     }
 
-    fn expect_kind(&mut self, expected: Kind) -> Result<(), Error> {
+    fn expect_kind(&mut self, expected: ValueKind) -> Result<(), Error> {
         let found = self.kind()?;
         if found == expected {
             self.fresh = false;

@@ -1,7 +1,7 @@
 //! A tool call of an answer, or a fragment of one.
 
 use crate::{filled, number, text};
-use creole_json::{Error, Kind, Reader, Str};
+use creole_json::{Error, Reader, Str, ValueKind};
 
 /// A tool call, or a fragment of one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,14 +24,14 @@ pub struct ToolCall<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Signature<'a> {
     /// Where it came, and must go back.
-    pub place: Place,
+    pub place: SignaturePlace,
     /// The signature.
     pub text: Str<'a>,
 }
 
 /// Where gateways put the signature of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum SignaturePlace {
     /// In `extra_content.google`, as Google does.
     Google,
     /// In `extra_content.vertex` (Vertex AI behind a gateway).
@@ -73,7 +73,7 @@ impl<'a> ToolCall<'a> {
                 "index" => call.index = number(reader)?,
                 "id" => call.id = named(reader)?,
                 "extra_content" => call.signature = read_extra(reader)?.0.or(call.signature),
-                "thought_signature" => call.sign(Place::Call, reader)?,
+                "thought_signature" => call.sign(SignaturePlace::Call, reader)?,
                 "function" | "custom" => {
                     let custom = key.raw() == "custom";
                     if reader.object_or_skip()? {
@@ -92,7 +92,7 @@ impl<'a> ToolCall<'a> {
     fn member(&mut self, key: Str<'_>, custom: bool, reader: &mut Reader<'a>) -> Result<(), Error> {
         match key.raw() {
             "name" => self.name = named(reader)?.or(self.name),
-            "thought_signature" => self.sign(Place::Function, reader)?,
+            "thought_signature" => self.sign(SignaturePlace::Function, reader)?,
             "input" if custom => {
                 self.custom = true;
                 if let Some(input) = text(reader)? {
@@ -107,12 +107,12 @@ impl<'a> ToolCall<'a> {
             }
             "arguments" | "parameters" | "input" | "args" | "arguments_json" => {
                 match reader.kind()? {
-                    Kind::String => {
+                    ValueKind::String => {
                         if let Some(arguments) = text(reader)? {
                             self.arguments = Arguments::Text(arguments);
                         }
                     }
-                    Kind::Null => drop(reader.skip()?),
+                    ValueKind::Null => drop(reader.skip()?),
                     _ => self.arguments = Arguments::Json(reader.skip()?),
                 }
             }
@@ -121,7 +121,7 @@ impl<'a> ToolCall<'a> {
         Ok(())
     }
 
-    fn sign(&mut self, place: Place, reader: &mut Reader<'a>) -> Result<(), Error> {
+    fn sign(&mut self, place: SignaturePlace, reader: &mut Reader<'a>) -> Result<(), Error> {
         let signature = filled(reader)?.map(|text| Signature { place, text });
         self.signature = signature.or(self.signature);
         Ok(())
@@ -143,8 +143,8 @@ pub(crate) fn read_extra<'a>(
     }
     while let Some(key) = reader.next_key()? {
         let place = match key.raw() {
-            "google" => Place::Google,
-            "vertex" => Place::Vertex,
+            "google" => SignaturePlace::Google,
+            "vertex" => SignaturePlace::Vertex,
             _ => {
                 reader.skip()?;
                 continue;

@@ -3,7 +3,7 @@
 use crate::room::{List, Room};
 use crate::says::{says_something, says_well, something, unquoted};
 use crate::{Delta, Few, Usage, filled, number, text};
-use creole_json::{self as json, Error, Kind, Reader, Str};
+use creole_json::{self as json, Error, Reader, Str, ValueKind};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
 #[derive(Clone, Debug, Default)]
@@ -177,7 +177,7 @@ impl<'a> Choice<'a> {
     ) -> Result<(), Error> {
         *choices = Few::default();
         // Some servers send a single choice without the list around it.
-        if reader.kind()? == Kind::Object {
+        if reader.kind()? == ValueKind::Object {
             reader.begin_object()?;
             return choices.add().read(reader, room);
         }
@@ -272,10 +272,10 @@ impl<'a> Choice<'a> {
 /// `null` counts as absent, as null does.
 pub(crate) fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     let word = match reader.kind()? {
-        Kind::Object => {
+        ValueKind::Object => {
             json::member(reader.skip()?, "type").and_then(|word| Reader::new(word, 1).string().ok())
         }
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array()?;
             let mut last = None;
             while reader.next_element()? {

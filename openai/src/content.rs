@@ -2,7 +2,7 @@
 
 use crate::room::{List, Room};
 use crate::{Few, text};
-use creole_json::{self as json, Error, Kind, Reader, Str};
+use creole_json::{self as json, Error, Reader, Str, ValueKind};
 
 /// A part of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(crate) fn read_content<'a>(
     parts: &mut Few<Part<'a>>,
     room: &mut Room,
 ) -> Result<bool, Error> {
-    if reader.kind()? != Kind::Array {
+    if reader.kind()? != ValueKind::Array {
         return read_item(reader, parts, room);
     }
     let mut dropped = false;
@@ -77,18 +77,18 @@ fn read_item<'a>(
     room: &mut Room,
 ) -> Result<bool, Error> {
     match reader.kind()? {
-        Kind::String => {
+        ValueKind::String => {
             if let Some(text) = text(reader)? {
                 keep(Part::Text(text), parts, room);
             }
             Ok(false)
         }
-        Kind::Object => read_part(reader, parts, room),
+        ValueKind::Object => read_part(reader, parts, room),
         // Some servers write a token that looks so without its quotes. But `false` is what others write where
         // there is no content.
         kind => {
             let raw = reader.skip()?;
-            let is_token = kind == Kind::Number || raw == "true";
+            let is_token = kind == ValueKind::Number || raw == "true";
             if is_token {
                 keep(Part::Text(Str::plain(raw)), parts, room);
             }
@@ -116,13 +116,13 @@ fn read_part<'a>(
     while let Some(key) = reader.next_key()? {
         match key.raw() {
             "type" => kind = reader.string_or_skip()?,
-            "text" if reader.kind()? == Kind::Object => {
+            "text" if reader.kind()? == ValueKind::Object => {
                 let value = json::member(reader.skip()?, "value");
                 plain = value.and_then(|value| Reader::new(value, 1).string().ok());
             }
-            "text" if reader.kind()? == Kind::String => plain = text(reader)?,
+            "text" if reader.kind()? == ValueKind::String => plain = text(reader)?,
             "text" => lost = says(reader.skip()?),
-            "content" if reader.kind()? == Kind::String => content = text(reader)?,
+            "content" if reader.kind()? == ValueKind::String => content = text(reader)?,
             "refusal" => refusal = text(reader)?,
             // Texts again; nothing else can be inside.
             "thinking" | "summary" | "reasoning" => thinking = Some(reader.skip()?),
@@ -166,7 +166,7 @@ pub(crate) fn read_thinking<'a>(
     room: &mut Room,
 ) -> Result<(), Error> {
     let reader = &mut Reader::of(raw);
-    if reader.kind()? != Kind::Array {
+    if reader.kind()? != ValueKind::Array {
         return read_thought(reader, part, parts, room);
     }
     reader.begin_array()?;
@@ -184,7 +184,7 @@ fn read_thought<'a>(
     room: &mut Room,
 ) -> Result<(), Error> {
     let mut said = None;
-    if reader.kind()? == Kind::String {
+    if reader.kind()? == ValueKind::String {
         said = text(reader)?;
     } else if reader.object_or_skip()? {
         while let Some(key) = reader.next_key()? {

@@ -6,7 +6,7 @@ use crate::content::{read_content, read_thinking};
 use crate::room::{List, Room};
 use crate::says::{says_something, something};
 use crate::{Detail, Few, Part, Role, ToolCall, filled, text};
-use creole_json::{Error, Kind, Reader, Str};
+use creole_json::{Error, Reader, Str, ValueKind};
 
 /// A `delta` or a `message`.
 #[derive(Clone, Debug, Default)]
@@ -54,11 +54,11 @@ impl<'a> Delta<'a> {
         room: &mut Room,
     ) -> Result<(), Error> {
         *slot = None;
-        if reader.kind()? == Kind::String {
+        if reader.kind()? == ValueKind::String {
             *slot = text(reader)?.map(Self::of_text);
             return Ok(());
         }
-        if reader.kind()? == Kind::Array {
+        if reader.kind()? == ValueKind::Array {
             let content_dropped = says_something(reader.skip()?);
             *slot = content_dropped.then(|| Self { content_dropped, ..Self::default() });
             return Ok(());
@@ -75,13 +75,13 @@ impl<'a> Delta<'a> {
                 }
                 "reasoning" => delta.reasoning = text_or(reader, &mut thoughts)?,
                 "reasoning_text" => delta.reasoning_text = text_or(reader, &mut thoughts)?,
-                "reasoning_details" if reader.kind()? == Kind::String => {
+                "reasoning_details" if reader.kind()? == ValueKind::String => {
                     thoughts = thoughts.or(something(reader)?);
                 }
                 "reasoning_details" => {
                     Detail::read_all(reader, false, &mut delta.reasoning_details, room)?;
                 }
-                "reasoning_opaque" if reader.kind()? == Kind::String => {
+                "reasoning_opaque" if reader.kind()? == ValueKind::String => {
                     let detail = Detail::opaque(reader)?;
                     if room.take(List::Details) {
                         delta.reasoning_details.push(detail);
@@ -100,12 +100,12 @@ impl<'a> Delta<'a> {
                 }
                 "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
                 "text" => plain = text(reader)?,
-                "refusal" if reader.kind()? == Kind::Number => drop(reader.skip()?),
+                "refusal" if reader.kind()? == ValueKind::Number => drop(reader.skip()?),
                 "refusal" => delta.refusal = text_or(reader, &mut refused)?,
                 "tool_calls" => {
                     delta.tool_calls = Few::default();
                     // Some servers send a single call without the list around it.
-                    if reader.kind()? == Kind::Array {
+                    if reader.kind()? == ValueKind::Array {
                         reader.begin_array()?;
                         while reader.next_element()? {
                             delta.read_call(reader, room)?;
@@ -114,7 +114,7 @@ impl<'a> Delta<'a> {
                         delta.read_call(reader, room)?;
                     }
                 }
-                "function_call" if reader.kind()? == Kind::Object => {
+                "function_call" if reader.kind()? == ValueKind::Object => {
                     delta.function_call.insert(ToolCall::default()).read(reader)?;
                 }
                 // Of kinds that a Messages client cannot be shown, or in shapes that no server is known for.
@@ -144,7 +144,7 @@ impl<'a> Delta<'a> {
 
     /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each delta with it.
     fn read_call(&mut self, reader: &mut Reader<'a>, room: &mut Room) -> Result<(), Error> {
-        if reader.kind()? != Kind::Object || room.exceeded.is_some() {
+        if reader.kind()? != ValueKind::Object || room.exceeded.is_some() {
             self.content_dropped |= says_something(reader.skip()?);
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl<'a> Delta<'a> {
     pub(crate) fn read_messages(raw: &'a str, room: &mut Room) -> Result<Option<Self>, Error> {
         let reader = &mut Reader::of(raw);
         let mut last: Option<Self> = None;
-        if reader.kind()? != Kind::Array {
+        if reader.kind()? != ValueKind::Array {
             return Ok(None);
         }
         reader.begin_array()?;
@@ -230,8 +230,8 @@ fn text_or<'a>(
     other: &mut Option<&'a str>,
 ) -> Result<Option<Str<'a>>, Error> {
     match reader.kind()? {
-        Kind::Array | Kind::Object => *other = other.or(something(reader)?),
-        Kind::Number => return Ok(Some(Str::plain(reader.number()?))),
+        ValueKind::Array | ValueKind::Object => *other = other.or(something(reader)?),
+        ValueKind::Number => return Ok(Some(Str::plain(reader.number()?))),
         _ => return text(reader),
     }
     Ok(None)

@@ -2,7 +2,7 @@
 
 use crate::room::{List, Room};
 use crate::{Few, filled, number, text};
-use creole_json::{Error, Kind, Reader, Str};
+use creole_json::{Error, Reader, Str, ValueKind};
 
 /// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks of the
 /// Messages API.
@@ -43,7 +43,7 @@ impl<'a> Detail<'a> {
             }
             Ok(())
         };
-        if reader.kind()? != Kind::Array {
+        if reader.kind()? != ValueKind::Array {
             return take(reader);
         }
         reader.begin_array()?;

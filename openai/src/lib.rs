@@ -21,7 +21,7 @@ mod room;
 mod says;
 mod usage;
 
-pub use call::{Arguments, Place, Signature, ToolCall};
+pub use call::{Arguments, Signature, SignaturePlace, ToolCall};
 pub use chunk::{Choice, Chunk};
 pub use content::Part;
 pub use delta::Delta;
@@ -32,7 +32,7 @@ pub use role::Role;
 pub use room::{CALLS_MAX, CHOICES_MAX, DETAILS_MAX, PARTS_MAX};
 pub use usage::Usage;
 
-use creole_json::{self as json, Error, Kind, Reader, Str};
+use creole_json::{self as json, Error, Reader, Str, ValueKind};
 
 /// Reads a string; one that is blank, or no string, counts as absent. Servers send `"id": ""` with each
 /// fragment.
@@ -51,8 +51,8 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
 /// It is not JSON.
 pub fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     let text = match reader.kind()? {
-        Kind::Number => reader.number()?,
-        Kind::String => reader.string()?.raw(),
+        ValueKind::Number => reader.number()?,
+        ValueKind::String => reader.string()?.raw(),
         _ => {
             reader.skip()?;
             return Ok(None);

@@ -22,13 +22,13 @@ pub struct Pattern {
     after: String,
     /// Behind `after`, random letters and a bracket.
     padded: bool,
-    place: Option<Place>,
+    place: Option<Target>,
     misses: u8,
 }
 
 /// Where the text belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct Target {
     choice: u64,
     field: Field,
 }
@@ -45,7 +45,7 @@ enum Field {
 impl Pattern {
     /// The choice and the delta of a chunk that differs from the last one in its text alone.
     pub fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
-        let Place { choice, field } = self.place?;
+        let Target { choice, field } = self.place?;
         let (start, rest) = data.split_at_checked(self.before.len())?;
         if !is_same(start, &self.before) {
             return None;
@@ -94,7 +94,7 @@ impl Pattern {
 
 /// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
 /// the model, is known from the chunk that was read.
-fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
+fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
     // All by name, so that nobody adds a member without saying what becomes of it here.
     let Chunk {
         id: _,
@@ -172,7 +172,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Place, Str<'a>)> {
         },
         _ => return None,
     };
-    Some((Place { choice: *index, field }, text))
+    Some((Target { choice: *index, field }, text))
 }
 
 /// The end of a chunk without the value of its last member, where that is random letters, which some servers

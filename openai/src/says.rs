@@ -1,6 +1,6 @@
 //! Whether a value says anything, and whether it says that all is well.
 
-use creole_json::{Error, Kind, Reader};
+use creole_json::{Error, Reader, ValueKind};
 
 /// Reads a value that says something.
 pub(crate) fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
@@ -32,23 +32,23 @@ pub(crate) fn unquoted(raw: &str) -> &str {
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
     let mut nothing = true;
     match reader.kind()? {
-        Kind::Object => {
+        ValueKind::Object => {
             reader.begin_object()?;
             while reader.next_key()?.is_some() {
                 nothing &= says_nothing(reader)?;
             }
         }
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array()?;
             while reader.next_element()? {
                 nothing &= says_nothing(reader)?;
             }
         }
-        Kind::String => {
+        ValueKind::String => {
             let text = reader.string()?;
             nothing = text.is_blank() || (text.raw() != "true" && says_well(text.raw()));
         }
-        Kind::Number | Kind::Bool | Kind::Null => {
+        ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
             nothing = matches!(reader.skip()?, "null" | "false" | "0" | "200");
         }
     }

@@ -4,7 +4,7 @@ mod read;
 
 use super::tool::ToolChange;
 use crate::json::{Raw, Str};
-pub(super) use read::Place;
+pub(super) use read::BlockParent;
 
 /// One content block. A request can have many small ones, so what is large stands elsewhere.
 #[derive(Debug)]

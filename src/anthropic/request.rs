@@ -1,10 +1,10 @@
 //! The body of `POST /v1/messages`.
 
-use super::block::{Block, Place, Text};
+use super::block::{Block, BlockParent, Text};
 use super::source::{Read, Source, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
-use crate::json::{self, Kind, Str};
+use crate::json::{self, Str, ValueKind};
 use crate::limits::Many;
 use crate::warning::Warnings;
 
@@ -202,13 +202,13 @@ impl<'a> Request<'a> {
             "inference_geo" => self.inference_geo = source.reader.string()? != "global",
             "container" => return source.given(&mut self.container),
             "context_management" => {
-                self.context_management = Some(source.raw_of(Kind::Object)?);
+                self.context_management = Some(source.raw_of(ValueKind::Object)?);
             }
-            "compaction" => self.compaction = source.ignore(Kind::Object)?,
+            "compaction" => self.compaction = source.ignore(ValueKind::Object)?,
             "mcp_servers" => {
                 self.mcp_servers = false;
                 source.array(Many::Fields, |source| {
-                    self.mcp_servers = source.ignore(Kind::Object)?;
+                    self.mcp_servers = source.ignore(ValueKind::Object)?;
                     Ok(())
                 })?;
             }
@@ -229,9 +229,9 @@ impl<'a> Request<'a> {
                 // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
                 source.warnings.add_named("dropped", key);
             }
-            "thread" => self.thread = source.ignore(Kind::Object)?,
+            "thread" => self.thread = source.ignore(ValueKind::Object)?,
             "cache_control" => return source.ephemeral(),
-            "diagnostics" => return source.ignore(Kind::Object),
+            "diagnostics" => return source.ignore(ValueKind::Object),
             // The SDKs turn these into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => return source.skip(),
             _ => return Ok(false),
@@ -244,7 +244,7 @@ impl<'a> Request<'a> {
             match key {
                 "effort" => return source.string(&mut self.effort),
                 "format" => self.output_schema = Some(source.output_format()?),
-                "task_budget" => self.task_budget = source.ignore(Kind::Object)?,
+                "task_budget" => self.task_budget = source.ignore(ValueKind::Object)?,
                 _ => return Ok(false),
             }
             Ok(true)
@@ -255,8 +255,8 @@ impl<'a> Request<'a> {
 impl<'a> Source<'a, '_> {
     /// `system`: a string or an array of text blocks.
     fn system(&mut self) -> Read<Vec<Text<'a>>> {
-        if self.reader.kind()? != Kind::Array {
-            let blocks = self.content(Place::Message)?;
+        if self.reader.kind()? != ValueKind::Array {
+            let blocks = self.content(BlockParent::Message)?;
             return Ok(blocks.into_iter().filter_map(into_text).collect());
         }
         let mut texts = Vec::new();
@@ -265,7 +265,7 @@ impl<'a> Source<'a, '_> {
             if tag != "text" {
                 return Err(bad_tag(tag, "'text'"));
             }
-            texts.extend(into_text(source.block(Place::Message)?));
+            texts.extend(into_text(source.block(BlockParent::Message)?));
             Ok(())
         })?;
         Ok(texts)
@@ -285,7 +285,7 @@ impl<'a> Source<'a, '_> {
         self.object(|source, key| {
             match key {
                 "role" => role = Some(source.role()?),
-                "content" => content = Some(source.content(Place::Message)?),
+                "content" => content = Some(source.content(BlockParent::Message)?),
                 "clear_at" => until_next_user = source.reader.string()? == "next_user_message",
                 "output_config" => source.object(|source, key| match key {
                     "effort" => source.string(&mut effort),
@@ -326,7 +326,7 @@ impl<'a> Source<'a, '_> {
             }
             "block_binding" => {
                 binds_blocks = true;
-                source.ignore(Kind::Object)
+                source.ignore(ValueKind::Object)
             }
             _ => Ok(false),
         })?;
@@ -364,7 +364,7 @@ impl<'a> Source<'a, '_> {
         let mut schema = None;
         self.tagged(|source, key| match key {
             "schema" => {
-                schema = Some(source.raw_of(Kind::Object)?);
+                schema = Some(source.raw_of(ValueKind::Object)?);
                 Ok(true)
             }
             _ => Ok(false),

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::json::{self, Kind, Raw, Reader, Str};
+use crate::json::{self, Raw, Reader, Str, ValueKind};
 use crate::limits::{self, Counted, Many};
 use crate::warning::Warnings;
 
@@ -46,12 +46,12 @@ pub(super) fn read_body<'a, T>(
         source.reader.end()?;
         Ok(value)
     });
-    result.map_err(|error| source.told(error))
+    result.map_err(|error| source.located(error))
 }
 
 impl<'a> Source<'a, '_> {
     /// What the client is told of the error that stopped the reading.
-    fn told(&mut self, error: json::Error) -> Error {
+    fn located(&mut self, error: json::Error) -> Error {
         if let Some(refused) = self.refused.take() {
             return refused;
         }
@@ -106,7 +106,7 @@ impl<'a> Source<'a, '_> {
             }
             let key = key.decode();
             let known = match key.as_ref() {
-                "type" if tagged => self.ignore(Kind::String)?,
+                "type" if tagged => self.ignore(ValueKind::String)?,
                 key => member(self, key)?,
             };
             if !known {
@@ -199,18 +199,18 @@ impl<'a> Source<'a, '_> {
 
     /// An object as it was written, which is counted or copied without its white space.
     pub(super) fn raw_object(&mut self, place: &mut Option<Raw<'a>>) -> Read<bool> {
-        self.expect(Kind::Object)?;
+        self.expect(ValueKind::Object)?;
         *place = Some(self.reader.raw()?);
         Ok(true)
     }
 
     /// A value of one kind, as it was written.
-    pub(super) fn raw_of(&mut self, kind: Kind) -> Read<&'a str> {
+    pub(super) fn raw_of(&mut self, kind: ValueKind) -> Read<&'a str> {
         self.expect(kind)?;
         self.reader.skip()
     }
 
-    pub(super) fn expect(&mut self, kind: Kind) -> Read<()> {
+    pub(super) fn expect(&mut self, kind: ValueKind) -> Read<()> {
         match self.reader.kind()? {
             found if found == kind => Ok(()),
             found => Err(expected(kind.name(), found)),
@@ -218,14 +218,14 @@ impl<'a> Source<'a, '_> {
     }
 
     /// Checks that a value that is not used has its type.
-    pub(super) fn ignore(&mut self, kind: Kind) -> Read<bool> {
+    pub(super) fn ignore(&mut self, kind: ValueKind) -> Read<bool> {
         self.raw_of(kind)?;
         Ok(true)
     }
 
     /// A whole number that is not negative, with the real API's words about others.
     pub(super) fn whole_number(&mut self, place: &mut Option<u64>) -> Read<bool> {
-        let is_number = self.reader.kind()? == Kind::Number;
+        let is_number = self.reader.kind()? == ValueKind::Number;
         let text = if is_number { self.reader.clone().number()? } else { "" };
         // Clients that know no integers write `4096.0`.
         let whole =
@@ -252,7 +252,7 @@ impl<'a> Source<'a, '_> {
     /// The `type` of the object that comes next, wherever it stands in it: some clients write it
     /// last. Nothing is consumed.
     pub(super) fn tag(&mut self) -> Read<Str<'a>> {
-        if self.reader.kind()? != Kind::Object {
+        if self.reader.kind()? != ValueKind::Object {
             self.reader.begin_object()?;
         }
         let mut ahead = self.reader.clone();
@@ -280,7 +280,7 @@ impl<'a> Source<'a, '_> {
     /// Claude Code and its SDK send the last.
     pub(super) fn ephemeral(&mut self) -> Read<bool> {
         self.object(|source, key| match key {
-            "type" | "ttl" | "scope" => source.ignore(Kind::String),
+            "type" | "ttl" | "scope" => source.ignore(ValueKind::String),
             _ => Ok(false),
         })?;
         Ok(true)
@@ -297,7 +297,7 @@ pub(super) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
     value.ok_or_else(|| missing(key))
 }
 
-pub(super) fn expected(what: &str, found: Kind) -> json::Error {
+pub(super) fn expected(what: &str, found: ValueKind) -> json::Error {
     json::Error::value(format!("expected {what}, but found {}", found.name()))
 }
 
@@ -332,11 +332,11 @@ pub(crate) fn path_at(body: &str, offset: usize) -> String {
 /// The member or element of the next value that contains `offset`, and a reader that stands at it.
 fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, Reader<'a>)> {
     let object = match reader.kind().ok()? {
-        Kind::Object => {
+        ValueKind::Object => {
             reader.begin_object().ok()?;
             true
         }
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array().ok()?;
             false
         }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use super::source::{Read, Source, bad_tag, missing, required};
-use crate::json::{Kind, Raw, Str};
+use crate::json::{Raw, Str, ValueKind};
 use crate::json_schema::Found;
 use crate::limits::Many;
 
@@ -118,7 +118,7 @@ impl<'a> ToolDefinition<'a> {
             "name" => return source.word(&mut self.name),
             "description" => return source.string(&mut self.description),
             "input_schema" => {
-                source.expect(Kind::Object)?;
+                source.expect(ValueKind::Object)?;
                 let (schema, found) = Found::read(&mut source.reader)?;
                 (self.input_schema, self.found) = (Some(schema), found);
             }
@@ -193,7 +193,7 @@ impl<'a> Rare<'a> {
                     Ok(true)
                 })?;
             }
-            "user_location" => self.user_location = Some(source.raw_of(Kind::Object)?),
+            "user_location" => self.user_location = Some(source.raw_of(ValueKind::Object)?),
             _ => return Ok(false),
         }
         Ok(true)

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::json::{Error, Kind, Reader, quoted};
+use crate::json::{Error, Reader, ValueKind, quoted};
 use crate::setting::{self, Setting as _};
 
 /// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers with room for that have
@@ -112,7 +112,7 @@ pub(super) enum HeaderDocument {
 
 impl HeaderDocument {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        if reader.kind()? == Kind::String {
+        if reader.kind()? == ValueKind::String {
             return Ok(Self::Text(String::read(reader)?));
         }
         Ok(Self::Secret(read_secret(reader, "secret", &mut |_, _| Ok(false))?))
@@ -122,7 +122,7 @@ impl HeaderDocument {
 /// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
 /// nothing of it is quoted.
 pub(super) fn read_key(reader: &mut Reader<'_>) -> Result<KeyDocument, Error> {
-    let read = if reader.kind()? == Kind::String {
+    let read = if reader.kind()? == ValueKind::String {
         setting::word(reader, "client none").map(|at| match at {
             0 => KeyDocument::Client,
             _ => KeyDocument::None,

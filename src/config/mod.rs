@@ -15,7 +15,7 @@ use std::borrow::Cow;
 
 use crate::names::Names;
 use crate::profile::Profile;
-use crate::setting::{keys, words};
+use crate::setting::{keys, word_enum};
 pub use address::Address;
 pub use clients::ClientKeys;
 pub use credentials::is_variable;
@@ -123,7 +123,7 @@ keys! {
     }
 }
 
-words! {
+word_enum! {
     /// When a tool call's input reaches the client.
     ToolStream {
         /// As it comes, so that clients show progress. At the end where the model thinks and the client did not

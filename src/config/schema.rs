@@ -7,7 +7,7 @@
 use super::{Config, Guards, Protocol, Settings, Target, Upstream};
 use crate::json::{self, Writer};
 use crate::profile::{PRESETS, Profile};
-use crate::setting::{Bounds, Field, Setting as _, Shape};
+use crate::setting::{Bounds, Field, Setting as _, ValueType};
 
 const URL: &str = "Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes only `:authority` from here; every other host needs it.";
 const CLUSTER: &str = "Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.";
@@ -59,7 +59,7 @@ fn upstream(json: &mut Writer<'_>) {
     text(json, "cluster", CLUSTER, None);
     text(json, "base_path", BASE_PATH, Some(&Upstream::named("").base_path));
     json.key("protocol").begin_object().key("description").text(PROTOCOL);
-    shape(json, &Protocol::SHAPE);
+    value_type(json, &Protocol::TYPE);
     json.key("default").text(Protocol::Openai.word()).end_object();
     json.key("profile").begin_object().key("description").text(PROFILE).key("enum").begin_array();
     PRESETS.iter().for_each(|preset| {
@@ -136,12 +136,12 @@ fn properties(json: &mut Writer<'_>, fields: &[Field], defaults: &str) {
     for field in fields {
         let default = json::member(defaults, field.name).unwrap_or("null");
         json.key_text(field.name).begin_object().key("description").text(field.doc.trim());
-        match field.shape {
-            Shape::Object(fields) => object(json, fields, default),
+        match field.value_type {
+            ValueType::Object(fields) => object(json, fields, default),
             other => {
                 match other {
-                    Shape::Number => number(json, Bounds::of(field.name)),
-                    other => shape(json, &other),
+                    ValueType::Number => number(json, Bounds::of(field.name)),
+                    other => value_type(json, &other),
                 }
                 json.key("default").raw(default);
             }
@@ -166,21 +166,21 @@ fn number(json: &mut Writer<'_>, bounds: Bounds) {
     }
 }
 
-fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
-    match shape_of {
-        Shape::Bool => {
+fn value_type(json: &mut Writer<'_>, type_of: &ValueType) {
+    match type_of {
+        ValueType::Bool => {
             json.kind("boolean");
         }
-        Shape::Number => number(json, Bounds::of("")),
-        Shape::Text => {
+        ValueType::Number => number(json, Bounds::of("")),
+        ValueType::Text => {
             json.kind("string");
         }
-        Shape::List(of) => {
+        ValueType::List(of) => {
             json.kind("array").key("items").begin_object();
-            shape(json, of);
+            value_type(json, of);
             json.end_object();
         }
-        Shape::Words(words) => {
+        ValueType::Words(words) => {
             json.key("oneOf").begin_array();
             for (word, doc) in *words {
                 json.begin_object().key("const").text(word);
@@ -188,8 +188,8 @@ fn shape(json: &mut Writer<'_>, shape_of: &Shape) {
             }
             json.end_array();
         }
-        Shape::Object(fields) => object(json, fields, "{}"),
-        Shape::Members => {
+        ValueType::Object(fields) => object(json, fields, "{}"),
+        ValueType::Members => {
             json.kind("object");
         }
     }
@@ -208,7 +208,7 @@ pub fn tables() -> String {
         ("url", "text", "", URL),
         ("cluster", "text", "", CLUSTER),
         ("base_path", "text", "`\"/v1\"`", BASE_PATH),
-        ("protocol", &values(&Protocol::SHAPE), "`\"openai\"`", PROTOCOL),
+        ("protocol", &values(&Protocol::TYPE), "`\"openai\"`", PROTOCOL),
         ("profile", "one of the presets below", "`\"default\"`", PROFILE),
         ("key", "`\"client\"`, `\"none\"` or `{\"secret\": NAME}`", "`\"client\"`", KEY),
         ("headers", "texts or `{\"secret\": NAME}`, by name", "", HEADERS),
@@ -254,8 +254,8 @@ fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
             format!("{prefix}{}", field.name),
             json::member(defaults, field.name).unwrap_or("null"),
         );
-        match field.shape {
-            Shape::Object(fields) => table(page, &format!("{name}."), fields, default),
+        match field.value_type {
+            ValueType::Object(fields) => table(page, &format!("{name}."), fields, default),
             other => {
                 let Bounds { least, most, or_zero } = Bounds::of(field.name);
                 let mut values = values(&other);
@@ -273,27 +273,27 @@ fn table(page: &mut String, prefix: &str, fields: &[Field], defaults: &str) {
     }
 }
 
-fn values(shape: &Shape) -> String {
-    match shape {
-        Shape::Bool => "`true`, `false`".to_owned(),
-        Shape::Number => "whole number".to_owned(),
-        Shape::Text => "text".to_owned(),
-        Shape::List(of) => format!("list of {}", values(of)),
-        Shape::Words(words) => {
+fn values(value_type: &ValueType) -> String {
+    match value_type {
+        ValueType::Bool => "`true`, `false`".to_owned(),
+        ValueType::Number => "whole number".to_owned(),
+        ValueType::Text => "text".to_owned(),
+        ValueType::List(of) => format!("list of {}", values(of)),
+        ValueType::Words(words) => {
             let words: Vec<String> =
                 words.iter().map(|(word, _)| format!("`\"{word}\"`")).collect();
             words.join(", ")
         }
-        Shape::Object(_) | Shape::Members => "object".to_owned(),
+        ValueType::Object(_) | ValueType::Members => "object".to_owned(),
     }
 }
 
 /// What a key is for, and what each of its words means.
 fn meaning(field: &Field) -> String {
     let mut text = field.doc.trim().to_owned();
-    let words = match field.shape {
-        Shape::Words(words) => words,
-        Shape::List(Shape::Words(words)) => *words,
+    let words = match field.value_type {
+        ValueType::Words(words) => words,
+        ValueType::List(ValueType::Words(words)) => *words,
         _ => return text,
     };
     // A word that means what it says is not explained.

@@ -331,7 +331,7 @@ fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>)
 
 /// Whether the same call gave the same result before.
 fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
-    let (mut asked, answer) = (KnownCall::of(pair.call), KnownResult::of(pair.result));
+    let (mut context, answer) = (KnownCall::of(pair.call), KnownResult::of(pair.result));
     for (at, turn) in earlier.iter().enumerate().rev() {
         let Turn::User(user) = turn else { continue };
         if !user.results.iter().any(|known| answer.is_same(known)) {
@@ -341,7 +341,7 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
         let mut results = user.results.iter().peekable();
         for call in calls(said_before(earlier, at)) {
             let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
-            if answer.is_same(known) && asked.is_same(call) {
+            if answer.is_same(known) && context.is_same(call) {
                 return true;
             }
         }
@@ -376,7 +376,7 @@ fn pair<'t, 'a: 't>(
 
 /// What the model is told in a result. `required` are the required fields of the tool's schema, as a list.
 #[must_use]
-pub(crate) fn told(stuck: &Stuck<'_>, required: &str) -> String {
+pub(crate) fn note(stuck: &Stuck<'_>, required: &str) -> String {
     let Stuck { name, count, .. } = stuck;
     let advice = match stuck.why {
         _ if stuck.waits() => "If you wait for something, wait longer between calls.",

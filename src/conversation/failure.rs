@@ -20,7 +20,7 @@
 //! tool cannot do without.
 
 use crate::anthropic::{Block, ToolResult};
-use crate::json::{Kind, Reader, members};
+use crate::json::{Reader, ValueKind, members};
 use crate::words;
 
 /// Longer results are no errors in JSON.
@@ -211,14 +211,14 @@ fn is_detail(text: &str) -> bool {
 fn is_error_json(text: &str, nested: u32) -> bool {
     let mut reader = Reader::of(text);
     match reader.kind() {
-        Ok(Kind::Object) => is_error_object(&mut reader) == Some(true),
-        Ok(Kind::Array) => {
+        Ok(ValueKind::Object) => is_error_object(&mut reader) == Some(true),
+        Ok(ValueKind::Array) => {
             let mut any = false;
             let mut all = || {
                 reader.begin_array().ok()?;
                 while reader.next_element().ok()? {
                     any = true;
-                    if reader.kind().ok()? != Kind::Object || !is_error_object(&mut reader)? {
+                    if reader.kind().ok()? != ValueKind::Object || !is_error_object(&mut reader)? {
                         return None;
                     }
                 }
@@ -226,7 +226,7 @@ fn is_error_json(text: &str, nested: u32) -> bool {
             };
             all().is_some() && any
         }
-        Ok(Kind::String) if nested > 0 => {
+        Ok(ValueKind::String) if nested > 0 => {
             let inner = reader.string().map(|inner| inner.decode().into_owned());
             inner.is_ok_and(|inner| {
                 let inner = inner.trim();
@@ -264,7 +264,7 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
 fn says_nothing(value: &str) -> bool {
     let mut reader = Reader::of(value);
     match reader.kind() {
-        Ok(Kind::Object) => {
+        Ok(ValueKind::Object) => {
             let mut all = || {
                 reader.begin_object().ok()?;
                 while reader.next_key().ok()?.is_some() {
@@ -274,10 +274,12 @@ fn says_nothing(value: &str) -> bool {
             };
             all().is_some()
         }
-        Ok(Kind::Bool) => value == "false",
-        Ok(Kind::Number) => value == "0",
-        Ok(Kind::Array) => value.bytes().all(|byte| matches!(byte, b'[' | b']' | b' ' | b'\n')),
-        Ok(Kind::String) => {
+        Ok(ValueKind::Bool) => value == "false",
+        Ok(ValueKind::Number) => value == "0",
+        Ok(ValueKind::Array) => {
+            value.bytes().all(|byte| matches!(byte, b'[' | b']' | b' ' | b'\n'))
+        }
+        Ok(ValueKind::String) => {
             let word = value.to_ascii_lowercase();
             matches!(word.as_str(), "\"\"" | "\"none\"" | "\"null\"" | "\"no\"" | "\"ok\"")
         }

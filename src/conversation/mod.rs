@@ -34,12 +34,12 @@ pub(crate) struct User<'a> {
     /// Tool results.
     pub results: Vec<ToolResult<'a>>,
     /// Everything else.
-    pub items: Vec<Item<'a>>,
+    pub items: Vec<UserPart<'a>>,
 }
 
 /// A part of a user's turn that is not a tool result.
 #[derive(Debug)]
-pub(crate) enum Item<'a> {
+pub(crate) enum UserPart<'a> {
     /// As the client wrote it.
     Block(Block<'a>),
     /// The texts of a system message that stood here.
@@ -93,7 +93,7 @@ impl<'a> Turns<'a> {
     }
 
     /// Adds anything else to the user's turn.
-    pub(crate) fn item(&mut self, item: Item<'a>) {
+    pub(crate) fn item(&mut self, item: UserPart<'a>) {
         self.user();
         if let Some(Turn::User(user)) = self.turns.last_mut() {
             user.items.push(item);
@@ -252,10 +252,11 @@ fn said_before<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> &'t [Block<'a>] {
 fn drop_blank_texts(turn: &mut Turn<'_>) -> bool {
     match turn {
         Turn::User(User { results, items }) => {
-            let blank = |item: &Item<'_>| matches!(item, Item::Block(block) if is_blank(block));
+            let blank =
+                |item: &UserPart<'_>| matches!(item, UserPart::Block(block) if is_blank(block));
             let only_blanks = results.is_empty() && items.iter().all(blank);
             items.retain(|item| match item {
-                Item::Block(block) => keeps(block, only_blanks),
+                UserPart::Block(block) => keeps(block, only_blanks),
                 _ => true,
             });
             !(results.is_empty() && items.is_empty())

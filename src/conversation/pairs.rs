@@ -17,7 +17,7 @@
 
 use std::borrow::Cow;
 
-use super::{Item, Turn, User, answer_to, calls};
+use super::{Turn, User, UserPart, answer_to, calls};
 use crate::anthropic::{Block, Message, Role, Text, ToolResult};
 use crate::error::Error;
 use crate::json::Str;
@@ -238,13 +238,13 @@ fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<
                 let results = std::mem::take(&mut waiting);
                 let mut items = Vec::new();
                 for orphan in user.results {
-                    items.push(Item::Orphan(orphan));
+                    items.push(UserPart::Orphan(orphan));
                 }
                 items.append(&mut user.items);
                 // All that stood here was moved. Servers want the user to begin, the model would go on with
                 // its own words at the end, and in the middle two of its answers would be neighbours.
                 if results.is_empty() && items.is_empty() && !answered {
-                    items.push(Item::Moved);
+                    items.push(UserPart::Moved);
                 }
                 if !(results.is_empty() && items.is_empty()) {
                     whole.push(Turn::User(User { results, items }));
@@ -281,26 +281,27 @@ fn flush<'a>(
 /// Puts results into the order of the calls, which is what templates render. Clients give them in
 /// the order in which the tools were done.
 pub(crate) fn order(turns: &mut [Turn<'_>]) {
-    let mut asked: &[Block<'_>] = &[];
+    let mut context: &[Block<'_>] = &[];
     for turn in turns {
         match turn {
-            Turn::Assistant(blocks) => asked = blocks,
-            Turn::User(user) if !is_ordered(asked, &user.results) => {
-                order_results(asked, &mut user.results);
+            Turn::Assistant(blocks) => context = blocks,
+            Turn::User(user) if !is_ordered(context, &user.results) => {
+                order_results(context, &mut user.results);
             }
             Turn::User(_) | Turn::System(_) => {}
         }
     }
 }
 
-fn is_ordered(asked: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
-    results.len() < 2 || calls(asked).map(|call| call.id).eq(results.iter().map(|result| result.id))
+fn is_ordered(context: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
+    results.len() < 2
+        || calls(context).map(|call| call.id).eq(results.iter().map(|result| result.id))
 }
 
-fn order_results<'a>(asked: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
+fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
     let mut position: Names<'_, usize> = Names::default();
     let mut count = 0usize;
-    for (at, call) in calls(asked).enumerate() {
+    for (at, call) in calls(context).enumerate() {
         let id = call.id.decode();
         if !position.contains(&id) {
             position.insert(id, at);

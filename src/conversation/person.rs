@@ -26,7 +26,7 @@ use super::claude_code::{
     BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, OF_CLIENTS, REMINDER, SKILL, SPOKE,
     TOOL_LOADED, is_refused, reminders,
 };
-use super::{Item, Turn, User, calls};
+use super::{Turn, User, UserPart, calls};
 use crate::anthropic::{Block, ToolResult};
 use crate::json::{self, Str};
 use crate::words::{self, is_name_byte};
@@ -80,10 +80,10 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
 /// Whether what stands beside results is surely a client's own: system messages, and the texts of Claude Code and
 /// Cline. In elements of other names, agents wrap what a person wrote.
 #[must_use]
-pub(crate) fn is_of_client(item: &Item<'_>) -> bool {
+pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
     match item {
-        Item::System(texts) => of_system(texts) < Voice::Person,
-        Item::Block(Block::Text(text)) => {
+        UserPart::System(texts) => of_system(texts) < Voice::Person,
+        UserPart::Block(Block::Text(text)) => {
             let raw = text.text.raw().trim_start();
             if !raw.starts_with(['<', '\\', '[', 'B', 'T']) {
                 return false;
@@ -109,19 +109,19 @@ pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
 }
 
 fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
-    let is_result = |item: &Item<'_>| matches!(item, Item::Orphan(_) | Item::Done(_));
+    let is_result = |item: &UserPart<'_>| matches!(item, UserPart::Orphan(_) | UserPart::Done(_));
     let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
     let has_skill = user.results.iter().any(is_skill);
     let before = || last.beside(earlier);
-    let of_item = |item: &Item<'_>| match item {
-        Item::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
+    let of_item = |item: &UserPart<'_>| match item {
+        UserPart::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
             Some(voice) => voice,
             None if has_skill => Voice::Client,
             None if beside_results && is_repeated(text.text, &before) => Voice::Client,
             None => Voice::Person,
         },
-        Item::Block(Block::Image(_) | Block::Document(_)) if !beside_results => Voice::Person,
-        Item::System(texts) => of_system(texts),
+        UserPart::Block(Block::Image(_) | Block::Document(_)) if !beside_results => Voice::Person,
+        UserPart::System(texts) => of_system(texts),
         _ => Voice::Client,
     };
     let results = user.results.iter().map(of_result).max();
@@ -138,7 +138,7 @@ struct LastResults {
 
 impl LastResults {
     /// What stood beside the last results of these turns.
-    fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [Item<'a>] {
+    fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [UserPart<'a>] {
         let beside = |turn: &'t Turn<'a>| match turn {
             Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
             _ => None,
@@ -153,9 +153,8 @@ impl LastResults {
 
 /// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
 /// words that its user can set.
-fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [Item<'a>]) -> bool {
-    let is_same =
-        |item: &Item<'_>| matches!(item, Item::Block(Block::Text(known)) if known.text == text);
+fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [UserPart<'a>]) -> bool {
+    let is_same = |item: &UserPart<'_>| matches!(item, UserPart::Block(Block::Text(known)) if known.text == text);
     text.raw().len() >= REPEATED_BYTES_MIN && before().iter().take(COMPARED_MAX).any(is_same)
 }
 
@@ -261,16 +260,16 @@ mod tests {
     use super::*;
     use crate::anthropic::{Text, ToolUse};
 
-    fn text(text: &'static str) -> Item<'static> {
+    fn text(text: &'static str) -> UserPart<'static> {
         let text = Str::plain(text);
-        Item::Block(Block::Text(Text { text, cached: false, cited: false }))
+        UserPart::Block(Block::Text(Text { text, cached: false, cited: false }))
     }
 
     /// The inside of a JSON string.
-    fn escaped(raw: &'static str) -> Item<'static> {
+    fn escaped(raw: &'static str) -> UserPart<'static> {
         let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
         let text = json::Reader::new(quoted, 1).string().unwrap();
-        Item::Block(Block::Text(Text { text, cached: false, cited: false }))
+        UserPart::Block(Block::Text(Text { text, cached: false, cited: false }))
     }
 
     fn result() -> ToolResult<'static> {
@@ -288,7 +287,7 @@ mod tests {
         }))])
     }
 
-    fn user(results: usize, items: Vec<Item<'static>>) -> Turn<'static> {
+    fn user(results: usize, items: Vec<UserPart<'static>>) -> Turn<'static> {
         Turn::User(User { results: (0..results).map(|_| result()).collect(), items })
     }
 
@@ -335,9 +334,9 @@ mod tests {
             (0, vec![text("[Image: original 1x1]")], true),
             (1, vec![text("[Image: original 1x1]")], false),
             (0, vec![text("[SYSTEM NOTIFICATION - NOT USER INPUT]\nDone")], false),
-            (0, vec![Item::Orphan(result())], false),
-            (0, vec![Item::System(vec![Str::plain("note")])], false),
-            (0, vec![Item::Moved], false),
+            (0, vec![UserPart::Orphan(result())], false),
+            (0, vec![UserPart::System(vec![Str::plain("note")])], false),
+            (0, vec![UserPart::Moved], false),
         ] {
             let expected = usize::from(person);
             assert_eq!(after_person(&[user(results, said)]), expected, "{results} {expected}");

@@ -4,7 +4,7 @@
 //! What the calls were and what they gave stays, as words of the user: the model must not do it all
 //! again.
 
-use super::{Item, Turn, Turns, User};
+use super::{Turn, Turns, User, UserPart};
 use crate::anthropic::{Block, ToolUse};
 
 /// Takes the calls that `offends` names, and their results, out of a repaired conversation.
@@ -39,7 +39,7 @@ pub(crate) fn without_calls<'a>(
                 for result in results {
                     // They stand in the order of their calls.
                     match taken.pop_if(|call| call.id == result.id) {
-                        Some(call) => rebuilt.item(Item::Done(Box::new((call, result)))),
+                        Some(call) => rebuilt.item(UserPart::Done(Box::new((call, result)))),
                         None => rebuilt.result(result),
                     }
                 }

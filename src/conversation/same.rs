@@ -10,7 +10,7 @@ use crate::anthropic::{
     Block, Document, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,
 };
 use crate::hash::{self, bytes, mix, text};
-use crate::json::{Error, Kind, Reader, Str};
+use crate::json::{Error, Reader, Str, ValueKind};
 use crate::words;
 
 /// Words in the names of tools that run commands.
@@ -85,7 +85,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
 
 /// The hash of an input. What a model or a client only adds to it is passed over.
 fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
-    if reader.kind()? != Kind::Object {
+    if reader.kind()? != ValueKind::Object {
         return hash::value(reader);
     }
     reader.begin_object()?;
@@ -95,7 +95,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
             reader.skip()?;
             continue;
         }
-        let member = if key == "id" && reader.kind()? == Kind::String {
+        let member = if key == "id" && reader.kind()? == ValueKind::String {
             let member = reader.string()?;
             if input.id == member {
                 continue;
@@ -112,19 +112,19 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
 /// What a result says, to be compared with any number of others.
 pub(super) struct KnownResult<'t, 'a> {
     is_error: bool,
-    said: Vec<Part<'t, 'a>>,
+    parts: Vec<Part<'t, 'a>>,
 }
 
 impl<'t, 'a> KnownResult<'t, 'a> {
     pub(super) fn of(result: &'t ToolResult<'a>) -> Self {
-        Self { is_error: result.is_error, said: said(&result.content).collect() }
+        Self { is_error: result.is_error, parts: parts(&result.content).collect() }
     }
 
     /// Whether this result says the same.
     pub(super) fn is_same(&self, result: &ToolResult<'_>) -> bool {
-        let mut wanted = self.said.iter();
+        let mut wanted = self.parts.iter();
         self.is_error == result.is_error
-            && said(&result.content).all(|said| wanted.next().is_some_and(|it| said.is_same(it)))
+            && parts(&result.content).all(|parts| wanted.next().is_some_and(|it| parts.is_same(it)))
             && wanted.next().is_none()
     }
 }
@@ -146,11 +146,11 @@ impl Part<'_, '_> {
 }
 
 /// What the tool said, without blocks, and ends of texts, that are the client's words alone.
-fn said<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
+fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
-            let said = without_reminders(text.text);
-            (text.text.is_empty() || !said.is_empty()).then_some(Part::Text(said))
+            let parts = without_reminders(text.text);
+            (text.text.is_empty() || !parts.is_empty()).then_some(Part::Text(parts))
         }
         _ => Some(Part::Block(block)),
     })
@@ -200,11 +200,11 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
 
 /// What stands for a result: the same for results that are the same.
 pub(super) fn of_result(result: &ToolResult<'_>) -> u64 {
-    let of = |said| match said {
-        Part::Text(said) => text(said),
+    let of = |parts| match parts {
+        Part::Text(parts) => text(parts),
         Part::Block(block) => of_block(block),
     };
-    let content = said(&result.content).fold(6, |all, said| mix(all, of(said)));
+    let content = parts(&result.content).fold(6, |all, parts| mix(all, of(parts)));
     mix(u64::from(result.is_error), content)
 }
 

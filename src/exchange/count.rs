@@ -1,7 +1,7 @@
 //! Token counts: estimated here, or asked of the upstream's tokenizer. An upstream that cannot count
 //! costs the client nothing but the exactness of the number.
 
-use super::retry::Sent;
+use super::retry::SentRequest;
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::error::Error;
@@ -44,13 +44,13 @@ impl Exchange {
             }
         };
         let question = upstream::question(text, &self.config, &self.client.headers);
-        if let Some(Question { upstream, body, beside, may_be_older, asked }) = question {
-            self.note(&asked);
+        if let Some(Question { upstream, body, beside, may_be_older, context }) = question {
+            self.note(&context);
             // They come with the request that is counted.
-            self.report.asked.new_results = 0;
+            self.report.counts.new_results = 0;
             self.report.upstream.clone_from(&upstream);
             let count = Some(Count { estimate, beside, may_be_older });
-            return self.send(Sent { upstream, body, asked }, count, now);
+            return self.send(SentRequest { upstream, body, context }, count, now);
         }
         self.report.warnings.add("count_estimated");
         self.end(Outcome::Answered, 200);

@@ -2,7 +2,7 @@
 
 use super::Exchange;
 use crate::config::Config;
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::report::Cause;
 use crate::translate::headers::{self, Header};
 
@@ -37,7 +37,7 @@ impl Exchange {
             let message = format!(
                 "This request has passed {HOPS_MAX} gateways of Creole: their upstreams lead to each other."
             );
-            let error = Error::new(Fault::Operator, Kind::Api, message);
+            let error = Error::new(Fault::Operator, ErrorKind::Api, message);
             return Err(error.with_status(508).with_should_retry(false));
         }
         let keys = &self.config.client_keys;

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
-use super::retry::Sent;
+use super::retry::SentRequest;
 use crate::Millis;
-use crate::asked::Asked;
 use crate::error::Error;
+use crate::request_context::RequestContext;
 use crate::translate::{self, Refused};
 use crate::warning::Warnings;
 use crate::words::{self, phrases};
@@ -33,14 +33,14 @@ pub struct Refusals(Mutex<Vec<Remembered>>);
 
 #[derive(Debug)]
 struct Remembered {
-    of: Sort,
+    of: RefusalScope,
     refused: Refused,
     until: Millis,
 }
 
 /// Requests of which the same is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sort {
+pub(super) struct RefusalScope {
     upstream: String,
     /// As the client names it.
     model: String,
@@ -48,10 +48,10 @@ pub(super) struct Sort {
     has_tools: bool,
 }
 
-impl Sort {
-    fn of(upstream: &str, asked: &Asked) -> Self {
-        let (upstream, model) = (upstream.to_owned(), asked.model.clone());
-        Self { upstream, model, has_tools: asked.shape.tools > 0 }
+impl RefusalScope {
+    fn of(upstream: &str, context: &RequestContext) -> Self {
+        let (upstream, model) = (upstream.to_owned(), context.model.clone());
+        Self { upstream, model, has_tools: context.counts.tools > 0 }
     }
 }
 
@@ -61,17 +61,17 @@ impl Refusals {
     }
 
     /// What is refused of such requests, in the order in which it was.
-    fn of(&self, sent: &Sent, now: Millis) -> Vec<Refused> {
+    fn of(&self, sent: &SentRequest, now: Millis) -> Vec<Refused> {
         let mut remembered = self.lock();
         remembered.retain(|one| now < one.until);
         if remembered.is_empty() {
             return Vec::new();
         }
-        let sort = Sort::of(&sent.upstream, &sent.asked);
-        remembered.iter().filter(|one| one.of == sort).map(|one| one.refused.clone()).collect()
+        let scope = RefusalScope::of(&sent.upstream, &sent.context);
+        remembered.iter().filter(|one| one.of == scope).map(|one| one.refused.clone()).collect()
     }
 
-    fn add(&self, of: Sort, refused: Refused, now: Millis) {
+    fn add(&self, of: RefusalScope, refused: Refused, now: Millis) {
         let mut remembered = self.lock();
         remembered.retain(|one| one.of != of || !refused.replaces(&one.refused));
         if remembered.len() >= REFUSALS_MAX {
@@ -93,7 +93,12 @@ impl Exchange {
     }
 
     /// The request without what is remembered of its model, as far as that is part of it.
-    pub(super) fn without_remembered(&mut self, body: &str, sent: Sent, now: Millis) -> Sent {
+    pub(super) fn without_remembered(
+        &mut self,
+        body: &str,
+        sent: SentRequest,
+        now: Millis,
+    ) -> SentRequest {
         let Some(refusals) = &self.refusals else { return sent };
         self.remembered = refusals.of(&sent, now);
         let mut sent = sent;
@@ -108,7 +113,7 @@ impl Exchange {
                 headers,
                 &mut warnings,
             );
-            match Sent::of(without) {
+            match SentRequest::of(without) {
                 Some(without) if without.body != sent.body => {
                     self.note_refused_in(&mut warnings);
                     self.report.warnings = warnings;
@@ -123,10 +128,10 @@ impl Exchange {
     /// The requests of which the same is refused, if an error speaks of more than this one.
     pub(super) fn sort_of_lasting(
         &self,
-        asked: &Asked,
+        context: &RequestContext,
         error: &Error,
         refused: &Refused,
-    ) -> Option<Sort> {
+    ) -> Option<RefusalScope> {
         let is_lasting = match refused {
             // What is wrong with these may be a matter of one conversation, image or schema.
             Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat => {
@@ -139,18 +144,19 @@ impl Exchange {
                 false
             }
             // Other clients have prompts of their own.
-            Refused::Room(room) if !room.is_of(asked.input_tokens) => false,
+            Refused::Room(room) if !room.is_of(context.input_tokens) => false,
             _ => !words::has_one_of(&error.message, PASSING),
         };
         let is_kept = self.refusals.is_some() && self.speaks_chat();
-        let sort = (is_lasting && is_kept).then(|| Sort::of(&self.report.upstream, asked));
-        sort.filter(|sort| sort.model.len() <= MODEL_BYTES_MAX)
+        let scope =
+            (is_lasting && is_kept).then(|| RefusalScope::of(&self.report.upstream, context));
+        scope.filter(|scope| scope.model.len() <= MODEL_BYTES_MAX)
     }
 
     /// Remembers what is refused of such requests.
-    pub(super) fn memorize(&self, sort: Sort, refused: &Refused) {
+    pub(super) fn memorize(&self, scope: RefusalScope, refused: &Refused) {
         if let Some(refusals) = &self.refusals {
-            refusals.add(sort, refused.clone(), self.report.requested_at);
+            refusals.add(scope, refused.clone(), self.report.requested_at);
         }
     }
 }

@@ -26,11 +26,11 @@ pub use unreachable::Unreachable;
 use count::Count;
 
 use crate::Millis;
-use crate::asked::Asked;
 use crate::config::{Config, Protocol, Upstream};
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::ids::Ids;
 use crate::report::{Cause, Outcome, Report};
+use crate::request_context::RequestContext;
 use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
 use crate::translate::headers::{self, Header};
@@ -90,13 +90,13 @@ enum State {
     /// The request is not complete.
     Requested,
     /// The upstream has the request and has not answered; `count` if it was asked for one.
-    Waiting { asked: Box<Asked>, count: Option<Count> },
+    Waiting { context: Box<RequestContext>, count: Option<Count> },
     /// The upstream answered with an error status; its body is collected.
-    Refused { asked: Box<Asked>, status: u16, body: Vec<u8> },
+    Refused { context: Box<RequestContext>, status: u16, body: Vec<u8> },
     /// The upstream's answer is an error that a second request without what it refuses may mend, and nothing of it was
-    /// sent. The error is what the client is told if there is no such request; `sort` are the requests of which the
+    /// sent. The error is what the client is told if there is no such request; `scope` are the requests of which the
     /// same is refused, if that is known.
-    Failed { error: Error, refused: Refused, sort: Option<memory::Sort> },
+    Failed { error: Error, refused: Refused, scope: Option<memory::RefusalScope> },
     /// The upstream was asked for its models; `status` is that of its answer, whose body is collected.
     Listing { status: Option<u16>, body: Vec<u8> },
     /// The upstream's tokenizer answers; its body is collected.
@@ -265,7 +265,7 @@ impl Exchange {
             }
         }
         let has_no_path = failure == Failure::NoRoute && matches!(self.state, State::PassThrough);
-        let (cause, mut error) = failure.told();
+        let (cause, mut error) = failure.into_error();
         if has_no_path {
             error.message.push_str(base::HINT);
         }
@@ -316,7 +316,7 @@ impl Exchange {
                 if self.is_ended() {
                     return head;
                 }
-                let error = Error::new(Fault::Upstream, Kind::Timeout, what);
+                let error = Error::new(Fault::Upstream, ErrorKind::Timeout, what);
                 self.report.warnings.acted("stall");
                 self.report.failed_by.get_or_insert(Cause::Stall);
                 self.settle(Err(error), before, now, out)
@@ -497,8 +497,8 @@ impl Exchange {
     fn write_error_event(&self, error: &Error, out: &mut Vec<u8>) {
         let words = match error.kind {
             // The real API's.
-            Kind::Api if error.should_retry != Some(false) => "Internal server error",
-            Kind::Timeout => "Stream timed out",
+            ErrorKind::Api if error.should_retry != Some(false) => "Internal server error",
+            ErrorKind::Timeout => "Stream timed out",
             _ => "",
         };
         let mut error = error.clone();

@@ -2,15 +2,15 @@
 
 use super::base::{is_own, without_doubled};
 use super::count::Count;
-use super::retry::Sent;
+use super::retry::SentRequest;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
 use crate::Millis;
-use crate::asked::Asked;
 use crate::config::{Protocol, Upstream};
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::json::{Reader, quoted};
 use crate::report::{Cause, Outcome};
+use crate::request_context::RequestContext;
 use crate::stream::Answer;
 use crate::translate::headers::{self, Header, Headers};
 use crate::translate::{self, Translated};
@@ -102,7 +102,7 @@ impl Exchange {
             _ if path.starts_with("/v1/messages/") => {
                 return Err(Error::new(
                     Fault::Client,
-                    Kind::NotFound,
+                    ErrorKind::NotFound,
                     format!("{method} {path}: not found"),
                 ));
             }
@@ -164,17 +164,17 @@ impl Exchange {
             translate::request(text, &self.config, &self.client.headers, &mut warnings);
         self.report.warnings = warnings;
         match translated {
-            Ok(Translated::Send { upstream, body, asked }) => {
-                let sent = Sent { upstream, body, asked };
+            Ok(Translated::Send { upstream, body, context }) => {
+                let sent = SentRequest { upstream, body, context };
                 let sent = self.without_remembered(text, sent, now);
-                self.note(&sent.asked);
+                self.note(&sent.context);
                 self.report.upstream.clone_from(&sent.upstream);
                 self.send(sent, None, now)
             }
-            Ok(Translated::Answer { asked, text, stop_reason }) => {
-                self.note(&asked);
-                self.note_upstream(&asked.model);
-                let mut answer = Answer::new(asked, &self.config.settings, self.ids);
+            Ok(Translated::Answer { context, text, stop_reason }) => {
+                self.note(&context);
+                self.note_upstream(&context.model);
+                let mut answer = Answer::new(context, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
                 let head =
@@ -193,17 +193,18 @@ impl Exchange {
 
     pub(super) fn send(
         &mut self,
-        sent: Sent,
+        sent: SentRequest,
         count: Option<Count>,
         now: Millis,
     ) -> Result<UpstreamRequest, Reply> {
-        let Sent { upstream, body, asked } = sent;
+        let SentRequest { upstream, body, context } = sent;
         let Some(target) = self.config.upstreams.get(&upstream) else {
-            let error = Error::new(Fault::Operator, Kind::Api, "No such upstream is configured.");
+            let error =
+                Error::new(Fault::Operator, ErrorKind::Api, "No such upstream is configured.");
             return Err(self.refuse(&error));
         };
         let (path, headers) =
-            (self.upstream_path(target), self.upstream_headers(target, asked.stream));
+            (self.upstream_path(target), self.upstream_headers(target, context.stream));
         let headers = match headers {
             Ok(headers) => headers,
             Err(error) => return Err(self.refuse(&error)),
@@ -211,11 +212,11 @@ impl Exchange {
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
         // A count is made at once, and can be estimated.
-        let at_once = asked.stream || count.is_some();
+        let at_once = context.stream || count.is_some();
         let pings = self.pings != Pings::No;
         let settings = &self.config.settings;
         self.watchdog.start(settings.first_byte_after_ms(pings, at_once), now);
-        self.state = State::Waiting { asked, count };
+        self.state = State::Waiting { context, count };
         Ok(UpstreamRequest { upstream, path, headers, body })
     }
 
@@ -255,10 +256,10 @@ impl Exchange {
         Ok(headers)
     }
 
-    pub(super) fn note(&mut self, asked: &Asked) {
-        self.report.model.clone_from(&asked.model);
-        self.report.stream = asked.stream;
-        self.report.asked = asked.shape;
+    pub(super) fn note(&mut self, context: &RequestContext) {
+        self.report.model.clone_from(&context.model);
+        self.report.stream = context.stream;
+        self.report.counts = context.counts;
     }
 
     /// What is known of a request that is refused: the model, and the upstream that it would have got.
@@ -279,7 +280,7 @@ impl Exchange {
         if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
             self.report.failed_by.get_or_insert(Cause::Guard);
         }
-        if error.kind == Kind::RequestTooLarge {
+        if error.kind == ErrorKind::RequestTooLarge {
             self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
         }
         self.end(Outcome::Failed(error.kind, error.fault), error.status);

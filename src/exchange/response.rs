@@ -24,8 +24,8 @@ impl Exchange {
         headers: &[Header],
         now: Millis,
     ) -> ResponseHead {
-        let (asked, count) = match std::mem::replace(&mut self.state, State::Ended) {
-            State::Waiting { asked, count } => (asked, count),
+        let (context, count) = match std::mem::replace(&mut self.state, State::Ended) {
+            State::Waiting { context, count } => (context, count),
             State::Listing { status: None, body } => {
                 self.report.head_at = Some(now);
                 self.report.upstream_status = Some(status);
@@ -55,15 +55,15 @@ impl Exchange {
             let status = if status < 400 { 502 } else { status };
             let message = ENCODING_UNREADABLE;
             let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
-            State::Refused { asked, status, body }
+            State::Refused { context, status, body }
         } else if (200..300).contains(&status) {
-            let mut answer = Box::new(Answer::new(asked, &self.config.settings, self.ids));
+            let mut answer = Box::new(Answer::new(context, &self.config.settings, self.ids));
             if self.pings == Pings::AfterHead {
                 answer.begin_early();
             }
             State::Undecided { answer, seen: Vec::new() }
         } else {
-            State::Refused { asked, status, body: Vec::new() }
+            State::Refused { context, status, body: Vec::new() }
         };
         let is_whole =
             matches!(&self.state, State::Undecided { answer, .. } if !answer.is_stream());
@@ -262,17 +262,17 @@ impl Exchange {
                 cause = Some(Cause::Unreachable);
                 Err(unreachable_upstream(&Unreachable::Closed))
             }
-            State::Refused { mut asked, status, body } => {
+            State::Refused { mut context, status, body } => {
                 cause = Some(Cause::UpstreamRefused);
-                match translate::error::from_upstream(status, &body, &asked) {
+                match translate::error::from_upstream(status, &body, &context) {
                     translate::error::Refusal::Error(error) => {
                         let error = self.with_path(error, status);
-                        self.take_refusal(&asked, error)
+                        self.take_refusal(&context, error)
                     }
                     translate::error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
-                        asked.input_tokens = 0;
-                        let mut answer = Answer::new(asked, &self.config.settings, self.ids);
+                        context.input_tokens = 0;
+                        let mut answer = Answer::new(context, &self.config.settings, self.ids);
                         answer.write_own("", stop_reason, out);
                         self.state = State::Events { answer: Box::new(answer) };
                         Ok(())
@@ -352,7 +352,7 @@ impl Exchange {
     /// routers give their status before they have asked the server behind them.
     fn conclude(&mut self, answer: Box<Answer>, result: Result<(), Error>) -> Result<(), Error> {
         let result = match result {
-            Err(error) if !answer.has_started() => self.take_refusal(answer.asked(), error),
+            Err(error) if !answer.has_started() => self.take_refusal(answer.context(), error),
             result => result,
         };
         if self.wants_retry() {

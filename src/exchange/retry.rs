@@ -8,10 +8,10 @@
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
 use crate::Millis;
-use crate::asked::Asked;
 use crate::config::Pairing;
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::report::AnswerReport;
+use crate::request_context::RequestContext;
 use crate::translate::error;
 use crate::translate::{self, Refused, Translated};
 use crate::warning::Warnings;
@@ -23,24 +23,24 @@ const RETRIES_MAX: usize = 4;
 
 /// A request for an upstream.
 #[derive(Debug)]
-pub(super) struct Sent {
+pub(super) struct SentRequest {
     /// Its name in the configuration.
     pub(super) upstream: String,
     pub(super) body: Vec<u8>,
-    pub(super) asked: Box<Asked>,
+    pub(super) context: Box<RequestContext>,
 }
 
-impl Sent {
+impl SentRequest {
     pub(super) fn of(translated: Result<Translated, Error>) -> Option<Self> {
         match translated.ok()? {
-            Translated::Send { upstream, body, asked } => Some(Self { upstream, body, asked }),
+            Translated::Send { upstream, body, context } => Some(Self { upstream, body, context }),
             Translated::Answer { .. } => None,
         }
     }
 }
 
 /// What an error refuses of what was sent, unless that is left out already.
-pub(super) type Recognise = fn(&Exchange, &Error, &Asked) -> Option<Refused>;
+pub(super) type Recognise = fn(&Exchange, &Error, &RequestContext) -> Option<Refused>;
 
 impl Exchange {
     /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
@@ -52,12 +52,12 @@ impl Exchange {
             // which every request has.
             State::Waiting { .. } | State::Refused { .. } | State::Failed { .. } => true,
             state => state.answer().is_some_and(|answer| {
-                let asked = answer.asked();
-                self.can_rebuild(asked)
-                    || asked.has_images
-                    || asked.has_documents
-                    || asked.has_reasoning
-                    || asked.has_schema
+                let context = answer.context();
+                self.can_rebuild(context)
+                    || context.has_images
+                    || context.has_documents
+                    || context.has_reasoning
+                    || context.has_schema
             }),
         };
         may_refuse && self.can_ask_again()
@@ -90,7 +90,7 @@ impl Exchange {
     ///
     /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
     pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        let State::Failed { refused: new, sort, .. } = &self.state else { return None };
+        let State::Failed { refused: new, scope, .. } = &self.state else { return None };
         let mut warnings = Warnings::new(self.config.settings.strict);
         let body = std::str::from_utf8(without_mark(body)).ok()?;
         let mut refused = self.refused.clone();
@@ -101,8 +101,8 @@ impl Exchange {
         if before.is_some_and(|before| before.body == sent.body) {
             return None;
         }
-        if let Some(sort) = sort {
-            self.memorize(sort.clone(), new);
+        if let Some(scope) = scope {
+            self.memorize(scope.clone(), new);
         }
         self.refused = refused;
         self.retries = self.retries.saturating_add(1);
@@ -119,9 +119,14 @@ impl Exchange {
     }
 
     /// The request without what was refused.
-    fn without(&self, refused: &[Refused], body: &str, warnings: &mut Warnings) -> Option<Sent> {
+    fn without(
+        &self,
+        refused: &[Refused],
+        body: &str,
+        warnings: &mut Warnings,
+    ) -> Option<SentRequest> {
         let (config, headers) = (&self.config, &self.client.headers);
-        Sent::of(translate::request_without(refused, body, config, headers, warnings))
+        SentRequest::of(translate::request_without(refused, body, config, headers, warnings))
     }
 
     /// Names what was refused.
@@ -136,73 +141,82 @@ impl Exchange {
     }
 
     /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
-    pub(super) fn take_refusal(&mut self, asked: &Asked, error: Error) -> Result<(), Error> {
-        let refused = self.recognise.and_then(|recognise| recognise(self, &error, asked));
-        let Some(refused) = refused else { return Err(self.told(asked, error)) };
-        let sort = self.sort_of_lasting(asked, &error, &refused);
+    pub(super) fn take_refusal(
+        &mut self,
+        context: &RequestContext,
+        error: Error,
+    ) -> Result<(), Error> {
+        let refused = self.recognise.and_then(|recognise| recognise(self, &error, context));
+        let Some(refused) = refused else { return Err(self.explained(context, error)) };
+        let scope = self.sort_of_lasting(context, &error, &refused);
         if self.keeps_body && self.can_ask_again() {
-            let error = self.told(asked, error);
-            self.state = State::Failed { error, refused, sort };
+            let error = self.explained(context, error);
+            self.state = State::Failed { error, refused, scope };
             return Ok(());
         }
-        let Some(sort) = sort else { return Err(self.told(asked, error)) };
-        self.memorize(sort, &refused);
+        let Some(scope) = scope else { return Err(self.explained(context, error)) };
+        self.memorize(scope, &refused);
         if !matches!(self.head, HeadState::Held(_)) {
-            return Err(self.told(asked, error));
+            return Err(self.explained(context, error));
         }
         let (code, name) = refused.code();
         self.report.warnings.add_named(code, name);
         let message = format!("Upstream refuses what is left out from now on: {}", error.message);
-        Err(Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true))
+        Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
     /// What an error refuses of what was sent, unless that is left out already.
-    fn refused_by(&self, error: &Error, asked: &Asked) -> Option<Refused> {
-        let refused = if self.can_rebuild(asked) && is_pairing(error) {
+    fn refused_by(&self, error: &Error, context: &RequestContext) -> Option<Refused> {
+        let refused = if self.can_rebuild(context) && is_pairing(error) {
             Refused::Calls(error.message.clone())
-        } else if asked.parameters.silent_calls
-            && let Some(content) = refused_content(asked, error).filter(|it| self.is_new(it))
+        } else if context.parameters.silent_calls
+            && let Some(content) = refused_content(context, error).filter(|it| self.is_new(it))
         {
             // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
             content
-        } else if asked.has_images && is_images(asked, error) {
+        } else if context.has_images && is_images(context, error) {
             Refused::Images
-        } else if asked.has_documents && is_of_lack(error) && error::is_documents(&error.message) {
+        } else if context.has_documents && is_of_lack(error) && error::is_documents(&error.message)
+        {
             Refused::Documents
-        } else if asked.has_schema && is_response_format(error) {
+        } else if context.has_schema && is_response_format(error) {
             Refused::ResponseFormat
         } else {
-            return self.refused_of_all(error, asked);
+            return self.refused_of_all(error, context);
         };
-        self.unless_known(refused, asked)
+        self.unless_known(refused, context)
     }
 
     /// What the upstream refuses of every request to this model, by its error.
-    pub(super) fn refused_of_all(&self, error: &Error, asked: &Asked) -> Option<Refused> {
-        let refused = if asked.has_reasoning && is_reasoning(error) {
+    pub(super) fn refused_of_all(
+        &self,
+        error: &Error,
+        context: &RequestContext,
+    ) -> Option<Refused> {
+        let refused = if context.has_reasoning && is_reasoning(error) {
             Refused::Reasoning
-        } else if let Some(room) = error::room(&error.message, asked) {
+        } else if let Some(room) = error::room(&error.message, context) {
             Refused::Room(room)
-        } else if let Some(most) = most_output(asked, error) {
+        } else if let Some(most) = most_output(context, error) {
             Refused::MaxTokens(most)
-        } else if wants_usage(asked) && is_stream_options(error) {
+        } else if wants_usage(context) && is_stream_options(error) {
             Refused::StreamOptions
         } else if is_neighbours(error) {
             Refused::Neighbours
-        } else if let Some(refused) = refused_stops(asked, error) {
+        } else if let Some(refused) = refused_stops(context, error) {
             refused
-        } else if let Some(refused) = refused_content(asked, error) {
+        } else if let Some(refused) = refused_content(context, error) {
             refused
         } else {
             let parameter = error.parameter.as_deref();
             error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
         };
-        self.unless_known(refused, asked)
+        self.unless_known(refused, context)
     }
 
-    fn unless_known(&self, refused: Refused, asked: &Asked) -> Option<Refused> {
+    fn unless_known(&self, refused: Refused, context: &RequestContext) -> Option<Refused> {
         let is_sent = match self.speaks_chat() {
-            true => refused.may_be_in(asked),
+            true => refused.may_be_in(context),
             false => refused.is_of_messages(),
         };
         (is_sent && self.is_new(&refused)).then_some(refused)
@@ -215,11 +229,11 @@ impl Exchange {
     /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
     /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as
     /// the client would say them.
-    pub(super) fn told(&mut self, asked: &Asked, mut error: Error) -> Error {
-        if !(self.can_rebuild(asked) && is_pairing(&error)) {
+    pub(super) fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
+        if !(self.can_rebuild(context) && is_pairing(&error)) {
             if error.status == 400
                 && let Some(message) =
-                    error::in_clients_words(&error.message, error.parameter.as_deref(), asked)
+                    error::in_clients_words(&error.message, error.parameter.as_deref(), context)
             {
                 error.message = message;
             }
@@ -231,22 +245,22 @@ impl Exchange {
         }
         self.report.warnings.acted("pairing");
         let message = format!("Upstream refuses the conversation's tool calls: {}", error.message);
-        Error::new(Fault::Upstream, Kind::Overloaded, message).with_should_retry(true)
+        Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true)
     }
 
     /// Whether there are calls, which can be told in words: all of them have their one result.
-    fn can_rebuild(&self, asked: &Asked) -> bool {
+    fn can_rebuild(&self, context: &RequestContext) -> bool {
         // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let repairs = self
             .upstream()
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
-        repairs && self.speaks_chat() && asked.shape.has_calls()
+        repairs && self.speaks_chat() && context.counts.has_calls()
     }
 }
 
 /// Whether the upstream got `stream_options`.
-fn wants_usage(asked: &Asked) -> bool {
-    asked.stream && asked.profile.stream_usage
+fn wants_usage(context: &RequestContext) -> bool {
+    context.stream && context.profile.stream_usage
 }
 
 /// An error in an answer with status 200, if it says no status of its own. A server's own 502 is taken for the same.
@@ -259,11 +273,11 @@ fn is_of_lack(error: &Error) -> bool {
 
 /// An image that a tool gave, or that is older than the last question, comes again with each request. One that the
 /// user has just given is the user's to mend.
-fn is_images(asked: &Asked, error: &Error) -> bool {
+fn is_images(context: &RequestContext, error: &Error) -> bool {
     is_of_lack(error)
         && (error::is_images(&error.message)
-            || !asked.has_new_image
-                && error::is_one_image(&error.message, error.parameter.as_deref(), asked))
+            || !context.has_new_image
+                && error::is_one_image(&error.message, error.parameter.as_deref(), context))
 }
 
 fn is_response_format(error: &Error) -> bool {
@@ -271,8 +285,8 @@ fn is_response_format(error: &Error) -> bool {
 }
 
 /// The most tokens that the model gives, where it was asked for more.
-fn most_output(asked: &Asked, error: &Error) -> Option<u64> {
-    error::most_output(&error.message).filter(|most| *most < asked.max_tokens)
+fn most_output(context: &RequestContext, error: &Error) -> Option<u64> {
+    error::most_output(&error.message).filter(|most| *most < context.max_tokens)
 }
 
 /// A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
@@ -282,15 +296,15 @@ fn is_of_member(error: &Error) -> bool {
 }
 
 /// What is refused of the client's stop sequences.
-fn refused_stops(asked: &Asked, error: &Error) -> Option<Refused> {
-    let sent = asked.stop_sequences.len();
+fn refused_stops(context: &RequestContext, error: &Error) -> Option<Refused> {
+    let sent = context.stop_sequences.len();
     error::refused_stops(&error.message, error.parameter.as_deref(), sent)
         .filter(|_| is_of_member(error))
 }
 
 /// What is refused of messages with calls alone.
-fn refused_content(asked: &Asked, error: &Error) -> Option<Refused> {
-    let has_calls = asked.shape.has_calls() && is_of_template(error);
+fn refused_content(context: &RequestContext, error: &Error) -> Option<Refused> {
+    let has_calls = context.counts.has_calls() && is_of_template(error);
     has_calls.then(|| error::refused_content(&error.message)).flatten()
 }
 

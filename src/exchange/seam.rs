@@ -2,7 +2,7 @@
 
 use super::JSON;
 use super::unreachable::Unreachable;
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::ids::Ids;
 use crate::report::Cause;
 use crate::translate::headers::Header;
@@ -37,7 +37,7 @@ impl Reply {
     #[must_use]
     pub fn not_configured(seed: u128) -> Self {
         let message = "This gateway is not configured correctly; its log says why.";
-        let error = Error::new(Fault::Operator, Kind::Api, message);
+        let error = Error::new(Fault::Operator, ErrorKind::Api, message);
         let mut reply = Self::of(&error, Ids::new(seed).request());
         reply.head.add("x-should-retry", "false".to_owned());
         reply
@@ -144,35 +144,38 @@ impl Failure {
     }
 
     /// The cause for the report, and what the client is told.
-    pub(super) fn told(self) -> (Cause, Error) {
+    pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
             Self::RequestTooLarge => (Cause::RequestTooLarge, request_too_large()),
             Self::Overloaded => {
                 let message = "This gateway is holding as much as it may. Try again.";
-                (Cause::Overloaded, Error::new(Fault::Operator, Kind::Overloaded, message))
+                (Cause::Overloaded, Error::new(Fault::Operator, ErrorKind::Overloaded, message))
             }
             Self::Unreachable(reason) => (Cause::Unreachable, unreachable_upstream(&reason)),
             Self::BrokeOff => (Cause::UpstreamBrokeOff, Error::answer_broke_off()),
             Self::Undecodable => (Cause::UpstreamBrokeOff, Error::misbehaved(ENCODING_UNREADABLE)),
             Self::NoHealthyUpstream => {
                 let message = "No upstream is healthy. Try again.";
-                (Cause::NoHealthyUpstream, Error::new(Fault::Upstream, Kind::Overloaded, message))
+                (
+                    Cause::NoHealthyUpstream,
+                    Error::new(Fault::Upstream, ErrorKind::Overloaded, message),
+                )
             }
             Self::Timeout => {
                 let message = "Upstream did not answer in time.";
-                (Cause::Timeout, Error::new(Fault::Upstream, Kind::Timeout, message))
+                (Cause::Timeout, Error::new(Fault::Upstream, ErrorKind::Timeout, message))
             }
             Self::NoRoute => {
                 let message = "This gateway has no such route.";
-                (Cause::NoRoute, Error::new(Fault::Operator, Kind::NotFound, message))
+                (Cause::NoRoute, Error::new(Fault::Operator, ErrorKind::NotFound, message))
             }
             Self::Forbidden(reason) => {
-                (Cause::Forbidden, Error::new(Fault::Client, Kind::Permission, reason))
+                (Cause::Forbidden, Error::new(Fault::Client, ErrorKind::Permission, reason))
             }
             Self::Misconfigured => {
                 let message = "This gateway's configuration of the route is not valid.";
                 let error =
-                    Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
+                    Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false);
                 (Cause::Misconfigured, error)
             }
             Self::RequestIncomplete => {
@@ -181,7 +184,7 @@ impl Failure {
             }
             Self::RequestTooSlow => {
                 let message = "The request body came too slowly. Try again.";
-                let error = Error::new(Fault::Client, Kind::Timeout, message).with_status(408);
+                let error = Error::new(Fault::Client, ErrorKind::Timeout, message).with_status(408);
                 (Cause::RequestTooSlow, error.with_should_retry(true))
             }
         }
@@ -204,11 +207,11 @@ pub(super) const ENCODING_UNREADABLE: &str =
     "Upstream sent an invalid response: its content-encoding cannot be read";
 
 pub(super) fn request_too_large() -> Error {
-    Error::new(Fault::Client, Kind::RequestTooLarge, "Request exceeds the maximum size")
+    Error::new(Fault::Client, ErrorKind::RequestTooLarge, "Request exceeds the maximum size")
 }
 
 pub(super) fn unreachable_upstream(reason: &Unreachable) -> Error {
     let reason = reason.words();
-    Error::new(Fault::Upstream, Kind::Api, format!("Upstream could not be reached: {reason}"))
+    Error::new(Fault::Upstream, ErrorKind::Api, format!("Upstream could not be reached: {reason}"))
         .with_status(502)
 }

@@ -12,10 +12,10 @@ pub(super) use self::list::Calls;
 use super::machine::Machine;
 use super::queue::Block;
 use super::tool_input::ToolInput;
-use crate::asked::{Display, NAME_BYTES_MAX, Tools};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::openai::{Arguments, ToolCall};
+use crate::request_context::{Display, NAME_BYTES_MAX, Tools};
 use crate::translate::signature::{self, Field};
 
 /// One tool call of the upstream.
@@ -36,14 +36,14 @@ pub(super) struct Call {
     /// It may be a false start; it becomes a call once an input comes.
     pub(super) doubtful: bool,
     /// What the fragments after its first one say of it, while its input goes on.
-    pub(super) habit: Habit,
+    pub(super) pattern: FragmentPattern,
     /// The client's id, once it was needed.
     pub(super) client_id: Option<String>,
 }
 
 /// What fragments of a call repeat, by which one that begins another call can be known.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Habit {
+pub(super) struct FragmentPattern {
     /// One had another id: ids change within this call, so another one begins no call.
     other_ids: bool,
     /// One had the name again.
@@ -156,12 +156,12 @@ impl Call {
     fn learn(&mut self, fragment: &Fragment<'_>) {
         let Fragment { id, name, key, .. } = fragment;
         if !self.name.is_empty() && !self.input.is_object() {
-            self.habit.other_ids |=
+            self.pattern.other_ids |=
                 id.is_some() && self.id.is_some() && self.id.as_deref() != id.as_deref();
-            self.habit.named |= name.is_some();
-            self.habit.nameless |= name.is_none();
+            self.pattern.named |= name.is_some();
+            self.pattern.nameless |= name.is_none();
         }
-        self.habit.other_indices |= key.is_some() && self.key.is_some() && self.key != *key;
+        self.pattern.other_indices |= key.is_some() && self.key.is_some() && self.key != *key;
     }
 
     /// Bytes of its id, name and input.
@@ -225,7 +225,7 @@ impl Machine {
         let fragment = Fragment::new(choice, entry, legacy);
         let found = match self.whole {
             true => None,
-            false => self.calls.find(&fragment, &self.ledger.asked.tools),
+            false => self.calls.find(&fragment, &self.record.context.tools),
         };
         let index = match found {
             Some(index) => index,
@@ -248,7 +248,7 @@ impl Machine {
         if call.state == CallState::LeftOut {
             return;
         }
-        let tools = &self.ledger.asked.tools;
+        let tools = &self.record.context.tools;
         let scratch = &mut self.scratch;
         let Some(contradiction) =
             self.calls.extend(index, |call| call.receive(fragment, tools, scratch))
@@ -256,13 +256,13 @@ impl Machine {
             return;
         };
         if contradiction != Contradiction::None {
-            self.ledger.warnings.add("tool_name_conflict");
+            self.record.warnings.add("tool_name_conflict");
         }
         let conflicts = self.calls.get_mut(index).map_or(0, |call| call.input.take_conflicts());
         for _ in 0..conflicts {
             match is_late {
-                true => self.ledger.warnings.add("late_tool_fragment"),
-                false => self.ledger.warnings.add("tool_input_conflict"),
+                true => self.record.warnings.add("late_tool_fragment"),
+                false => self.record.warnings.add("tool_input_conflict"),
             }
         }
         if contradiction == Contradiction::OtherTool {
@@ -281,9 +281,9 @@ impl Machine {
 
     pub(super) fn add_call(&mut self, mut call: Call) -> Result<usize, Error> {
         let others = self.calls.iter().any(|call| call.state != CallState::LeftOut);
-        if self.ledger.asked.one_tool_call && others {
+        if self.record.context.one_tool_call && others {
             call.state = CallState::LeftOut;
-            self.ledger.warnings.add("parallel_cut");
+            self.record.warnings.add("parallel_cut");
             return self.calls.push(call);
         }
         let index = self.calls.push(call)?;
@@ -299,7 +299,7 @@ impl Machine {
     /// one after it. Of a whole answer none has been sent, and the first carries all: clients that make one block of
     /// several keep only one signature (RubyLLM the first, any-llm the last).
     fn carry_signature(&mut self, index: usize, signature: String) {
-        if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
+        if !self.shows_thinking() && !self.record.context.reasoning_returns {
             return;
         }
         self.reasoning.note_carried(signature.len());
@@ -311,7 +311,7 @@ impl Machine {
         let field = self.reasoning.field.unwrap_or(Field::ReasoningContent);
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state == CallState::Waiting);
-        let shown = self.ledger.asked.thinking == Display::Shown;
+        let shown = self.record.context.thinking == Display::Shown;
         let thinking = match is_last && fresh {
             true => self.queue.thinking_before_back(field, shown),
             false => Some(self.thinking(field)),
@@ -325,7 +325,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::Tool;
+    use crate::request_context::Tool;
 
     #[test]
     fn a_name_may_come_in_fragments_or_again() {

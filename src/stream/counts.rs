@@ -1,8 +1,8 @@
 //! Token counts of an answer.
 
-use crate::asked::Asked;
 use crate::json::Writer;
 use crate::openai::Usage;
+use crate::request_context::RequestContext;
 use crate::translate::count::tokens_of;
 
 /// Token counts as the Messages API has them: input tokens are without those of the cache.
@@ -25,7 +25,7 @@ pub(super) struct Counts {
 impl Counts {
     /// The counts that the upstream gave, and estimates for what it did not: of the request, and of
     /// `output_bytes` of answer.
-    pub(super) fn of(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+    pub(super) fn of(usage: Option<Usage>, context: &RequestContext, output_bytes: u64) -> Self {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
         let cache_creation = usage.cache_written.unwrap_or(0);
@@ -63,7 +63,7 @@ impl Counts {
         let estimated = input.is_none() || output.is_none();
         let output = output.unwrap_or_else(|| tokens_of(output_bytes));
         Self {
-            input: input.unwrap_or(asked.input_tokens),
+            input: input.unwrap_or(context.input_tokens),
             cache_read,
             cache_creation,
             output,
@@ -74,7 +74,11 @@ impl Counts {
 
     /// The counts of an answer in Chat Completions. A prompt or a text of 0 tokens was not counted: some local servers
     /// count nothing and send zeros.
-    pub(super) fn of_chat(usage: Option<Usage>, asked: &Asked, output_bytes: u64) -> Self {
+    pub(super) fn of_chat(
+        usage: Option<Usage>,
+        context: &RequestContext,
+        output_bytes: u64,
+    ) -> Self {
         let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {
             prompt: usage.prompt.filter(|tokens| *tokens > 0 || is_cached(&usage)),
@@ -82,7 +86,7 @@ impl Counts {
             completion: usage.completion.filter(|tokens| *tokens > 0 || output_bytes == 0),
             ..usage
         });
-        Self::of(usage, asked, output_bytes)
+        Self::of(usage, context, output_bytes)
     }
 
     /// The counts of `message_delta`.
@@ -138,7 +142,11 @@ mod tests {
     use super::*;
 
     fn counts(usage: Usage) -> Counts {
-        Counts::of_chat(Some(usage), &Asked { input_tokens: 7, ..Asked::default() }, 36)
+        Counts::of_chat(
+            Some(usage),
+            &RequestContext { input_tokens: 7, ..RequestContext::default() },
+            36,
+        )
     }
 
     #[test]

@@ -4,12 +4,12 @@ use super::call::CallState;
 use super::counts::Counts;
 use super::frame::Stop;
 use super::machine::Machine;
+use super::progress::Phase;
 use super::queue::Block;
-use super::sent::Phase;
 use super::stop_reason::{self, Facts};
-use crate::asked::Withheld;
 use crate::error::Error;
 use crate::profile::EmptyContent;
+use crate::request_context::Withheld;
 use crate::warning::Warning;
 
 /// What the client is told where a model only calls tools that a guard withheld.
@@ -21,7 +21,7 @@ const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]"
 impl Machine {
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.ledger.sent.phase() == Phase::Start && !self.has_choice {
+        if self.record.progress.phase() == Phase::Start && !self.has_choice {
             return Err(Error::answer_empty());
         }
         if self.outcome.is_refusal() && self.is_in_call() {
@@ -29,7 +29,7 @@ impl Machine {
             return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
         }
         if self.choices.drop_held() {
-            self.ledger.warnings.add("choice_dropped");
+            self.record.warnings.add("choice_dropped");
         }
         self.finish_text(out)?;
         self.finish_reasoning(out)?;
@@ -47,33 +47,33 @@ impl Machine {
         self.pump(true, out);
         for call in self.calls.iter_mut() {
             if call.state == CallState::Closed && call.input.has_leftover() {
-                self.ledger.warnings.add("late_tool_fragment");
+                self.record.warnings.add("late_tool_fragment");
             }
         }
         self.tell_of_withheld(out);
-        if !self.ledger.sent.has_said() && self.calls.left_out_invalid {
+        if !self.record.progress.has_said() && self.calls.left_out_invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
         let sequence = self.stop_sequence().cloned();
         let reason = stop_reason::of(Facts {
             finish_reason: self.outcome.finish_reason.as_deref(),
             refused: !self.outcome.refusal.trim().is_empty(),
-            has_tool_use: self.ledger.report.tool_calls > 0,
-            has_block: self.ledger.sent.has_block(),
+            has_tool_use: self.record.report.tool_calls > 0,
+            has_block: self.record.progress.has_block(),
             at_stop_sequence: sequence.is_some(),
         })?;
         // Where nothing was said, only now: there is an answer.
         self.start(out);
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::is_unknown) {
-            self.ledger.warnings.add("finish_reason_unknown");
+            self.record.warnings.add("finish_reason_unknown");
         }
         let sequence = sequence.filter(|_| reason == "stop_sequence");
         if reason == "end_turn" && self.calls.is_empty() {
             self.note_what_is_missing();
         }
-        let counts = Counts::of_chat(self.outcome.usage, &self.ledger.asked, self.output_bytes);
+        let counts = Counts::of_chat(self.outcome.usage, &self.record.context, self.output_bytes);
         if counts.estimated {
-            self.ledger.warnings.add("usage_estimated");
+            self.record.warnings.add("usage_estimated");
         }
         self.stop(reason, sequence.as_deref(), &counts, out);
         Ok(())
@@ -82,10 +82,10 @@ impl Machine {
     /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it
     /// would do: the client needs an end, and a person a reason.
     fn tell_of_withheld(&mut self, out: &mut Vec<u8>) {
-        let stops_midway = self.ledger.report.tool_calls == 0
-            && matches!(self.ledger.asked.withheld, Withheld::These(_));
-        if self.calls.left_out_by_guard && (!self.ledger.sent.has_said() || stops_midway) {
-            let forbidden = self.ledger.asked.withheld == Withheld::Forbidden;
+        let stops_midway = self.record.report.tool_calls == 0
+            && matches!(self.record.context.withheld, Withheld::These(_));
+        if self.calls.left_out_by_guard && (!self.record.progress.has_said() || stops_midway) {
+            let forbidden = self.record.context.withheld == Withheld::Forbidden;
             self.send_text(if forbidden { FORBIDDEN } else { WITHHELD }, out);
         }
     }
@@ -95,12 +95,12 @@ impl Machine {
         self.open_text(out);
         self.sink.text(raw, out);
         self.sink.close_text(out);
-        self.ledger.sent.close_block();
+        self.record.progress.close_block();
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
     fn stop_sequence(&self) -> Option<&String> {
-        let sequences = &self.ledger.asked.stop_sequences;
+        let sequences = &self.record.context.stop_sequences;
         match (self.text.cut_at(), &self.outcome.stop_sequence) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
@@ -113,14 +113,15 @@ impl Machine {
     /// answer, there may be nothing to say.
     fn note_what_is_missing(&mut self) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
-        let explained = self.ledger.sent.has_said() || self.ledger.warnings.iter().any(is_dropped);
-        let has_thought = self.ledger.sent.has_block() || self.reasoning.field.is_some();
+        let explained =
+            self.record.progress.has_said() || self.record.warnings.iter().any(is_dropped);
+        let has_thought = self.record.progress.has_block() || self.reasoning.field.is_some();
         if self.outcome.finish_reason.as_deref().is_some_and(stop_reason::says_call) {
-            self.ledger.warnings.add("tool_call_missing");
+            self.record.warnings.add("tool_call_missing");
         } else if !explained && has_thought {
-            self.ledger.warnings.add("answer_only_reasoning");
+            self.record.warnings.add("answer_only_reasoning");
         } else if !explained {
-            self.ledger.warnings.add("answer_empty");
+            self.record.warnings.add("answer_empty");
         }
     }
 
@@ -132,21 +133,21 @@ impl Machine {
         counts: &Counts,
         out: &mut Vec<u8>,
     ) {
-        if !self.ledger.sent.has_block()
-            && self.ledger.asked.profile.empty_content == EmptyContent::TextBlock
+        if !self.record.progress.has_block()
+            && self.record.context.profile.empty_content == EmptyContent::TextBlock
         {
             self.sink.open_text(out);
             self.sink.close_text(out);
         }
-        self.ledger.report.stop_reason = Some(reason);
-        self.ledger.report.input_tokens = counts.input;
-        self.ledger.report.cache_read_tokens = counts.cache_read;
-        self.ledger.report.cache_creation_tokens = counts.cache_creation;
-        self.ledger.report.output_tokens = counts.output;
-        self.ledger.report.thinking_tokens = counts.thinking.unwrap_or(0);
+        self.record.report.stop_reason = Some(reason);
+        self.record.report.input_tokens = counts.input;
+        self.record.report.cache_read_tokens = counts.cache_read;
+        self.record.report.cache_creation_tokens = counts.cache_creation;
+        self.record.report.output_tokens = counts.output;
+        self.record.report.thinking_tokens = counts.thinking.unwrap_or(0);
         let stop = Stop { reason, sequence, explanation: &self.outcome.refusal };
-        let model = self.outcome.model_for(&self.ledger.asked);
-        self.sink.finish(self.ledger.ids, model, &stop, counts, self.outcome.service_tier, out);
-        self.ledger.sent.end();
+        let model = self.outcome.model_for(&self.record.context);
+        self.sink.finish(self.record.ids, model, &stop, counts, self.outcome.service_tier, out);
+        self.record.progress.end();
     }
 }

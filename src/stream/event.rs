@@ -1,14 +1,14 @@
 //! What one event says: mostly one chunk, else whatever gateways make of it (see `framing`).
 
-use super::framing::{self, Item};
-use super::ledger::INVALID_RESPONSE;
+use super::framing::{self, Payload};
 use super::machine::Machine;
 use super::messages::{self, MessagesStream};
-use super::sent::Phase;
+use super::progress::Phase;
+use super::record::INVALID_RESPONSE;
 use super::sse::{Called, Event};
-use crate::asked::Asked;
 use crate::error::Error;
 use crate::openai::Chunk;
+use crate::request_context::RequestContext;
 use crate::translate::error;
 use crate::words;
 
@@ -63,11 +63,11 @@ impl Receiver<'_> {
         let mut chunk = Chunk::default();
         if data.starts_with('{')
             && event.called != Called::Error
-            && chunk.fill(data, self.machine.ledger.rules.depth_max).is_ok()
+            && chunk.fill(data, self.machine.record.rules.depth_max).is_ok()
         {
             self.handle_chunk(&chunk, event.called, data)?;
             // A pattern says what is new in a chunk.
-            let is_new = !self.machine.ledger.asked.profile.cumulative_text;
+            let is_new = !self.machine.record.context.profile.cumulative_text;
             if is_new && self.messages.is_none() && event.called.is_plain() {
                 self.machine.pattern.learn(data, &chunk);
             }
@@ -87,39 +87,41 @@ impl Receiver<'_> {
         // Text beside objects that say something is dropped. Alone it may be an error in plain words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
-            if self.machine.ledger.sent.is_final() {
+            if self.machine.record.progress.is_final() {
                 return Ok(());
             }
             match item {
-                Item::Done => {
+                Payload::Done => {
                     self.drop_text(data, has_text, has_objects)?;
                     return Ok(self.handle_done()?);
                 }
                 _ if called == Called::Error => {
                     return match self.messages {
-                        Some(_) => Err(error::from_object(data, &self.machine.ledger.asked).into()),
+                        Some(_) => {
+                            Err(error::from_object(data, &self.machine.record.context).into())
+                        }
                         None => Ok(self.machine.fail(data, self.out)?),
                     };
                 }
-                Item::SignOfLife => {}
-                Item::Object(object) => has_objects |= self.handle_object(called, object)?,
-                Item::Unreadable(_) if called == Called::Messages("ping") => {}
-                Item::Unreadable(text) if text.starts_with('{') => {
+                Payload::SignOfLife => {}
+                Payload::Object(object) => has_objects |= self.handle_object(called, object)?,
+                Payload::Unreadable(_) if called == Called::Messages("ping") => {}
+                Payload::Unreadable(text) if text.starts_with('{') => {
                     let repaired = framing::repaired(text).unwrap_or_default();
-                    if Chunk::read(&repaired, self.machine.ledger.rules.depth_max).is_ok() {
-                        self.machine.ledger.warnings.add("upstream_json_repaired");
+                    if Chunk::read(&repaired, self.machine.record.rules.depth_max).is_ok() {
+                        self.machine.record.warnings.add("upstream_json_repaired");
                     }
                     has_objects |= self.handle_object(called, &repaired)?;
                 }
                 // A note to people, of a kind that clients do not know.
-                Item::Unreadable(_) if called == Called::Other => {
-                    self.machine.ledger.warnings.add("upstream_event_dropped");
+                Payload::Unreadable(_) if called == Called::Other => {
+                    self.machine.record.warnings.add("upstream_event_dropped");
                 }
-                Item::Unreadable(_) => has_text = true,
+                Payload::Unreadable(_) => has_text = true,
             }
         }
         // Nothing can be an error of an answer that has ended.
-        if self.machine.ledger.sent.is_final() {
+        if self.machine.record.progress.is_final() {
             return Ok(());
         }
         Ok(self.drop_text(data, has_text, has_objects)?)
@@ -129,7 +131,7 @@ impl Receiver<'_> {
     fn handle_done(&mut self) -> Result<(), Error> {
         match self.messages {
             Some(messages) if messages.is_complete() => {
-                messages.message_stop(&mut self.machine.ledger, None, self.out)
+                messages.message_stop(&mut self.machine.record, None, self.out)
             }
             Some(_) => Ok(()),
             None => self.machine.end(self.out),
@@ -138,14 +140,14 @@ impl Receiver<'_> {
 
     /// Takes one of several objects. Says whether it says something.
     fn handle_object(&mut self, called: Called, object: &str) -> Result<bool, Broken> {
-        match Chunk::read(object, self.machine.ledger.rules.depth_max) {
+        match Chunk::read(object, self.machine.record.rules.depth_max) {
             Ok(chunk) => {
                 self.handle_chunk(&chunk, called, object)?;
                 Ok(chunk.says_something())
             }
             // Only numbers about the answer are lost.
             Err(_) if self.machine.is_complete() => {
-                self.machine.ledger.warnings.add("upstream_event_dropped");
+                self.machine.record.warnings.add("upstream_event_dropped");
                 Ok(false)
             }
             Err(_) => Err(Broken::Unreadable),
@@ -155,10 +157,10 @@ impl Receiver<'_> {
     /// Leaves out what stood beside the objects of an event, if it did.
     fn drop_text(&mut self, data: &str, has_text: bool, has_objects: bool) -> Result<(), Error> {
         if has_text && !has_objects && !self.machine.is_complete() {
-            return Err(unreadable(data, &self.machine.ledger.asked));
+            return Err(unreadable(data, &self.machine.record.context));
         }
         if has_text {
-            self.machine.ledger.warnings.add("upstream_event_dropped");
+            self.machine.record.warnings.add("upstream_event_dropped");
         }
         Ok(())
     }
@@ -170,16 +172,16 @@ impl Receiver<'_> {
         let named = chunk.kind.map(|kind| kind.decode());
         let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
         let is_chunk = chunk.error || !chunk.choices.is_empty();
-        let first = (machine.ledger.sent.phase() == Phase::Start
-            || machine.ledger.report.chunks == 0)
+        let first = (machine.record.progress.phase() == Phase::Start
+            || machine.record.report.chunks == 0)
             && !is_chunk;
         if messages.is_some() && !chunk.error || first && messages::begins(name) {
             let messages =
-                messages.get_or_insert_with(|| MessagesStream::new(machine.ledger.asked.stream));
+                messages.get_or_insert_with(|| MessagesStream::new(machine.record.context.stream));
             return match named {
-                Some(_) => messages.handle_event(&mut machine.ledger, name, data, out),
+                Some(_) => messages.handle_event(&mut machine.record, name, data, out),
                 None => messages.handle_event(
-                    &mut machine.ledger,
+                    &mut machine.record,
                     name,
                     &messages::with_type(data, name),
                     out,
@@ -193,11 +195,11 @@ impl Receiver<'_> {
             && !words::has(data, "\"choices\"")
         {
             // Nothing in it is known. It may be an error in words of its own.
-            machine.ledger.warnings.add("upstream_event_dropped");
+            machine.record.warnings.add("upstream_event_dropped");
         }
         match name {
             "ping" if !is_chunk => Ok(()),
-            "message" if first => messages::write_whole(&mut machine.ledger, data, out),
+            "message" if first => messages::write_whole(&mut machine.record, data, out),
             _ => machine.handle_chunk(chunk, data, out),
         }
     }
@@ -205,12 +207,12 @@ impl Receiver<'_> {
 
 /// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
 /// be a piece of the answer, and is not told, nor are bytes that are no text.
-pub(super) fn unreadable(text: &str, asked: &Asked) -> Error {
+pub(super) fn unreadable(text: &str, context: &RequestContext) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
     if text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
-    error::from_object(text, asked)
+    error::from_object(text, context)
 }

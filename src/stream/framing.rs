@@ -20,7 +20,7 @@ const AROUND: &[u8] = b"[]\": \n";
 
 /// One thing in the data of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Item<'a> {
+pub(super) enum Payload<'a> {
     /// An object.
     Object(&'a str),
     /// The end mark.
@@ -40,16 +40,16 @@ const SIGNS_OF_LIFE: [&str; 6] =
 const SIGN_OF_LIFE_BYTES_MAX: usize = 24;
 
 /// Takes the first thing from the front of `data`; `None` at its end.
-pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
+pub(super) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
     let mut rest = std::mem::take(data).trim_start();
     if let Some(done) = after_done(rest) {
         *data = done;
-        return Some(Item::Done);
+        return Some(Payload::Done);
     }
     if rest.len() <= SIGN_OF_LIFE_BYTES_MAX {
         let word = words::trim_end(words::trim_start(rest, AROUND), AROUND);
         if SIGNS_OF_LIFE.iter().any(|known| word.eq_ignore_ascii_case(known)) {
-            return Some(Item::SignOfLife);
+            return Some(Payload::SignOfLife);
         }
     }
     loop {
@@ -61,7 +61,7 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
         }
         if let Some(done) = after_done(rest) {
             *data = done;
-            return Some(Item::Done);
+            return Some(Payload::Done);
         }
     }
     if rest.is_empty() {
@@ -71,12 +71,12 @@ pub(super) fn next<'a>(data: &mut &'a str) -> Option<Item<'a>> {
     match reader.skip() {
         Ok(value) => {
             *data = rest.get(reader.offset()..).unwrap_or_default();
-            Some(if value.starts_with('{') { Item::Object(value) } else { Item::SignOfLife })
+            Some(if value.starts_with('{') { Payload::Object(value) } else { Payload::SignOfLife })
         }
         Err(_) => {
             let (broken, after) = rest.split_at_checked(broken_len(rest)).unwrap_or((rest, ""));
             *data = after;
-            Some(Item::Unreadable(broken))
+            Some(Payload::Unreadable(broken))
         }
     }
 }
@@ -167,13 +167,13 @@ pub(super) fn repaired(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn all(mut data: &str) -> Vec<Item<'_>> {
+    fn all(mut data: &str) -> Vec<Payload<'_>> {
         std::iter::from_fn(|| next(&mut data)).collect()
     }
 
     #[test]
     fn each_thing_in_the_data_is_found() {
-        use Item::{Done, Object, SignOfLife, Unreadable};
+        use Payload::{Done, Object, SignOfLife, Unreadable};
         assert_eq!(all("data: data:{}"), [Object("{}")]);
         assert_eq!(
             all("{\"a\":1}data: {\"b\":2}\n[DONE]"),

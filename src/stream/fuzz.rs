@@ -1,12 +1,12 @@
 //! What must hold for answers of any bytes; see [`crate::fuzz`].
 
 use super::{Answer, sse};
-use crate::asked::{Asked, Display, Tool};
 use crate::config::{InvalidToolCall, Settings, ToolStream};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{Reader, member};
 use crate::profile::{Profile, TextToolCalls};
+use crate::request_context::{Display, RequestContext, Tool};
 
 /// Small enough that inputs reach them.
 const BYTES_MAX: usize = 4 << 10;
@@ -94,7 +94,7 @@ fn answer(options: u8) -> Answer {
         (6, _) => TextToolCalls::Minimax,
         _ => TextToolCalls::Harmony,
     };
-    let mut asked = Asked {
+    let mut context = RequestContext {
         model: "claude".to_owned(),
         edge_key: has(6),
         // '0' is the plain stream, as are other digits that are even.
@@ -108,10 +108,10 @@ fn answer(options: u8) -> Answer {
             text_tool_calls: if has(2) { written } else { TextToolCalls::Off },
             ..Profile::default()
         },
-        ..Asked::default()
+        ..RequestContext::default()
     };
     for name in ["w", "get_weather", "Read"] {
-        asked.tools.push(Tool { outgoing: name.into(), name: name.into(), ..Tool::default() });
+        context.tools.push(Tool { outgoing: name.into(), name: name.into(), ..Tool::default() });
     }
     let settings = Settings {
         event_bytes_max: BYTES_MAX,
@@ -121,7 +121,7 @@ fn answer(options: u8) -> Answer {
         invalid_tool_call: if has(7) { InvalidToolCall::Repair } else { InvalidToolCall::Pass },
         ..Settings::default()
     };
-    Answer::new(Box::new(asked), &settings, Ids::new(7))
+    Answer::new(Box::new(context), &settings, Ids::new(7))
 }
 
 /// A message is JSON; a stream begins and ends as it must, and its blocks do.

@@ -3,8 +3,8 @@
 //! Servers that parse calls give a whole answer's text as it is where the last call has no end (vLLM, SGLang,
 //! llama.cpp). In their streams, the beginning of that call is a call. Neither can be run, so neither is shown.
 
-use crate::asked::{NAME_BYTES_MAX, Tools};
 use crate::json::Reader;
+use crate::request_context::{NAME_BYTES_MAX, Tools};
 use crate::words;
 
 /// A call names its tool within so many bytes.
@@ -157,7 +157,7 @@ fn is_in_code(before: &str, line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::Tool;
+    use crate::request_context::Tool;
 
     fn tools() -> Tools {
         let mut tools = Tools::default();

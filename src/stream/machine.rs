@@ -14,35 +14,36 @@
 //!
 //! A whole answer is one chunk that says everything, followed by the end.
 //!
-//! What the client has seen is in [`Sent`](super::sent::Sent) and each call's state: who sends notes it there. Which
+//! What the client has seen is in [`Progress`](super::sent::Sent) and each call's state: who sends notes it there.
+//! Which
 //! call a fragment belongs to is decided in `call`.
 
 use super::call::{CallState, Calls};
 use super::choices::{Choices, Verdict};
-use super::ledger::{BLOCK_BYTES, Ledger};
 use super::outcome::Outcome;
+use super::progress::Phase;
 use super::queue::{Block, Queue};
 use super::reasoning::{self, Reasoning};
-use super::sent::Phase;
+use super::record::{AnswerRecord, BLOCK_BYTES};
 use super::sink::Sink;
 use super::snapshots::Snapshots;
 use super::stop_reason;
 use super::text::Text;
 use super::watchdog::Ending;
-use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::Str;
 use crate::limits;
 use crate::openai::{Choice, Chunk, Delta, Part, Pattern, Role};
+use crate::request_context::RequestContext;
 use crate::translate::error;
 use crate::translate::signature::Field;
 
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub(super) ledger: Ledger,
+    pub(super) record: AnswerRecord,
     /// The answer came as one JSON text.
     pub(super) whole: bool,
     /// The choice of a whole answer that is taken was cut off.
@@ -71,15 +72,15 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(mut asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+    pub(super) fn new(mut context: Box<RequestContext>, settings: &Settings, ids: Ids) -> Self {
         Self {
             whole: false,
             ends_early: false,
-            sink: Sink::new(asked.stream),
-            calls: Calls::new(std::mem::take(&mut asked.ids_used)),
-            text: Text::new(&asked),
-            reasoning: Reasoning::new(&asked),
-            ledger: Ledger::new(asked, settings, ids),
+            sink: Sink::new(context.stream),
+            calls: Calls::new(std::mem::take(&mut context.ids_used)),
+            text: Text::new(&context),
+            reasoning: Reasoning::new(&context),
+            record: AnswerRecord::new(context, settings, ids),
             choices: Choices::default(),
             queue: Queue::default(),
             outcome: Outcome::default(),
@@ -111,7 +112,7 @@ impl Machine {
             return Err(limits::answer_exceeded(list));
         }
         self.take_chunk(chunk, out)?;
-        if self.ledger.sent.is_final() { Ok(()) } else { self.check_held() }
+        if self.record.progress.is_final() { Ok(()) } else { self.check_held() }
     }
 
     /// A chunk that says no more than this.
@@ -121,7 +122,7 @@ impl Machine {
         delta: &Delta<'_>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
-        self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
+        self.record.report.chunks = self.record.report.chunks.saturating_add(1);
         self.start(out);
         if self.choices.are_unknown() {
             let held = self.choices.note_one(choice, false);
@@ -166,8 +167,8 @@ impl Machine {
 
     /// Whether what waits here is not too much.
     fn check_held(&self) -> Result<(), Error> {
-        if self.waiting_bytes() > self.ledger.rules.waiting_bytes_max
-            || self.sink.held_bytes() > self.ledger.rules.response_bytes_max
+        if self.waiting_bytes() > self.record.rules.waiting_bytes_max
+            || self.sink.held_bytes() > self.record.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());
         }
@@ -189,7 +190,7 @@ impl Machine {
             if !chunk.choices.iter().any(is_finished) || self.early_failure(chunk).is_some() {
                 return self.fail(raw, out);
             }
-            self.ledger.warnings.add("upstream_event_dropped");
+            self.record.warnings.add("upstream_event_dropped");
         }
         if chunk.choices.is_empty() {
             return if chunk.failed || chunk.complains {
@@ -204,7 +205,7 @@ impl Machine {
         self.whole = true;
         self.choices.note_whole(chunk, |word| stop_reason::says_call(&word.decode()));
         self.take_chunk(chunk, out)?;
-        if self.ledger.sent.is_final() { Ok(()) } else { self.end(out) }
+        if self.record.progress.is_final() { Ok(()) } else { self.end(out) }
     }
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
@@ -213,9 +214,9 @@ impl Machine {
             return self.end(out);
         }
         // A call of which the client has seen a part must not look complete.
-        let answer = error::as_answer(raw, &self.ledger.asked).filter(|_| !self.is_in_call());
+        let answer = error::as_answer(raw, &self.record.context).filter(|_| !self.is_in_call());
         let Some(stop_reason) = answer else {
-            return Err(error::from_object(raw, &self.ledger.asked));
+            return Err(error::from_object(raw, &self.record.context));
         };
         self.start(out);
         self.outcome.finish_reason = Some(stop_reason.to_owned());
@@ -225,19 +226,19 @@ impl Machine {
     /// Whether calls are sent when they are complete. Of a whole answer all is here: a call that was cut off need
     /// not be shown, though the client asked for a stream.
     pub(super) fn is_buffered(&self) -> bool {
-        self.whole || self.ledger.rules.buffered
+        self.whole || self.record.rules.buffered
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn is_complete(&self) -> bool {
-        self.text.is_cut() || self.outcome.finish.may_end(self.ledger.report.progress)
+        self.text.is_cut() || self.outcome.finish.may_end(self.record.report.progress)
     }
 
     /// Whether the upstream told its counts in place of why it stopped. Some gateways do; and nobody counts what is
     /// not over.
     pub(super) fn is_totalled(&self) -> bool {
         let is_whole = self.calls.iter().all(|call| call.input.has_text());
-        is_whole && self.answers() && self.outcome.finish.is_totalled(self.ledger.report.progress)
+        is_whole && self.answers() && self.outcome.finish.is_totalled(self.record.report.progress)
     }
 
     /// Whether a call is not complete that should be, by what the upstream said of its end.
@@ -250,7 +251,7 @@ impl Machine {
         if self.text.is_cut() {
             return Ending::Cut;
         }
-        self.outcome.finish.ending(self.ledger.report.progress, self.answers())
+        self.outcome.finish.ending(self.record.report.progress, self.answers())
     }
 
     /// Whether there is more than reasoning.
@@ -275,10 +276,10 @@ impl Machine {
     }
 
     fn take_chunk(&mut self, chunk: &Chunk<'_>, out: &mut Vec<u8>) -> Result<(), Error> {
-        self.ledger.report.chunks = self.ledger.report.chunks.saturating_add(1);
-        let before = self.ledger.report.progress;
-        if let (None, Some(id)) = (&self.ledger.report.upstream_id, chunk.id) {
-            self.ledger.report.upstream_id = Some(id.decode().into_owned());
+        self.record.report.chunks = self.record.report.chunks.saturating_add(1);
+        let before = self.record.report.progress;
+        if let (None, Some(id)) = (&self.record.report.upstream_id, chunk.id) {
+            self.record.report.upstream_id = Some(id.decode().into_owned());
         }
         self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
@@ -317,7 +318,7 @@ impl Machine {
                         self.take_delta(choice.index, delta, out)?;
                     }
                 }
-                (Some(_), _) if self.ledger.asked.profile.cumulative_text && !self.whole => {
+                (Some(_), _) if self.record.context.profile.cumulative_text && !self.whole => {
                     has_messages = true;
                 }
                 (Some(delta), message) if self.whole || !delta.is_empty() || message.is_none() => {
@@ -335,7 +336,7 @@ impl Machine {
         self.take_finish(chunk, before);
         self.pump(false, out);
         let word = self.outcome.finish_reason.as_deref().filter(|_| !self.text.is_cut());
-        match word.and_then(|word| stop_reason::failure(word, &self.ledger.asked)) {
+        match word.and_then(|word| stop_reason::failure(word, &self.record.context)) {
             Some(failure) => Err(failure),
             None => Ok(()),
         }
@@ -346,14 +347,14 @@ impl Machine {
     fn early_failure(&self, chunk: &Chunk<'_>) -> Option<Error> {
         chunk.choices.iter().find_map(|choice| {
             let word = choice.finish_reason?.decode();
-            let failure = stop_reason::failure(&word, &self.ledger.asked)?;
+            let failure = stop_reason::failure(&word, &self.record.context)?;
             if stop_reason::is_told_in_text(&word)
                 && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
                 && !text.is_blank()
             {
-                return Some(error::from_object(&text.decode(), &self.ledger.asked));
+                return Some(error::from_object(&text.decode(), &self.record.context));
             }
-            (self.ledger.sent.phase() == Phase::Start).then_some(failure)
+            (self.record.progress.phase() == Phase::Start).then_some(failure)
         })
     }
 
@@ -363,13 +364,13 @@ impl Machine {
             .choices
             .iter()
             .any(|choice| choice.finish_reason.is_some() && !self.choices.is_other(choice.index));
-        self.outcome.take_finish(chunk, finishes, before, self.ledger.report.progress);
+        self.outcome.take_finish(chunk, finishes, before, self.record.report.progress);
     }
 
     /// Takes texts that were held until the numbers of their choices were understood.
     fn take_held(&mut self, held: Vec<String>, out: &mut Vec<u8>) -> Result<(), Error> {
         if self.choices.holds_others() && self.choices.drop_held() {
-            self.ledger.warnings.add("choice_dropped");
+            self.record.warnings.add("choice_dropped");
         }
         for raw in held {
             if !self.text.is_cut() {
@@ -394,13 +395,13 @@ impl Machine {
         }
         let mut is_left_out = self.in_result && !delta.content.is_empty();
         if delta.content_dropped || is_left_out {
-            self.ledger.warnings.add("content_dropped");
+            self.record.warnings.add("content_dropped");
         }
         if delta.has_reasoning() {
             if self.choices.reasoning() != Some(choice)
                 && self.choices.judge_reasoning(choice, delta) == Verdict::Other
             {
-                self.ledger.warnings.add("choice_dropped");
+                self.record.warnings.add("choice_dropped");
                 return Ok(());
             }
             self.take_reasoning(delta, out);
@@ -411,7 +412,7 @@ impl Machine {
                 Verdict::Part => {}
                 Verdict::Held => is_left_out = true,
                 Verdict::Other => {
-                    self.ledger.warnings.add("choice_dropped");
+                    self.record.warnings.add("choice_dropped");
                     return Ok(());
                 }
             }
@@ -495,7 +496,7 @@ impl Machine {
 
     /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
     pub(super) fn note_progress(&mut self, bytes: usize, is_blank: bool) {
-        self.ledger.report.progress = self.ledger.report.progress.saturating_add(1);
+        self.record.report.progress = self.record.report.progress.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
         self.output_bytes = self.output_bytes.saturating_add(bytes as u64);
     }

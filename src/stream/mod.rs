@@ -12,7 +12,7 @@
 //! | text that is more than text | `half_call`; `text_filter` with `inline_think` and `text_tool_calls` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `queue`, `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
-//! | upstreams that speak Messages | `messages`; what both ways read and note is in `ledger` |
+//! | upstreams that speak Messages | `messages`; what both ways read and note is in `record` |
 //! | silence | `watchdog` |
 //!
 //! There is one machine for all four cases: a stream or a whole body comes in, a stream or a whole
@@ -36,16 +36,16 @@ mod framing;
 pub mod fuzz;
 mod half_call;
 mod inline_think;
-mod ledger;
 mod machine;
 mod messages;
 mod outcome;
+mod progress;
 mod pump;
 mod queue;
 mod reasoning;
+mod record;
 mod rules;
 mod scan;
-mod sent;
 mod sink;
 mod snapshots;
 mod sse;
@@ -60,23 +60,23 @@ pub mod watchdog;
 
 use std::borrow::Cow;
 
-use crate::asked::Asked;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, DEPTH_LIMIT, Reader};
 use crate::openai::{Choice, Chunk};
 use crate::report::AnswerReport;
+use crate::request_context::RequestContext;
 use crate::translate::count::tokens_of;
 use crate::warning::Warnings;
 use crate::words;
 use counts::Counts;
 use event::Broken;
-use framing::Item;
-use ledger::INVALID_RESPONSE;
+use framing::Payload;
 use machine::Machine;
 use messages::MessagesStream;
-use sent::Phase;
+use progress::Phase;
+use record::INVALID_RESPONSE;
 pub(crate) use sink::PING;
 use sse::Event;
 use watchdog::Ending;
@@ -95,9 +95,9 @@ pub struct Answer {
 impl Answer {
     /// Starts an answer.
     #[must_use]
-    pub fn new(asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+    pub fn new(context: Box<RequestContext>, settings: &Settings, ids: Ids) -> Self {
         Self {
-            machine: Machine::new(asked, settings, ids),
+            machine: Machine::new(context, settings, ids),
             decoder: sse::Decoder::new(settings.event_bytes_max),
             messages: None,
         }
@@ -111,25 +111,25 @@ impl Answer {
     /// Whether the client gets events (or one message).
     #[must_use]
     pub fn is_stream(&self) -> bool {
-        self.machine.ledger.asked.stream
+        self.machine.record.context.stream
     }
 
     /// What was asked for.
     #[must_use]
-    pub(crate) fn asked(&self) -> &Asked {
-        &self.machine.ledger.asked
+    pub(crate) fn context(&self) -> &RequestContext {
+        &self.machine.record.context
     }
 
     /// Whether `message_start` was written.
     #[must_use]
     pub fn has_started(&self) -> bool {
-        matches!(self.machine.ledger.sent.phase(), Phase::Open | Phase::Ended)
+        matches!(self.machine.record.progress.phase(), Phase::Open | Phase::Ended)
     }
 
     /// Whether the end was written.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.machine.ledger.sent.is_final()
+        self.machine.record.progress.is_final()
     }
 
     /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
@@ -177,7 +177,7 @@ impl Answer {
     /// Counts.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {
-        &self.machine.ledger.report
+        &self.machine.record.report
     }
 
     /// How much has come that is more than white space: a model that writes line ends for ever does not get on. Of
@@ -185,7 +185,7 @@ impl Answer {
     #[must_use]
     pub fn spoken(&self) -> u64 {
         match &self.messages {
-            Some(_) => self.machine.ledger.report.progress,
+            Some(_) => self.machine.record.report.progress,
             None => self.machine.telling_pieces,
         }
     }
@@ -193,7 +193,7 @@ impl Answer {
     /// Warnings.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
-        &self.machine.ledger.warnings
+        &self.machine.record.warnings
     }
 
     /// A piece of an event stream, cut anywhere.
@@ -203,7 +203,7 @@ impl Answer {
     pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let mut rest = piece;
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.ledger.sent.is_final() {
+        while result.is_ok() && !self.machine.record.progress.is_final() {
             result = match self.decoder.next(&mut rest) {
                 Ok(None) => break,
                 Ok(Some(event)) => {
@@ -226,24 +226,24 @@ impl Answer {
         if result.is_err() {
             // All that was written of it was written just now: nobody has seen it.
             out.truncate(before);
-            self.machine.ledger.sent.take_back();
+            self.machine.record.progress.take_back();
         }
         result
     }
 
     fn read_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.ledger.sent.is_final() {
+        if self.machine.record.progress.is_final() {
             return Ok(());
         }
         let body = text_of(body);
         let body = words::bare(&body);
-        let result = match Chunk::read(body, self.machine.ledger.rules.depth_max) {
+        let result = match Chunk::read(body, self.machine.record.rules.depth_max) {
             Err(_) => return self.handle_several(body, out),
             Ok(chunk) if is_message(&chunk, body) => match chunk.kind {
-                Some(_) => messages::write_whole(&mut self.machine.ledger, body, out),
+                Some(_) => messages::write_whole(&mut self.machine.record, body, out),
                 None => {
                     let message = messages::with_type(body, "message");
-                    messages::write_whole(&mut self.machine.ledger, &message, out)
+                    messages::write_whole(&mut self.machine.record, &message, out)
                 }
             },
             Ok(chunk) => match unwrapped(body, &chunk) {
@@ -266,10 +266,10 @@ impl Answer {
         let alone = framing::next(&mut rest).is_none();
         match first {
             // Nothing but brackets around it. (The same text again would be nested too deeply.)
-            Some(Item::Object(object)) if alone && object.len() < body.len() => {
+            Some(Payload::Object(object)) if alone && object.len() < body.len() => {
                 self.read_whole(object.as_bytes(), out)
             }
-            Some(Item::Object(text) | Item::Unreadable(text))
+            Some(Payload::Object(text) | Payload::Unreadable(text))
                 if !alone && text.starts_with('{') =>
             {
                 let event = Event { data: body.into(), ..Event::default() };
@@ -277,12 +277,12 @@ impl Answer {
                 self.settle(result.map_err(Broken::into_error))?;
                 self.handle_end(out)
             }
-            Some(Item::Unreadable(text)) => match framing::repaired(text) {
+            Some(Payload::Unreadable(text)) => match framing::repaired(text) {
                 Some(text) if Reader::of(&text).skip().is_ok() => {
-                    self.machine.ledger.warnings.add("upstream_json_repaired");
+                    self.machine.record.warnings.add("upstream_json_repaired");
                     self.read_whole(text.as_bytes(), out)
                 }
-                _ => self.settle(Err(event::unreadable(body, &self.machine.ledger.asked))),
+                _ => self.settle(Err(event::unreadable(body, &self.machine.record.context))),
             },
             _ => self.settle(Err(Error::misbehaved(INVALID_RESPONSE))),
         }
@@ -295,11 +295,11 @@ impl Answer {
     /// # Errors
     /// It ended before the answer did.
     pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
-        if self.machine.ledger.sent.is_final() {
+        if self.machine.record.progress.is_final() {
             return Ok(());
         }
         let mut result = Ok(());
-        while result.is_ok() && !self.machine.ledger.sent.is_final() {
+        while result.is_ok() && !self.machine.record.progress.is_final() {
             result = match self.decoder.finish() {
                 Some(event) => {
                     let is_object = event.data.starts_with('{');
@@ -315,16 +315,16 @@ impl Answer {
                 None => break,
             };
         }
-        if result.is_ok() && !self.machine.ledger.sent.is_final() {
+        if result.is_ok() && !self.machine.record.progress.is_final() {
             let is_complete = self.is_complete();
             result = match &mut self.messages {
                 Some(messages) if is_complete => {
-                    messages.message_stop(&mut self.machine.ledger, None, out)
+                    messages.message_stop(&mut self.machine.record, None, out)
                 }
                 None if is_complete => self.machine.end(out),
                 // Plain text, or bytes that nothing here can read.
-                None if self.machine.ledger.report.chunks == 0 && self.decoder.has_junk() => {
-                    Err(event::unreadable(&self.decoder.junk(), &self.machine.ledger.asked))
+                None if self.machine.record.report.chunks == 0 && self.decoder.has_junk() => {
+                    Err(event::unreadable(&self.decoder.junk(), &self.machine.record.context))
                 }
                 _ => Err(Error::answer_broke_off()),
             };
@@ -335,7 +335,7 @@ impl Answer {
     /// An answer of Creole's own: one text block (none if empty) and a stop reason.
     pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
         let machine = &mut self.machine;
-        if machine.ledger.sent.phase() != Phase::Start {
+        if machine.record.progress.phase() != Phase::Start {
             return;
         }
         machine.start(out);
@@ -343,7 +343,7 @@ impl Answer {
             machine.send_text(&text::escaped(text), out);
         }
         let counts = Counts {
-            input: machine.ledger.asked.input_tokens,
+            input: machine.record.context.input_tokens,
             output: tokens_of(text.len() as u64),
             ..Counts::default()
         };
@@ -353,7 +353,7 @@ impl Answer {
     /// Notes an error.
     fn settle(&mut self, result: Result<(), Error>) -> Result<(), Error> {
         if result.is_err() {
-            self.machine.ledger.sent.fail();
+            self.machine.record.progress.fail();
         }
         result
     }

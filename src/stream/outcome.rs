@@ -2,10 +2,10 @@
 
 use super::finish::Finish;
 use super::{counts, stop_reason};
-use crate::asked::Asked;
 use crate::json::Str;
 use crate::openai::{Choice, Chunk, Usage};
 use crate::profile::ResponseModel;
+use crate::request_context::RequestContext;
 
 /// Model, counts, and why it stopped.
 #[derive(Debug, Default)]
@@ -74,10 +74,10 @@ impl Outcome {
     }
 
     /// The name of the model that the client is told.
-    pub(super) fn model_for<'a>(&'a self, asked: &'a Asked) -> &'a str {
-        match (&self.model, asked.profile.response_model) {
+    pub(super) fn model_for<'a>(&'a self, context: &'a RequestContext) -> &'a str {
+        match (&self.model, context.profile.response_model) {
             (Some(model), ResponseModel::Upstream) => model,
-            _ => &asked.model,
+            _ => &context.model,
         }
     }
 

@@ -12,8 +12,8 @@
 
 use super::call::CallState;
 use super::machine::Machine;
+use super::progress::Phase;
 use super::queue::Block;
-use super::sent::Phase;
 use super::tool_input::{Input, ToolInput};
 
 /// Longest input that a thinking block carries: clients keep it, and send it with every request.
@@ -33,16 +33,16 @@ enum After {
 impl Machine {
     /// The message begins, if it has not.
     pub(super) fn start(&mut self, out: &mut Vec<u8>) {
-        if self.ledger.sent.phase() != Phase::Start {
+        if self.record.progress.phase() != Phase::Start {
             return;
         }
-        self.ledger.sent.start();
+        self.record.progress.start();
         let prompt = self.outcome.usage.and_then(|usage| usage.prompt.or(usage.input));
         // A zero stands for a count that the server does not have yet.
         let input_tokens =
-            prompt.filter(|tokens| *tokens > 0).unwrap_or(self.ledger.asked.input_tokens);
-        let model = self.outcome.model_for(&self.ledger.asked);
-        self.sink.start(self.ledger.ids, model, input_tokens, out);
+            prompt.filter(|tokens| *tokens > 0).unwrap_or(self.record.context.input_tokens);
+        let model = self.outcome.model_for(&self.record.context);
+        self.sink.start(self.record.ids, model, input_tokens, out);
     }
 
     /// Sends what can be sent. `flushing`: nothing more comes.
@@ -72,7 +72,7 @@ impl Machine {
                 return;
             }
             self.queue.pop();
-            self.ledger.sent.close_block();
+            self.record.progress.close_block();
         }
     }
 
@@ -81,7 +81,7 @@ impl Machine {
         if !self.queue.head().is_some_and(Block::counts) {
             return followed;
         }
-        if !self.ledger.sent.is_in_block() {
+        if !self.record.progress.is_in_block() {
             self.open_text(out);
         }
         let text = self.queue.take_ready(followed);
@@ -96,7 +96,7 @@ impl Machine {
 
     /// The text at the head begins.
     pub(super) fn open_text(&mut self, out: &mut Vec<u8>) {
-        self.ledger.sent.open_block(true);
+        self.record.progress.open_block(true);
         self.sink.open_text(out);
     }
 
@@ -129,8 +129,8 @@ impl Machine {
         if !starts {
             return followed;
         }
-        if !self.ledger.sent.is_in_block() {
-            self.ledger.sent.open_block(false);
+        if !self.record.progress.is_in_block() {
+            self.record.progress.open_block(false);
             self.sink.open_thinking(out);
         }
         let text =
@@ -148,13 +148,13 @@ impl Machine {
             signed.into_iter().map(|(call, value)| (self.client_id(call), value)).collect();
         let Some(thinking) = self.queue.head_thinking() else { return true };
         let mark = match thinking.is_signed() {
-            true => &self.ledger.asked.model_mark,
-            false => &self.ledger.asked.upstream_mark,
+            true => &self.record.context.model_mark,
+            false => &self.record.context.upstream_mark,
         };
         let signature = thinking.signature(mark, signed);
         let (signature, fits) = signature.encode();
         if !fits {
-            self.ledger.warnings.add("signature_too_long");
+            self.record.warnings.add("signature_too_long");
         }
         self.sink.close_thinking(&signature, out);
         true
@@ -176,7 +176,7 @@ impl Machine {
             if at_end {
                 call.state = CallState::LeftOut;
                 self.calls.left_out_invalid = true;
-                self.ledger.warnings.add("tool_unknown");
+                self.record.warnings.add("tool_unknown");
             }
             return at_end;
         }
@@ -185,13 +185,13 @@ impl Machine {
             && (at_end
                 || call.input.has_text()
                 || (after == After::Block || call.id.is_some())
-                    && call.name_is_whole(&self.ledger.asked.tools));
+                    && call.name_is_whole(&self.record.context.tools));
         // The model can know a withheld tool from the history, and the client still has it. Or it is told
         // that it must not call, and the server does not read that.
-        if settled && self.ledger.asked.withheld.holds(&call.name, &self.ledger.asked.tools) {
+        if settled && self.record.context.withheld.holds(&call.name, &self.record.context.tools) {
             call.state = CallState::LeftOut;
             self.calls.left_out_by_guard = true;
-            self.ledger.warnings.add("withheld_tool_called");
+            self.record.warnings.add("withheld_tool_called");
             return over;
         }
         if call.state == CallState::LeftOut {

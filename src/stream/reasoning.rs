@@ -15,10 +15,10 @@ use super::text::escaped;
 use super::text_filter::{Piece, Watch};
 use super::text_tool_calls::AnswerEnd;
 use super::thinking::Thinking;
-use crate::asked::{Asked, Display};
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::openai::Delta;
+use crate::request_context::{Display, RequestContext};
 use crate::translate::signature::Field;
 use crate::words;
 
@@ -79,8 +79,8 @@ pub(super) fn without_end(raw: &str) -> &str {
 }
 
 impl Reasoning {
-    pub(super) fn new(asked: &Asked) -> Self {
-        Self { watch: Watch::new(asked).map(Box::new), ..Self::default() }
+    pub(super) fn new(context: &RequestContext) -> Self {
+        Self { watch: Watch::new(context).map(Box::new), ..Self::default() }
     }
 
     pub(super) fn is_watched(&self) -> bool {
@@ -130,7 +130,7 @@ impl Machine {
         for detail in details {
             let is_empty =
                 detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
-            if !is_empty && (self.shows_thinking() || self.ledger.asked.reasoning_returns) {
+            if !is_empty && (self.shows_thinking() || self.record.context.reasoning_returns) {
                 let field = field.unwrap_or(Field::ReasoningDetails);
                 self.thinking(field).push_detail(detail);
                 self.reasoning.note_carried(detail.raw.len());
@@ -139,7 +139,7 @@ impl Machine {
     }
 
     pub(super) fn shows_thinking(&self) -> bool {
-        self.ledger.asked.thinking != Display::Hidden
+        self.record.context.thinking != Display::Hidden
     }
 
     /// The block that reasoning belongs to now.
@@ -147,7 +147,7 @@ impl Machine {
         if !self.shows_thinking() {
             return self.reasoning.hidden.get_or_insert_with(|| Thinking::new(field, false));
         }
-        let shown = self.ledger.asked.thinking == Display::Shown;
+        let shown = self.record.context.thinking == Display::Shown;
         match self.queue.thinking(field, shown) {
             Some(thinking) => thinking,
             // The queue always has one.
@@ -174,7 +174,7 @@ impl Machine {
     }
 
     pub(super) fn push_reasoning(&mut self, text: Str<'_>, field: Field, out: &mut Vec<u8>) {
-        if self.ledger.asked.profile.dedupe_reasoning {
+        if self.record.context.profile.dedupe_reasoning {
             if self.reasoning.last == text.raw() {
                 return;
             }
@@ -214,7 +214,7 @@ impl Machine {
         // White space that came behind it parts no thought in two.
         let blank = self.queue.take_blank();
         let mut calls = Vec::new();
-        for piece in watch.finish(&self.ledger.asked.tools, end) {
+        for piece in watch.finish(&self.record.context.tools, end) {
             match (piece, self.reasoning.field) {
                 (Piece::Text(text), Some(field)) => self.push_watched(&text, field, out),
                 // There is no field where nothing but white space came.
@@ -237,7 +237,7 @@ impl Machine {
     }
 
     fn push_thought(&mut self, text: Str<'_>, is_blank: bool, field: Field, out: &mut Vec<u8>) {
-        if !self.shows_thinking() && !self.ledger.asked.reasoning_returns {
+        if !self.shows_thinking() && !self.record.context.reasoning_returns {
             return;
         }
         let before = match self.shows_thinking() {
@@ -246,7 +246,7 @@ impl Machine {
         };
         let continues = before.is_some_and(Thinking::has_text);
         if continues
-            && self.ledger.sent.is_in_block()
+            && self.record.progress.is_in_block()
             && json::hold_back(text.raw()) == 0
             && let Some(thinking) = self.queue.only_thinking()
             && thinking.is_shown()

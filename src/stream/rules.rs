@@ -1,7 +1,7 @@
 //! What of the configuration concerns answers.
 
-use crate::asked::Asked;
 use crate::config::{InvalidToolCall, Settings, ToolStream};
+use crate::request_context::RequestContext;
 
 /// The limits, and how calls are sent.
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(settings: &Settings, asked: &Asked) -> Self {
+    pub(super) fn of(settings: &Settings, context: &RequestContext) -> Self {
         // A call can be withheld only while nothing of it has been sent.
         let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
         Self {
-            buffered: !asked.stream || withholds || settings.tool_stream == ToolStream::Buffered,
+            buffered: !context.stream || withholds || settings.tool_stream == ToolStream::Buffered,
             invalid: settings.invalid_tool_call,
             checks_inputs: settings.checks_inputs(),
             depth_max: settings.depth_max,

@@ -10,7 +10,7 @@ pub(super) const DEPTH_MAX: u32 = 127;
 /// How far a text is one JSON value.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scanner {
-    state: State,
+    state: Expected,
     /// What kind of value it is, by its first byte; 0 before it.
     first: u8,
     depth: u32,
@@ -19,7 +19,7 @@ pub(super) struct Scanner {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum Expected {
     /// A value must come.
     #[default]
     Value,
@@ -75,7 +75,7 @@ impl Scanner {
     /// Reads on.
     pub(super) fn feed(&mut self, text: &str) {
         if self.feed_value(text) < text.len() {
-            self.state = State::Broken;
+            self.state = Expected::Broken;
         }
     }
 
@@ -84,14 +84,14 @@ impl Scanner {
         let bytes = text.as_bytes();
         let mut at = 0usize;
         while let Some(&byte) = bytes.get(at) {
-            if self.state == State::Broken {
+            if self.state == Expected::Broken {
                 return text.len();
             }
-            if self.state == State::Done && !is_blank(byte) {
+            if self.state == Expected::Done && !is_blank(byte) {
                 return at;
             }
             at = at.saturating_add(1);
-            if let State::String { .. } = self.state
+            if let Expected::String { .. } = self.state
                 && !matches!(byte, b'"' | b'\\' | 0..0x20)
             {
                 // Most bytes are plain ones inside of strings.
@@ -107,15 +107,15 @@ impl Scanner {
 
     /// Whether the text is one object and nothing else.
     pub(super) fn is_object(&self) -> bool {
-        self.state == State::Done && self.first == b'{'
+        self.state == Expected::Done && self.first == b'{'
     }
 
     /// Whether the text is one value that is not an object.
     pub(super) fn is_other_value(&self) -> bool {
         match self.state {
-            State::Done => self.first != b'{',
+            Expected::Done => self.first != b'{',
             // A number alone ends with the text.
-            State::Number(number) => self.depth == 0 && number.may_end(),
+            Expected::Number(number) => self.depth == 0 && number.may_end(),
             _ => false,
         }
     }
@@ -127,114 +127,114 @@ impl Scanner {
 
     /// Whether nothing that follows can make it JSON.
     pub(super) fn is_broken(&self) -> bool {
-        self.state == State::Broken
+        self.state == Expected::Broken
     }
 
-    fn next(&mut self, byte: u8) -> State {
+    fn next(&mut self, byte: u8) -> Expected {
         let blank = is_blank(byte);
         match self.state {
-            State::Value => {
+            Expected::Value => {
                 if blank {
-                    State::Value
+                    Expected::Value
                 } else {
                     self.begin(byte)
                 }
             }
-            State::ValueOrEnd if byte == b']' => self.close(),
-            State::ValueOrEnd => {
+            Expected::ValueOrEnd if byte == b']' => self.close(),
+            Expected::ValueOrEnd => {
                 if blank {
-                    State::ValueOrEnd
+                    Expected::ValueOrEnd
                 } else {
                     self.begin(byte)
                 }
             }
-            State::KeyOrEnd if byte == b'}' => self.close(),
-            State::KeyOrEnd | State::Key => match byte {
-                b'"' => State::String { key: true },
+            Expected::KeyOrEnd if byte == b'}' => self.close(),
+            Expected::KeyOrEnd | Expected::Key => match byte {
+                b'"' => Expected::String { key: true },
                 _ if blank => self.state,
-                _ => State::Broken,
+                _ => Expected::Broken,
             },
-            State::Colon => match byte {
-                b':' => State::Value,
-                _ if blank => State::Colon,
-                _ => State::Broken,
+            Expected::Colon => match byte {
+                b':' => Expected::Value,
+                _ if blank => Expected::Colon,
+                _ => Expected::Broken,
             },
-            State::String { key } => match byte {
-                b'"' if key => State::Colon,
+            Expected::String { key } => match byte {
+                b'"' if key => Expected::Colon,
                 b'"' => self.after_value(),
-                b'\\' => State::Escape { key },
-                0..0x20 => State::Broken,
+                b'\\' => Expected::Escape { key },
+                0..0x20 => Expected::Broken,
                 _ => self.state,
             },
-            State::Escape { key } => match byte {
-                b'u' => State::Unicode { key, missing: 4 },
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => State::String { key },
-                _ => State::Broken,
+            Expected::Escape { key } => match byte {
+                b'u' => Expected::Unicode { key, missing: 4 },
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Expected::String { key },
+                _ => Expected::Broken,
             },
-            State::Unicode { key, missing } => match missing {
-                _ if !byte.is_ascii_hexdigit() => State::Broken,
-                0 | 1 => State::String { key },
-                _ => State::Unicode { key, missing: missing.saturating_sub(1) },
+            Expected::Unicode { key, missing } => match missing {
+                _ if !byte.is_ascii_hexdigit() => Expected::Broken,
+                0 | 1 => Expected::String { key },
+                _ => Expected::Unicode { key, missing: missing.saturating_sub(1) },
             },
-            State::Literal(expected) => match expected.split_first() {
+            Expected::Literal(expected) => match expected.split_first() {
                 Some((first, [])) if *first == byte => self.after_value(),
-                Some((first, rest)) if *first == byte => State::Literal(rest),
-                _ => State::Broken,
+                Some((first, rest)) if *first == byte => Expected::Literal(rest),
+                _ => Expected::Broken,
             },
-            State::Number(number) => match number.next(byte) {
-                Some(number) => State::Number(number),
-                None if !number.may_end() => State::Broken,
+            Expected::Number(number) => match number.next(byte) {
+                Some(number) => Expected::Number(number),
+                None if !number.may_end() => Expected::Broken,
                 None => {
                     // The number is over; this byte comes after it.
                     self.state = self.after_value();
                     self.next(byte)
                 }
             },
-            State::CommaOrEnd => match byte {
-                b',' if self.objects & 1 == 1 => State::Key,
-                b',' => State::Value,
+            Expected::CommaOrEnd => match byte {
+                b',' if self.objects & 1 == 1 => Expected::Key,
+                b',' => Expected::Value,
                 b'}' if self.objects & 1 == 1 => self.close(),
                 b']' if self.objects & 1 == 0 => self.close(),
-                _ if blank => State::CommaOrEnd,
-                _ => State::Broken,
+                _ if blank => Expected::CommaOrEnd,
+                _ => Expected::Broken,
             },
-            State::Done if blank => State::Done,
-            State::Done | State::Broken => State::Broken,
+            Expected::Done if blank => Expected::Done,
+            Expected::Done | Expected::Broken => Expected::Broken,
         }
     }
 
-    fn begin(&mut self, byte: u8) -> State {
+    fn begin(&mut self, byte: u8) -> Expected {
         if self.first == 0 {
             self.first = byte;
         }
         match byte {
             b'{' | b'[' => {
                 if self.depth >= DEPTH_MAX {
-                    return State::Broken;
+                    return Expected::Broken;
                 }
                 self.depth = self.depth.saturating_add(1);
                 self.objects = (self.objects << 1) | u128::from(byte == b'{');
-                if byte == b'{' { State::KeyOrEnd } else { State::ValueOrEnd }
+                if byte == b'{' { Expected::KeyOrEnd } else { Expected::ValueOrEnd }
             }
-            b'"' => State::String { key: false },
-            b't' => State::Literal(b"rue"),
-            b'f' => State::Literal(b"alse"),
-            b'n' => State::Literal(b"ull"),
-            b'-' => State::Number(Number::Minus),
-            b'0' => State::Number(Number::Zero),
-            b'1'..=b'9' => State::Number(Number::Integer),
-            _ => State::Broken,
+            b'"' => Expected::String { key: false },
+            b't' => Expected::Literal(b"rue"),
+            b'f' => Expected::Literal(b"alse"),
+            b'n' => Expected::Literal(b"ull"),
+            b'-' => Expected::Number(Number::Minus),
+            b'0' => Expected::Number(Number::Zero),
+            b'1'..=b'9' => Expected::Number(Number::Integer),
+            _ => Expected::Broken,
         }
     }
 
-    fn close(&mut self) -> State {
+    fn close(&mut self) -> Expected {
         self.depth = self.depth.saturating_sub(1);
         self.objects >>= 1;
         self.after_value()
     }
 
-    fn after_value(&self) -> State {
-        if self.depth == 0 { State::Done } else { State::CommaOrEnd }
+    fn after_value(&self) -> Expected {
+        if self.depth == 0 { Expected::Done } else { Expected::CommaOrEnd }
     }
 }
 

@@ -183,7 +183,7 @@ impl Machine {
     ) -> Result<(), Error> {
         let mut snapshots = std::mem::take(&mut self.snapshots);
         let said = self.said_in(chunk, &mut snapshots);
-        let take = match self.ledger.asked.profile.cumulative_text {
+        let take = match self.record.context.profile.cumulative_text {
             true => Growing::replace,
             false => Growing::push,
         };
@@ -191,7 +191,7 @@ impl Machine {
         let text = take(&mut snapshots.text, &said.text);
         let refusal = take(&mut snapshots.refusal, &said.refusal);
         self.say([thought, text, refusal], out)?;
-        for (choice, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
+        for (choice, message) in messages(chunk, self.record.context.profile.cumulative_text) {
             if self.choices.is_other(choice) {
                 continue;
             }
@@ -208,10 +208,10 @@ impl Machine {
     fn said_in(&mut self, chunk: &Chunk<'_>, snapshots: &mut Snapshots) -> ChunkTexts {
         let mut said = ChunkTexts::default();
         let reasoned = self.reasoning.field.is_some() && !snapshots.reasoning.is_used();
-        for (choice, message) in messages(chunk, self.ledger.asked.profile.cumulative_text) {
+        for (choice, message) in messages(chunk, self.record.context.profile.cumulative_text) {
             let has_text = message.content.iter().any(|part| matches!(part, Part::Text(_)));
             if has_text && self.choices.judge_message(choice) == Verdict::Other {
-                self.ledger.warnings.add("choice_dropped");
+                self.record.warnings.add("choice_dropped");
                 continue;
             }
             for part in message.content.iter() {

@@ -15,8 +15,8 @@
 
 use std::borrow::Cow;
 
-use crate::asked::Asked;
 use crate::error::Error;
+use crate::request_context::RequestContext;
 use crate::translate::error;
 use crate::words;
 
@@ -157,9 +157,9 @@ pub(super) fn says_call(finish_reason: &str) -> bool {
 }
 
 /// The error that a `finish_reason` stands for, if it does.
-pub(super) fn failure(finish_reason: &str, asked: &Asked) -> Option<Error> {
+pub(super) fn failure(finish_reason: &str, context: &RequestContext) -> Option<Error> {
     let is_failure = Meaning::of(finish_reason) == Meaning::Failure;
-    is_failure.then(|| error::of_code(&bare(finish_reason), message(finish_reason), asked))
+    is_failure.then(|| error::of_code(&bare(finish_reason), message(finish_reason), context))
 }
 
 /// Whether the text beside the word says what failed, and is no part of the answer.
@@ -199,7 +199,7 @@ fn message(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::error::ErrorKind;
 
     #[test]
     fn the_first_row_that_fits_decides() {
@@ -244,31 +244,31 @@ mod tests {
 
     #[test]
     fn a_failure_is_no_answer() {
-        let failure = |word: &str| failure(word, &Asked::default());
+        let failure = |word: &str| failure(word, &RequestContext::default());
         assert_eq!(failure("stop"), None);
-        assert_eq!(failure("abort").unwrap().kind, Kind::Api);
+        assert_eq!(failure("abort").unwrap().kind, ErrorKind::Api);
         for word in ["time_limit", "canceled", "cancelled"] {
             assert_eq!(failure(word).unwrap().message, format!("Upstream stopped: {word}"));
         }
         assert_eq!(failure("repetition").unwrap().message, "Upstream stopped: repetition");
         assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
-        assert_eq!(failure("error_finish").unwrap().kind, Kind::Api);
-        assert_eq!(failure("insufficient_system_resource").unwrap().kind, Kind::Overloaded);
+        assert_eq!(failure("error_finish").unwrap().kind, ErrorKind::Api);
+        assert_eq!(failure("insufficient_system_resource").unwrap().kind, ErrorKind::Overloaded);
         let silent = Facts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Facts::default() };
         assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
     }
 
     #[test]
     fn the_type_of_an_error_is_a_failure_of_its_kind() {
-        let failure = |word: &str| failure(word, &Asked::default());
+        let failure = |word: &str| failure(word, &RequestContext::default());
         for (word, kind, status) in [
-            ("overloaded_error", Kind::Overloaded, 529),
-            ("rate_limit_error", Kind::RateLimit, 429),
-            ("timeout_error", Kind::Timeout, 504),
-            ("timeout", Kind::Timeout, 504),
-            ("api_error", Kind::Api, 502),
-            ("OVERLOADED_ERROR: try again", Kind::Overloaded, 529),
-            ("some_new_error", Kind::Api, 502),
+            ("overloaded_error", ErrorKind::Overloaded, 529),
+            ("rate_limit_error", ErrorKind::RateLimit, 429),
+            ("timeout_error", ErrorKind::Timeout, 504),
+            ("timeout", ErrorKind::Timeout, 504),
+            ("api_error", ErrorKind::Api, 502),
+            ("OVERLOADED_ERROR: try again", ErrorKind::Overloaded, 529),
+            ("some_new_error", ErrorKind::Api, 502),
         ] {
             let error = failure(word).unwrap();
             assert_eq!((error.kind, error.status), (kind, status), "{word}");
@@ -277,8 +277,8 @@ mod tests {
         for word in ["error_toxic", "ERROR_LIMIT", "terror", "stop: some_error"] {
             assert_eq!(failure(word), None, "{word}");
         }
-        let asked = Asked { edge_key: true, ..Asked::default() };
-        let error = super::failure("authentication_error", &asked).unwrap();
-        assert_eq!((error.kind, error.should_retry), (Kind::Api, Some(false)));
+        let context = RequestContext { edge_key: true, ..RequestContext::default() };
+        let error = super::failure("authentication_error", &context).unwrap();
+        assert_eq!((error.kind, error.should_retry), (ErrorKind::Api, Some(false)));
     }
 }

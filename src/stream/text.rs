@@ -7,9 +7,9 @@ use super::machine::Machine;
 use super::queue::Block;
 use super::text_filter::{Piece, TextFilter};
 use super::text_tool_calls::AnswerEnd;
-use crate::asked::Asked;
 use crate::error::Error;
 use crate::json::{self, Str};
+use crate::request_context::RequestContext;
 
 /// The first so many bytes of a refusal become its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
@@ -48,8 +48,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(asked: &Asked) -> Self {
-        Self { filter: TextFilter::new(asked).map(Box::new), ..Self::default() }
+    pub(super) fn new(context: &RequestContext) -> Self {
+        Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
     }
 
     /// Whether it was cut; whatever follows is not part of the answer.
@@ -135,8 +135,8 @@ impl Machine {
     /// A text of an answer that was cut off, escaped, without the call at its end that was cut off with it.
     fn without_half_call(&mut self, text: Str<'_>) -> Option<String> {
         let decoded = text.decode();
-        let start = half_call::start(&decoded, &self.ledger.asked.tools)?;
-        self.ledger.warnings.add("tool_call_cut_off");
+        let start = half_call::start(&decoded, &self.record.context.tools)?;
+        self.record.warnings.add("tool_call_cut_off");
         Some(escaped(decoded.get(..start)?.trim_end()))
     }
 
@@ -178,7 +178,9 @@ impl Machine {
         if self.reasoning.is_watched() && !is_blank() {
             self.release_reasoning(out);
         }
-        if self.ledger.sent.is_in_block() && self.queue.is_sent_text() && json::hold_back(raw) == 0
+        if self.record.progress.is_in_block()
+            && self.queue.is_sent_text()
+            && json::hold_back(raw) == 0
         {
             return self.sink.text(raw, out);
         }
@@ -205,7 +207,7 @@ impl Machine {
             return Ok(());
         }
         let end = AnswerEnd { alone: self.calls.is_empty(), is_cut_off: self.outcome.is_cut_off() };
-        let pieces = filter.finish(&self.ledger.asked.tools, end);
+        let pieces = filter.finish(&self.record.context.tools, end);
         self.take_pieces(pieces, out)
     }
 }

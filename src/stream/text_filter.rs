@@ -12,9 +12,9 @@
 
 use super::inline_think::InlineThink;
 use super::text_tool_calls::{AnswerEnd, Markup};
-use crate::asked::{Asked, Tools};
 use crate::json;
 use crate::profile::TextToolCalls;
+use crate::request_context::{RequestContext, Tools};
 use crate::translate::signature::Field;
 use crate::words;
 
@@ -45,15 +45,15 @@ pub(super) enum Piece {
 
 impl TextFilter {
     /// `None` where the text needs nothing.
-    pub(super) fn new(asked: &Asked) -> Option<Self> {
-        let profile = &asked.profile;
+    pub(super) fn new(context: &RequestContext) -> Option<Self> {
+        let profile = &context.profile;
         // With their places in the list: `Machine::end` looks the sequence up by it.
-        let stops = asked.stop_sequences.iter().cloned().enumerate();
+        let stops = context.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
             unescape: Unescape::default(),
-            echo: (profile.strip_prefill_echo && !asked.prefill.is_empty()).then(|| Prefill {
-                prefill: asked.prefill.clone(),
+            echo: (profile.strip_prefill_echo && !context.prefill.is_empty()).then(|| Prefill {
+                prefill: context.prefill.clone(),
                 matched: 0,
                 in_streams: profile.stream_prefill_echo,
             }),
@@ -62,7 +62,7 @@ impl TextFilter {
             markup: match profile.text_tool_calls {
                 TextToolCalls::Off => None,
                 TextToolCalls::Harmony => Some(Markup::new(TextToolCalls::Harmony)),
-                syntax => (!asked.tools.is_empty()).then(|| Markup::new(syntax)),
+                syntax => (!context.tools.is_empty()).then(|| Markup::new(syntax)),
             },
         };
         let is_needed = filter.echo.is_some()
@@ -204,10 +204,10 @@ pub(super) struct Watch {
 
 impl Watch {
     /// `None` where none can be found. Harmony has a channel of its own for them.
-    pub(super) fn new(asked: &Asked) -> Option<Self> {
-        let syntax = asked.profile.text_tool_calls;
+    pub(super) fn new(context: &RequestContext) -> Option<Self> {
+        let syntax = context.profile.text_tool_calls;
         let reads = !matches!(syntax, TextToolCalls::Off | TextToolCalls::Harmony);
-        (reads && !asked.tools.is_empty())
+        (reads && !context.tools.is_empty())
             .then(|| Self { unescape: Unescape::default(), markup: Markup::new(syntax) })
     }
 
@@ -304,9 +304,9 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    fn run(asked: &Asked, text: &str) -> Vec<Piece> {
+    fn run(context: &RequestContext, text: &str) -> Vec<Piece> {
         let collect = |parts: &mut dyn Iterator<Item = &str>| {
-            let mut filter = TextFilter::new(asked).unwrap();
+            let mut filter = TextFilter::new(context).unwrap();
             let mut all: Vec<Piece> = Vec::new();
             let mut pieces: Vec<Piece> = Vec::new();
             for part in parts {
@@ -319,7 +319,7 @@ mod tests {
             }
             if !matches!(pieces.last(), Some(Piece::Stop(_))) {
                 pieces.extend(
-                    filter.finish(&asked.tools, AnswerEnd { alone: true, is_cut_off: false }),
+                    filter.finish(&context.tools, AnswerEnd { alone: true, is_cut_off: false }),
                 );
             }
             for piece in pieces {
@@ -349,11 +349,11 @@ mod tests {
     #[test]
     fn text_ends_at_the_first_stop_sequence() {
         let stop_sequences = vec!["END".to_owned(), "STOP".to_owned(), String::new()];
-        let asked = Asked { stop_sequences, ..Asked::default() };
-        assert_eq!(run(&asked, "a STOP b END"), [text("a "), Piece::Stop(1)]);
-        assert_eq!(run(&asked, "a EN b STO"), [text("a EN b STO")]);
-        assert_eq!(run(&asked, "EENDD"), [text("E"), Piece::Stop(0)]);
-        assert_eq!(run(&asked, "END"), [Piece::Stop(0)]);
+        let context = RequestContext { stop_sequences, ..RequestContext::default() };
+        assert_eq!(run(&context, "a STOP b END"), [text("a "), Piece::Stop(1)]);
+        assert_eq!(run(&context, "a EN b STO"), [text("a EN b STO")]);
+        assert_eq!(run(&context, "EENDD"), [text("E"), Piece::Stop(0)]);
+        assert_eq!(run(&context, "END"), [Piece::Stop(0)]);
     }
 
     #[test]
@@ -369,31 +369,33 @@ mod tests {
             (["Observation", "tion"], "Observation", "", 0),
         ] {
             let stop_sequences = stops.map(str::to_owned).to_vec();
-            let asked = Asked { stop_sequences, ..Asked::default() };
+            let context = RequestContext { stop_sequences, ..RequestContext::default() };
             let expected: Vec<Piece> = match before {
                 "" => vec![Piece::Stop(found)],
                 _ => vec![text(before), Piece::Stop(found)],
             };
-            assert_eq!(run(&asked, said), expected, "{stops:?} in {said:?}");
+            assert_eq!(run(&context, said), expected, "{stops:?} in {said:?}");
         }
     }
 
     #[test]
     fn the_prefill_is_removed_only_if_all_of_it_comes_again() {
         let profile = Profile { strip_prefill_echo: true, ..Profile::default() };
-        let asked = Asked { prefill: "{\"a".to_owned(), profile, ..Asked::default() };
-        assert_eq!(run(&asked, "{\"a\": 1}"), [text("\": 1}")]);
-        assert_eq!(run(&asked, "{\"b\": 1}"), [text("{\"b\": 1}")]);
-        assert_eq!(run(&asked, "{\""), [text("{\"")]);
+        let context =
+            RequestContext { prefill: "{\"a".to_owned(), profile, ..RequestContext::default() };
+        assert_eq!(run(&context, "{\"a\": 1}"), [text("\": 1}")]);
+        assert_eq!(run(&context, "{\"b\": 1}"), [text("{\"b\": 1}")]);
+        assert_eq!(run(&context, "{\""), [text("{\"")]);
     }
 
     #[test]
     fn a_stream_keeps_what_only_whole_answers_repeat() {
         let profile =
             Profile { strip_prefill_echo: true, stream_prefill_echo: false, ..Profile::default() };
-        let asked = Asked { prefill: "ha".to_owned(), profile, ..Asked::default() };
-        assert_eq!(run(&asked, "haha"), [text("haha")]);
-        let mut filter = TextFilter::new(&asked).unwrap();
+        let context =
+            RequestContext { prefill: "ha".to_owned(), profile, ..RequestContext::default() };
+        assert_eq!(run(&context, "haha"), [text("haha")]);
+        let mut filter = TextFilter::new(&context).unwrap();
         assert_eq!(filter.push("haha", true), [text("ha")]);
     }
 
@@ -401,9 +403,9 @@ mod tests {
     fn stop_sequences_count_in_the_text_and_not_in_reasoning() {
         let profile = Profile { inline_think: true, ..Profile::default() };
         let stop_sequences = vec!["X".to_owned()];
-        let asked = Asked { stop_sequences, profile, ..Asked::default() };
+        let context = RequestContext { stop_sequences, profile, ..RequestContext::default() };
         assert_eq!(
-            run(&asked, "<think>aXb</think>cXd"),
+            run(&context, "<think>aXb</think>cXd"),
             [Piece::Thinking(Field::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]
         );
     }

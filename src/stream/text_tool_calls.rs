@@ -25,8 +25,8 @@ mod schema;
 mod syntax;
 
 use super::text_filter::Piece;
-use crate::asked::{NAME_BYTES_MAX, Tools};
 use crate::profile::TextToolCalls;
+use crate::request_context::{NAME_BYTES_MAX, Tools};
 use crate::words;
 use fence::Fence;
 use syntax::Extent;
@@ -35,7 +35,7 @@ use syntax::Extent;
 #[derive(Debug)]
 pub(super) struct Markup {
     syntax: TextToolCalls,
-    state: State,
+    state: Watch,
     /// Text that is not decided: the start of a line, or of a marker.
     held: String,
     /// So many bytes at the start of `held` indent the line, or begin a list, and are not looked at again.
@@ -63,7 +63,7 @@ pub(super) struct AnswerEnd {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Watch {
     Watching,
     /// `held` starts with the first tag of markup behind text in its line, and nothing has followed it yet.
     Opened,
@@ -88,7 +88,7 @@ impl Markup {
     pub(super) fn new(syntax: TextToolCalls) -> Self {
         Self {
             syntax,
-            state: State::Watching,
+            state: Watch::Watching,
             held: String::new(),
             indent: 0,
             line_start: true,
@@ -179,13 +179,13 @@ impl Markup {
         // By lines: each takes what is before it off `held`, which would copy all lines after it.
         for line in text.split_inclusive('\n') {
             match self.state {
-                State::Off => out.push_str(line),
-                State::Opened | State::Listed => {
+                Watch::Off => out.push_str(line),
+                Watch::Opened | Watch::Listed => {
                     self.held.push_str(line);
                     self.doubt(&mut out);
                 }
-                State::Found => self.held.push_str(line),
-                State::Watching => {
+                Watch::Found => self.held.push_str(line),
+                Watch::Watching => {
                     self.held.push_str(line);
                     self.read(&mut out);
                 }
@@ -195,7 +195,7 @@ impl Markup {
     }
 
     fn read(&mut self, out: &mut String) {
-        while self.state == State::Watching && !self.held.is_empty() {
+        while self.state == Watch::Watching && !self.held.is_empty() {
             let before = self.held.len();
             if self.line_start {
                 self.read_line_start(out);
@@ -206,7 +206,7 @@ impl Markup {
                 break;
             }
         }
-        if self.state == State::Off {
+        if self.state == Watch::Off {
             out.push_str(&std::mem::take(&mut self.held));
         }
         self.doubt(out);
@@ -215,9 +215,9 @@ impl Markup {
     /// Some markup is none by what follows it: then it does not wait for the end of the answer.
     fn doubt(&mut self, out: &mut String) {
         match self.state {
-            State::Opened => self.doubt_opener(out),
-            State::Listed => self.doubt_list(out),
-            State::Watching | State::Found | State::Off => {}
+            Watch::Opened => self.doubt_opener(out),
+            Watch::Listed => self.doubt_list(out),
+            Watch::Watching | Watch::Found | Watch::Off => {}
         }
     }
 
@@ -233,11 +233,11 @@ impl Markup {
             _ => "<invoke",
         };
         if behind.starts_with(start) {
-            self.state = State::Found;
+            self.state = Watch::Found;
         } else if is_far || !start.starts_with(behind) {
             let rest = words::split_off(&mut self.held, opener.len());
             out.push_str(&std::mem::replace(&mut self.held, rest));
-            self.state = State::Watching;
+            self.state = Watch::Watching;
             self.read(out);
         }
     }
@@ -259,17 +259,17 @@ impl Markup {
         };
         match is_call {
             None => return,
-            Some(true) => return self.state = State::Found,
+            Some(true) => return self.state = Watch::Found,
             Some(false) => {}
         }
         self.indent = 0;
         self.first = false;
         if self.syntax == TextToolCalls::Pythonic {
             // Its tokens can still come.
-            self.state = State::Watching;
+            self.state = Watch::Watching;
             self.read(out);
         } else {
-            self.state = State::Off;
+            self.state = Watch::Off;
             out.push_str(&std::mem::take(&mut self.held));
         }
     }
@@ -286,7 +286,7 @@ impl Markup {
         let callable = self.fence.is_none() && !self.is_code;
         let markers = self.markers();
         if callable && let Some(marker) = markers.iter().find(|marker| seen.starts_with(**marker)) {
-            self.state = if *marker == "[" { State::Listed } else { State::Found };
+            self.state = if *marker == "[" { Watch::Listed } else { Watch::Found };
             self.indent = indent.saturating_add(1);
             return;
         }
@@ -298,7 +298,7 @@ impl Markup {
             let at = self.held.len().saturating_sub(behind.len());
             let markup = words::split_off(&mut self.held, at);
             out.push_str(&std::mem::replace(&mut self.held, markup));
-            self.state = State::Found;
+            self.state = Watch::Found;
             return;
         }
         let is_over = seen.ends_with('\n');
@@ -313,7 +313,7 @@ impl Markup {
         self.fence = fence;
         if self.syntax == TextToolCalls::Llama && !is_fence {
             // An answer that is a call says nothing before it.
-            self.state = State::Off;
+            self.state = Watch::Off;
         }
         let first = seen.bytes().next();
         self.is_told = blanks.len() >= CODE_INDENT
@@ -340,7 +340,7 @@ impl Markup {
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = words::split_off(&mut self.held, at);
-                self.state = if token.is_some() { State::Found } else { State::Opened };
+                self.state = if token.is_some() { Watch::Found } else { Watch::Opened };
                 return;
             }
             if end.is_none() {
@@ -383,8 +383,8 @@ impl Markup {
     pub(super) fn release(&mut self, pieces: &mut Vec<Piece>) {
         let end = AnswerEnd { alone: false, is_cut_off: false };
         self.decide(&Tools::default(), end, pieces);
-        if matches!(self.state, State::Opened | State::Listed | State::Found) {
-            self.state = State::Off;
+        if matches!(self.state, Watch::Opened | Watch::Listed | Watch::Found) {
+            self.state = Watch::Off;
         }
         self.indent = 0;
     }
@@ -397,7 +397,7 @@ impl Markup {
     /// Gives what was held back.
     fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
-        if matches!(self.state, State::Listed | State::Found) {
+        if matches!(self.state, Watch::Listed | Watch::Found) {
             let tool = |name: &str| {
                 // Beside a structured call, only what is no call is read.
                 tools.meant_by(name).filter(|_| end.alone)

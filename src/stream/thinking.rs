@@ -16,7 +16,7 @@ pub(super) struct Thinking {
     hash: Fnv,
     field: Field,
     /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
-    details: Vec<Item>,
+    details: Vec<ReasoningItem>,
     /// Calls, by position, with their signatures.
     pub(super) calls: Vec<(usize, String)>,
     /// The client's ids of calls, with their inputs.
@@ -25,7 +25,7 @@ pub(super) struct Thinking {
 
 /// An item of `reasoning_details` or `thinking_blocks`.
 #[derive(Debug)]
-struct Item {
+struct ReasoningItem {
     kind: String,
     index: Option<u64>,
     /// `text`, `summary` or `thinking`: its name, and the text so far, escaped.
@@ -67,7 +67,7 @@ impl Thinking {
 
     /// Whether the upstream needs something of it back, text aside.
     pub(super) fn has_records(&self) -> bool {
-        self.details.iter().any(Item::counts) || !self.calls.is_empty()
+        self.details.iter().any(ReasoningItem::counts) || !self.calls.is_empty()
     }
 
     /// Whether it holds blocks that a model signed.
@@ -113,7 +113,7 @@ impl Thinking {
             last.joined = true;
             return;
         }
-        self.details.push(Item {
+        self.details.push(ReasoningItem {
             kind: kind.to_owned(),
             index: detail.index,
             text: (!name.is_empty()).then(|| (name, text.to_owned())),
@@ -162,7 +162,7 @@ impl Thinking {
     }
 }
 
-impl Item {
+impl ReasoningItem {
     /// Whether it is one of `thinking_blocks`.
     fn is_block(&self) -> bool {
         matches!(&*self.kind, "thinking" | "redacted_thinking")

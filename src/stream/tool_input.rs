@@ -24,7 +24,7 @@ mod objects;
 mod reading;
 
 use objects::Objects;
-use reading::{Head, Reading};
+use reading::{Beginning, Reading};
 
 use super::scan::Scanner;
 use crate::{hash, json, words};
@@ -457,7 +457,7 @@ impl ToolInput {
         if text.is_empty() && cut_off {
             return Input::CutOff;
         }
-        if text.is_empty() || Head::of(text).is_nothing() {
+        if text.is_empty() || Beginning::of(text).is_nothing() {
             return Input::Object("{}".to_owned());
         }
         match unwrapped(text) {
@@ -496,7 +496,7 @@ fn begins_an_input(text: &str) -> bool {
 fn unwrapped(text: &str) -> Option<String> {
     let inside = json::string(text)?.decode();
     let inside = inside.trim();
-    if inside.is_empty() || Head::of(inside).is_nothing() {
+    if inside.is_empty() || Beginning::of(inside).is_nothing() {
         return Some("{}".to_owned());
     }
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())

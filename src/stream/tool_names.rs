@@ -3,7 +3,7 @@
 //! Models garble names: they keep the markup of their templates around them, and spell them as they like. n8n
 //! silently drops a call whose name is not exactly a tool's, and asks again for ever.
 
-use crate::asked::{Tool, Tools, Withheld};
+use crate::request_context::{Tool, Tools, Withheld};
 use crate::words;
 
 impl Tools {

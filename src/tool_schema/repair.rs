@@ -2,7 +2,7 @@
 //! (`"[1]"` where the schema wants an array).
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members, property};
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 
 /// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
 /// property; nothing where there is nothing to leave out.
@@ -68,9 +68,9 @@ impl<'s> Check<'s, '_> {
             return self.unquoted(target, input, deeper);
         }
         match kind_of(input).ok()? {
-            Kind::String => self.of_text(schema, input, deeper),
-            Kind::Object => self.of_members(&keywords, input, deeper),
-            Kind::Array => self.of_elements(&keywords, input, deeper),
+            ValueKind::String => self.of_text(schema, input, deeper),
+            ValueKind::Object => self.of_members(&keywords, input, deeper),
+            ValueKind::Array => self.of_elements(&keywords, input, deeper),
             _ => None,
         }
     }
@@ -99,7 +99,7 @@ impl<'s> Check<'s, '_> {
             return self.target(reference).is_none_or(|target| self.takes_texts(target, deeper));
         }
         if keywords.types.is_some() {
-            return fits_type(&keywords, "\"\"", Kind::String);
+            return fits_type(&keywords, "\"\"", ValueKind::String);
         }
         let mut alternatives = elements(keywords.any_of.or(keywords.one_of)).peekable();
         alternatives.peek().is_none() || alternatives.any(|schema| self.takes_texts(schema, deeper))

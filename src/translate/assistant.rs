@@ -10,7 +10,7 @@ use crate::anthropic::{Block, DocumentSource, ToolResult, ToolUse, path_at};
 use crate::conversation::{User, calls};
 use crate::error::Error;
 use crate::json::{Reader, Writer, escape, escape_compact};
-use crate::openai::Place;
+use crate::openai::SignaturePlace;
 use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
@@ -200,7 +200,7 @@ impl<'a> MessageWriter<'_, 'a> {
             self.called.insert(id.to_owned(), outgoing.clone().into_owned());
         }
         let signature = reasoning.signature_of(&client_id);
-        let unsigned = || (is_first && of_gemini).then_some((Place::Google, UNSIGNED));
+        let unsigned = || (is_first && of_gemini).then_some((SignaturePlace::Google, UNSIGNED));
         let signature = signature.map(signature::place_of).or_else(unsigned);
         json.begin_object().key("id").text(id).kind("function");
         json.key("function").begin_object().key("name").text(&outgoing);
@@ -217,18 +217,19 @@ impl<'a> MessageWriter<'_, 'a> {
             let inside = spoilt_inputs::unwrapped(&call.input);
             json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
         }
-        if let Some((Place::Function, signature)) = signature {
+        if let Some((SignaturePlace::Function, signature)) = signature {
             json.key("thought_signature").text(signature);
         }
         json.end_object();
         match signature {
-            None | Some((Place::Function, _)) => {}
-            Some((Place::Call, signature)) => {
+            None | Some((SignaturePlace::Function, _)) => {}
+            Some((SignaturePlace::Call, signature)) => {
                 json.key("thought_signature").text(signature);
             }
             Some((place, signature)) => {
                 json.key("extra_content").begin_object();
-                json.key(if place == Place::Vertex { "vertex" } else { "google" }).begin_object();
+                json.key(if place == SignaturePlace::Vertex { "vertex" } else { "google" })
+                    .begin_object();
                 json.key("thought_signature").text(signature).end_object().end_object();
             }
         }

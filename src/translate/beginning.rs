@@ -2,7 +2,7 @@
 //! messages (n8n), compaction and empty first messages leave an assistant that called a tool by itself.
 
 use crate::anthropic::{Block, Text};
-use crate::conversation::{Item, Turn, User};
+use crate::conversation::{Turn, User, UserPart};
 use crate::json::Str;
 
 /// What the user says before a conversation whose beginning is gone.
@@ -17,17 +17,17 @@ pub(super) fn is_missing(turns: &[Turn<'_>]) -> bool {
 /// Has the user say that the beginning is missing.
 pub(super) fn put_before(turns: &mut Vec<Turn<'_>>) {
     let text = Text { text: Str::plain(BEGINNING), cached: false, cited: false };
-    insert(turns, Item::Block(Block::Text(text)));
+    insert(turns, UserPart::Block(Block::Text(text)));
 }
 
 /// Puts something before the first words of the user.
-pub(super) fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: Item<'a>) {
+pub(super) fn put_before_first_user<'a>(turns: &mut Vec<Turn<'a>>, item: UserPart<'a>) {
     match turns.first_mut() {
         Some(Turn::User(user)) => user.items.insert(0, item),
         _ => insert(turns, item),
     }
 }
 
-fn insert<'a>(turns: &mut Vec<Turn<'a>>, item: Item<'a>) {
+fn insert<'a>(turns: &mut Vec<Turn<'a>>, item: UserPart<'a>) {
     turns.insert(0, Turn::User(User { results: Vec::new(), items: vec![item] }));
 }

@@ -7,8 +7,8 @@ pub(crate) mod upstream;
 use super::server_history;
 use crate::anthropic::tool::ToolDefinition;
 use crate::anthropic::{Block, Document, DocumentSource, Request, Role};
-use crate::asked::Shape;
 use crate::json::{Raw, Str};
+use crate::request_context::RequestCounts;
 
 const PER_MESSAGE: u64 = 4;
 const PER_TOOL: u64 = 12;
@@ -65,7 +65,7 @@ pub(super) fn text(request: &Request<'_>) -> (String, u64) {
 
 /// How much of what there is in a request; ids are counted elsewhere.
 #[must_use]
-pub(super) fn shape(request: &Request<'_>) -> Shape {
+pub(super) fn counts(request: &Request<'_>) -> RequestCounts {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let (mut results, mut new) = (0usize, 0usize);
     for message in &request.messages {
@@ -77,12 +77,12 @@ pub(super) fn shape(request: &Request<'_>) -> Shape {
         results = results.saturating_add(found);
         new = new.saturating_add(found);
     }
-    Shape {
+    RequestCounts {
         messages: count(request.messages.len()),
         tools: count(request.tools.len()),
         tool_results: count(results),
         new_results: count(new),
-        ..Shape::default()
+        ..RequestCounts::default()
     }
 }
 

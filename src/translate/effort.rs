@@ -2,11 +2,11 @@
 
 use super::fields;
 use crate::anthropic::{Request, Thinking, ThinkingMode};
-use crate::asked::Display;
 use crate::config;
 use crate::error::Error;
 use crate::json::{Str, Writer};
 use crate::profile::{Effort, Profile, SHARED_MEMBERS, ThinkingSwitch};
+use crate::request_context::Display;
 use crate::warning::Warnings;
 
 /// What the conversation says about thinking in this turn.

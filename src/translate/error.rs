@@ -10,8 +10,8 @@
 //! ```
 
 mod content;
-mod context;
 mod denied;
+mod error_body;
 mod format;
 mod hide;
 mod images;
@@ -23,16 +23,16 @@ mod parameter;
 mod python;
 mod quoted;
 mod reasoning;
-mod said;
 mod stops;
 mod turns;
+mod window;
 
-use crate::asked::Asked;
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::profile::ContentFilter;
+use crate::request_context::RequestContext;
 use crate::words::{self, phrases};
 pub(crate) use content::refused_content;
-pub(crate) use context::{most_output, room};
+use error_body::ErrorBody;
 pub(crate) use format::is_response_format;
 pub(crate) use hide::hide;
 pub(crate) use images::{is_images, is_one_image};
@@ -40,9 +40,9 @@ pub(crate) use mendable::{in_clients_words, is_documents};
 pub(crate) use pairing::is_pairing;
 pub(crate) use parameter::{names_effort, refused_parameter};
 pub(crate) use reasoning::is_reasoning;
-use said::Said;
 pub(crate) use stops::refused_stops;
 pub(crate) use turns::is_turns;
+pub(crate) use window::{most_output, room};
 
 /// Longest message for the client, in characters.
 const MESSAGE_CHARS_MAX: usize = 2_000;
@@ -77,73 +77,74 @@ pub(crate) enum Refusal {
 
 /// Kind and status for the client, by the upstream's status alone.
 #[must_use]
-pub(crate) fn of_status(status: u16) -> (Kind, u16) {
+pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
     match status {
-        400 | 422 => (Kind::InvalidRequest, 400),
-        401 => (Kind::Authentication, 401),
-        402 => (Kind::Billing, 402),
-        403 => (Kind::Permission, 403),
-        404 => (Kind::NotFound, 404),
-        408 | 504 => (Kind::Timeout, 504),
-        409 => (Kind::Conflict, 409),
+        400 | 422 => (ErrorKind::InvalidRequest, 400),
+        401 => (ErrorKind::Authentication, 401),
+        402 => (ErrorKind::Billing, 402),
+        403 => (ErrorKind::Permission, 403),
+        404 => (ErrorKind::NotFound, 404),
+        408 | 504 => (ErrorKind::Timeout, 504),
+        409 => (ErrorKind::Conflict, 409),
         // TGI's, where a model failed while it answered.
-        424 => (Kind::Api, 502),
-        413 => (Kind::RequestTooLarge, 413),
+        424 => (ErrorKind::Api, 502),
+        413 => (ErrorKind::RequestTooLarge, 413),
         // The second is iFlow's own.
-        429 | 449 => (Kind::RateLimit, 429),
+        429 | 449 => (ErrorKind::RateLimit, 429),
         // Groq has no room for the request in its flexible tier.
-        498 => (Kind::Overloaded, 529),
+        498 => (ErrorKind::Overloaded, 529),
         // A proxy between us thinks that we hung up. We did not.
-        499 => (Kind::Api, 502),
-        400..500 => (Kind::InvalidRequest, status),
-        503 | 529 => (Kind::Overloaded, 529),
-        502 => (Kind::Api, 502),
+        499 => (ErrorKind::Api, 502),
+        400..500 => (ErrorKind::InvalidRequest, status),
+        503 | 529 => (ErrorKind::Overloaded, 529),
+        502 => (ErrorKind::Api, 502),
         // That of gateways that lead to each other.
-        508 => (Kind::Api, 508),
-        500..600 => (Kind::Api, 500),
+        508 => (ErrorKind::Api, 508),
+        500..600 => (ErrorKind::Api, 500),
         // No error, and no answer either.
-        _ => (Kind::Api, 502),
+        _ => (ErrorKind::Api, 502),
     }
 }
 
 /// An error body of the upstream.
 #[must_use]
-pub(crate) fn from_upstream(status: u16, body: &[u8], asked: &Asked) -> Refusal {
+pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) -> Refusal {
     let text = String::from_utf8_lossy(body);
-    let said = Said::read(&text);
+    let error_body = ErrorBody::read(&text);
     // Some gateways report what no retry can mend as an error of their own.
     let is_told =
         |reason: &&str| (400..500).contains(&status) || status == 500 && *reason == REFUSAL;
-    match stop_reason(&said, asked).filter(is_told) {
+    match stop_reason(&error_body, context).filter(is_told) {
         Some(stop_reason) => Refusal::Answer(stop_reason),
-        None => Refusal::Error(error(status, &said, asked)),
+        None => Refusal::Error(error(status, &error_body, context)),
     }
 }
 
 /// The error that an upstream tells of a model that it does not have, if it tells that.
 #[must_use]
 pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
-    let said = Said::read(&String::from_utf8_lossy(body));
-    said.lacks_model().then(|| error(404, &said, &Asked::default()))
+    let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
+    error_body.lacks_model().then(|| error(404, &error_body, &RequestContext::default()))
 }
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
 /// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
 #[must_use]
-pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
-    let said = Said::read(object);
-    let known = said.status.or_else(|| said.status_of_codes());
-    let status =
-        known.unwrap_or_else(|| if context::rewritten(&said, asked).is_some() { 400 } else { 502 });
-    let mut error = error(status, &said, asked);
+pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
+    let error_body = ErrorBody::read(object);
+    let known = error_body.status.or_else(|| error_body.status_of_codes());
+    let status = known.unwrap_or_else(|| {
+        if window::rewritten(&error_body, context).is_some() { 400 } else { 502 }
+    });
+    let mut error = error(status, &error_body, context);
     if error.status == 502 && page::is_page(object) {
         // Its words alone, `Please log in`, would read as Creole's.
-        let words = if said.message.is_empty() { "(no words)" } else { &said.message };
+        let words = if error_body.message.is_empty() { "(no words)" } else { &error_body.message };
         error.message = format!("Upstream sent a web page instead of an answer: {words}");
-    } else if said.message.is_empty() && error.status == 502 {
+    } else if error_body.message.is_empty() && error.status == 502 {
         "Upstream reported an error".clone_into(&mut error.message);
     }
-    if said.is_permanent() {
+    if error_body.is_permanent() {
         error.should_retry = Some(false);
     }
     error
@@ -151,78 +152,81 @@ pub(crate) fn from_object(object: &str, asked: &Asked) -> Error {
 
 /// An error of which the upstream tells a code alone.
 #[must_use]
-pub(crate) fn of_code(code: &str, message: String, asked: &Asked) -> Error {
-    let said = Said::of_code(code, message);
-    error(said.status_of_codes().unwrap_or(502), &said, asked)
+pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> Error {
+    let error_body = ErrorBody::of_code(code, message);
+    error(error_body.status_of_codes().unwrap_or(502), &error_body, context)
 }
 
 /// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:
 /// see [`Refusal::Answer`].
 #[must_use]
-pub(crate) fn as_answer(object: &str, asked: &Asked) -> Option<&'static str> {
-    stop_reason(&Said::read(object), asked)
+pub(crate) fn as_answer(object: &str, context: &RequestContext) -> Option<&'static str> {
+    stop_reason(&ErrorBody::read(object), context)
 }
 
 /// The `stop_reason` where a provider's filter refused.
 const REFUSAL: &str = "refusal";
 
-fn stop_reason(said: &Said, asked: &Asked) -> Option<&'static str> {
-    if asked.profile.content_filter == ContentFilter::Refusal && said.is_content_filter() {
+fn stop_reason(error_body: &ErrorBody, context: &RequestContext) -> Option<&'static str> {
+    if context.profile.content_filter == ContentFilter::Refusal && error_body.is_content_filter() {
         return Some(REFUSAL);
     }
-    context::has_no_room(said, asked).then_some("max_tokens")
+    window::has_no_room(error_body, context).then_some("max_tokens")
 }
 
 /// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these
 /// words.
 const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
-fn error(status: u16, said: &Said, asked: &Asked) -> Error {
+fn error(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Error {
     let status = match status {
-        400 if said.is_bad_key() => 401,
+        400 if error_body.is_bad_key() => 401,
         // NVIDIA's, where a model is down.
-        400 if words::has(&said.message, "DEGRADED function") => 503,
+        400 if words::has(&error_body.message, "DEGRADED function") => 503,
         // OpenCode Zen's.
-        401 if said.has_code("modelerror") => 404,
-        400 if said.is_unknown_model() => 404,
-        400 if said.is_too_large() => 413,
-        400 | 403 if said.is_limited() => 429,
-        424 | 500 | 502 | 503 if said.is_too_long() => 400,
+        401 if error_body.has_code("modelerror") => 404,
+        400 if error_body.is_unknown_model() => 404,
+        400 if error_body.is_too_large() => 413,
+        400 | 403 if error_body.is_limited() => 429,
+        424 | 500 | 502 | 503 if error_body.is_too_long() => 400,
         // What a server lacks: some other server's path, or its own fault.
-        404 | 500 if asked.has_images && is_images(&said.message) => 400,
+        404 | 500 if context.has_images && is_images(&error_body.message) => 400,
         // What it cannot fetch or read is the client's to change: SDKs would send it again.
-        404 | 413 | 415 | 500 if asked.has_images && said.is_one_image(status, asked) => 400,
+        404 | 413 | 415 | 500 if context.has_images && error_body.is_one_image(status, context) => {
+            400
+        }
         // A template's, which some servers take for their own error.
-        500 if mendable::is_system(&said.message) => 400,
+        500 if mendable::is_system(&error_body.message) => 400,
         status => status,
     };
-    if matches!(status, 400..=403 | 412 | 429) && said.is_unpaid() {
+    if matches!(status, 400..=403 | 412 | 429) && error_body.is_unpaid() {
         // SDKs would retry a 429, and a 400 would look like the client's fault.
-        let hidden = asked.edge_key && matches!(status, 401 | 403);
-        let message = if hidden { UNPAID.to_owned() } else { message(status, said) };
-        let mut error = Error::new(fault(Kind::Billing, asked), Kind::Billing, message)
+        let hidden = context.edge_key && matches!(status, 401 | 403);
+        let message = if hidden { UNPAID.to_owned() } else { message(status, error_body) };
+        let mut error = Error::new(fault(ErrorKind::Billing, context), ErrorKind::Billing, message)
             .with_should_retry(false);
-        error.upstream_message = hidden.then(|| clean(&said.message));
+        error.upstream_message = hidden.then(|| clean(&error_body.message));
         return error;
     }
-    if asked.edge_key && matches!(status, 401 | 403) {
+    if context.edge_key && matches!(status, 401 | 403) {
         // Neither the client's fault nor its business; what the upstream says may name the key.
         let message = "Upstream rejected the gateway's credentials.";
-        let mut error = Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false);
-        error.upstream_message = Some(clean(&said.message));
+        let mut error =
+            Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false);
+        error.upstream_message = Some(clean(&error_body.message));
         return error;
     }
     if matches!(status, 413 | 429)
-        && let Some(message) = context::over_rate(said, asked)
+        && let Some(message) = window::over_rate(error_body, context)
     {
-        let mut error = Error::new(Fault::Client, Kind::InvalidRequest, message);
-        error.upstream_message = Some(clean(&said.message));
+        let mut error = Error::new(Fault::Client, ErrorKind::InvalidRequest, message);
+        error.upstream_message = Some(clean(&error_body.message));
         return error;
     }
-    if matches!(status, 404 | 405) && said.is_no_path(&asked.model) {
+    if matches!(status, 404 | 405) && error_body.is_no_path(&context.model) {
         // To a client a 404 means that there is no such model.
-        let message = message(status, said);
-        let mut error = Error::new(Fault::Operator, Kind::Api, message)
+        let message = message(status, error_body);
+        let mut error = Error::new(Fault::Operator, ErrorKind::Api, message)
             .with_status(502)
             .with_should_retry(false);
         error.has_no_path = true;
@@ -230,34 +234,36 @@ fn error(status: u16, said: &Said, asked: &Asked) -> Error {
     }
     let (kind, client_status) = of_status(status);
     if matches!(client_status, 400 | 413)
-        && let Some(rewritten) = context::rewritten(said, asked)
+        && let Some(rewritten) = window::rewritten(error_body, context)
     {
-        return Error::new(Fault::Client, Kind::InvalidRequest, clean(&rewritten));
+        return Error::new(Fault::Client, ErrorKind::InvalidRequest, clean(&rewritten));
     }
-    let mut error =
-        Error::new(fault(kind, asked), kind, message(status, said)).with_status(client_status);
-    error.upstream_code.clone_from(&said.error_code);
-    error.parameter.clone_from(&said.parameter);
-    if kind == Kind::Authentication {
+    let mut error = Error::new(fault(kind, context), kind, message(status, error_body))
+        .with_status(client_status);
+    error.upstream_code.clone_from(&error_body.error_code);
+    error.parameter.clone_from(&error_body.parameter);
+    if kind == ErrorKind::Authentication {
         // Claude Code would try the same key for minutes.
         error.should_retry = Some(false);
     }
-    if matches!(kind, Kind::RateLimit | Kind::Overloaded) {
-        error.retry_after = said.retry_after();
+    if matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded) {
+        error.retry_after = error_body.retry_after();
     }
     error
 }
 
-fn fault(kind: Kind, asked: &Asked) -> Fault {
+fn fault(kind: ErrorKind, context: &RequestContext) -> Fault {
     match kind {
-        Kind::Billing if asked.edge_key => Fault::Operator,
-        Kind::RateLimit | Kind::Api | Kind::Timeout | Kind::Overloaded => Fault::Upstream,
+        ErrorKind::Billing if context.edge_key => Fault::Operator,
+        ErrorKind::RateLimit | ErrorKind::Api | ErrorKind::Timeout | ErrorKind::Overloaded => {
+            Fault::Upstream
+        }
         _ => Fault::Client,
     }
 }
 
-fn message(status: u16, said: &Said) -> String {
-    match said.message.as_str() {
+fn message(status: u16, error_body: &ErrorBody) -> String {
+    match error_body.message.as_str() {
         // As `u64`, because no other number of 16 bits is written.
         "" => format!("HTTP {} from upstream", u64::from(status)),
         message => clean(message),

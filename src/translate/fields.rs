@@ -48,9 +48,9 @@ pub(super) fn limited(wanted: u64, profile: &Profile) -> u64 {
 /// How many tokens the model may think for. The client left room for an answer below its own limit; where that is
 /// lowered, half of the new one is left.
 pub(super) fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
-    let asked = request.max_tokens.unwrap_or(u64::MAX);
-    let limit = limited(asked, profile);
-    if limit < asked { wanted.min(limit / 2) } else { wanted }
+    let context = request.max_tokens.unwrap_or(u64::MAX);
+    let limit = limited(context, profile);
+    if limit < context { wanted.min(limit / 2) } else { wanted }
 }
 
 fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {

@@ -7,7 +7,6 @@
 use super::tool_id::Outgoing;
 use super::tools::ToolSet;
 use crate::anthropic::{Block, Text, ToolUse};
-use crate::asked::Withheld;
 use crate::config::{BreakerAction, Guards, ToolTurnsAction};
 use crate::conversation::breaker::{self, Stuck, Verdict, Why};
 use crate::conversation::{Turn, calls, person, rebuild};
@@ -15,6 +14,7 @@ use crate::error::Error;
 use crate::json::{Reader, quote};
 use crate::names::Names;
 use crate::profile::Profile;
+use crate::request_context::Withheld;
 use crate::tool_schema::{self, Budget};
 use crate::warning::Warnings;
 use crate::words;
@@ -25,7 +25,7 @@ const ID_BYTES_MIN: usize = 6;
 /// What the guards decided.
 #[derive(Debug, Default)]
 pub(super) struct Guarded {
-    pub(super) notes: Vec<Told>,
+    pub(super) notes: Vec<Note>,
     pub(super) withheld: Withheld,
     /// The client's names of the tools that are withheld, unless all are.
     pub(super) names: Vec<String>,
@@ -37,7 +37,7 @@ pub(super) struct Guarded {
 
 /// What the model is told in a result.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Note {
     /// The turn of the result.
     pub(super) turn: usize,
     /// Its place among the results of the turn.
@@ -144,10 +144,10 @@ impl Guarded {
             }
             let required = known.get(name).map_or("", String::as_str);
             let mut text = Vec::new();
-            quote(&mut text, &breaker::told(&note.stuck, required));
+            quote(&mut text, &breaker::note(&note.stuck, required));
             // What was quoted is a text.
             let text = String::from_utf8(text).unwrap_or_default();
-            self.notes.push(Told { turn: note.turn, result: note.result, text });
+            self.notes.push(Note { turn: note.turn, result: note.result, text });
         }
         for stuck in &verdict.stuck {
             warnings.acted("breaker");
@@ -214,7 +214,7 @@ fn deterministic(what: &str) -> Error {
 }
 
 /// Adds the words of warning to the results.
-pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Told]) {
+pub(super) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     for note in notes {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
         let Some(result) = user.results.get_mut(note.result) else { continue };

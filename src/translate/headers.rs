@@ -8,7 +8,7 @@ pub(super) mod time;
 
 use crate::Millis;
 use crate::config::{CREDENTIAL_BYTES_MAX, Key, Protocol, UpstreamHeader};
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::words;
 
 /// Name (in lower case) and value.
@@ -248,7 +248,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
             Ok(Some(value))
         } else {
             let message = "The gateway's credentials are not usable.";
-            Err(Error::new(Fault::Operator, Kind::Api, message).with_should_retry(false))
+            Err(Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false))
         };
     }
     let mut wrong = None;
@@ -288,7 +288,7 @@ fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> 
 
 /// What a client is told whose credential cannot be used.
 pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
-    Error::new(Fault::Client, Kind::Authentication, message).with_should_retry(false)
+    Error::new(Fault::Client, ErrorKind::Authentication, message).with_should_retry(false)
 }
 
 /// Whether a text can be sent as a credential.

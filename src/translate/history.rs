@@ -8,7 +8,7 @@ use super::signature::Signature;
 use super::thinking::{self, Marks};
 use crate::anthropic::tool::ToolChange;
 use crate::anthropic::{Block, Document, DocumentSource, Message, Role, Text, unknown_tag};
-use crate::conversation::{Item, Turn, Turns};
+use crate::conversation::{Turn, Turns, UserPart};
 use crate::error::Error;
 use crate::json::Str;
 use crate::names::NameSet;
@@ -279,7 +279,7 @@ impl<'a> Reading<'_, '_, 'a> {
             | Block::ToolReference(_)
             | Block::BrowserState { .. } => {
                 self.activate(std::slice::from_ref(&block));
-                self.turns.item(Item::Block(block));
+                self.turns.item(UserPart::Block(block));
             }
         }
         Ok(())
@@ -443,7 +443,7 @@ impl<'a> Reading<'_, '_, 'a> {
         if in_place {
             self.turns.system(texts);
         } else {
-            self.turns.item(Item::System(texts));
+            self.turns.item(UserPart::System(texts));
         }
         Ok(())
     }
@@ -451,7 +451,7 @@ impl<'a> Reading<'_, '_, 'a> {
     fn compaction(&mut self, content: Option<Str<'a>>, changes: Vec<ToolChange<'a>>) {
         self.history.changes.extend(changes);
         if let Some(summary) = content.filter(|summary| !summary.is_blank()) {
-            self.turns.item(Item::Summary(summary));
+            self.turns.item(UserPart::Summary(summary));
         }
     }
 

@@ -18,7 +18,7 @@ use super::tool_id::Outgoing;
 use super::tools::ToolSet;
 use crate::anthropic::{Block, DocumentSource, Text, ToolResult};
 use crate::conversation::person::is_of_client;
-use crate::conversation::{Item, MOVED, Turn, User};
+use crate::conversation::{MOVED, Turn, User, UserPart};
 use crate::error::Error;
 use crate::json::{Str, Writer, escape, escape_compact};
 use crate::names::Names;
@@ -109,7 +109,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         };
         if !self.system.texts.is_empty() || self.system.schema.is_some() {
             if role == "user" {
-                beginning::put_before_first_user(&mut turns, Item::SystemPrompt);
+                beginning::put_before_first_user(&mut turns, UserPart::SystemPrompt);
             } else {
                 json.begin_object().key("role").text(role);
                 self.system_content(json.key("content"));
@@ -213,11 +213,12 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     }
 
     /// Whether the texts of a turn with results go into the last result.
-    fn joins_result(&self, items: &[Item<'a>]) -> bool {
+    fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
         // A system message is an item of the user's only where the upstream takes none there.
         let in_place = self.profile().mid_system != MidSystem::AsUser;
-        let is_told =
-            |item: &Item<'_>| is_of_client(item) && (matches!(item, Item::System(_)) || !in_place);
+        let is_told = |item: &UserPart<'_>| {
+            is_of_client(item) && (matches!(item, UserPart::System(_)) || !in_place)
+        };
         self.merges() || items.iter().all(is_told)
     }
 
@@ -267,7 +268,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     pub(super) fn tool(
         &mut self,
         result: ToolResult<'a>,
-        words: &[Item<'a>],
+        words: &[UserPart<'a>],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         let attached = parts::attachments(&result.content, self.profile());
@@ -318,7 +319,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         out: &mut Vec<u8>,
         result: &ToolResult<'_>,
         empty: &str,
-        words: &[Item<'_>],
+        words: &[UserPart<'_>],
     ) -> Result<(), Error> {
         let start = out.len();
         push_failure(out, result);
@@ -336,7 +337,11 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         Ok(())
     }
 
-    fn user_message(&mut self, items: Vec<Item<'a>>, json: &mut Writer<'_>) -> Result<(), Error> {
+    fn user_message(
+        &mut self,
+        items: Vec<UserPart<'a>>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
         let attached = std::mem::take(&mut self.attached);
         let Some(first) = items.first() else {
             if !attached.is_empty() {
@@ -349,8 +354,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         let joined = items.len() == 1
             || self.profile().alternating_roles
             || self.profile().joined_texts
-            || matches!(first, Item::SystemPrompt);
-        let is_plain = |item: &Item<'_>| {
+            || matches!(first, UserPart::SystemPrompt);
+        let is_plain = |item: &UserPart<'_>| {
             self.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
         };
         begin_user(json);
@@ -359,7 +364,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         } else {
             json.begin_array();
             self.write_attached(&attached, json)?;
-            let joins = |item: &Item<'_>| self.profile().joined_texts && is_plain(item);
+            let joins = |item: &UserPart<'_>| self.profile().joined_texts && is_plain(item);
             let runs: Vec<_> = items.chunk_by(|one, next| joins(one) && joins(next)).collect();
             for run in runs {
                 if let [item] = run {
@@ -377,7 +382,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     }
 
     /// Texts, with an empty line between them.
-    fn push_items(&self, out: &mut Vec<u8>, items: &[Item<'a>]) -> Result<(), Error> {
+    fn push_items(&self, out: &mut Vec<u8>, items: &[UserPart<'a>]) -> Result<(), Error> {
         items.iter().enumerate().try_for_each(|(at, item)| {
             if at > 0 {
                 escape(out, "\n\n");
@@ -403,12 +408,15 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         Ok(())
     }
 
-    fn is_text(&self, item: &Item<'_>) -> bool {
+    fn is_text(&self, item: &UserPart<'_>) -> bool {
         match item {
-            Item::Block(block) => parts::is_text(block, self.profile()),
-            Item::Orphan(result) => self.is_all_text(result),
-            Item::Done(done) => self.is_all_text(&done.1),
-            Item::System(_) | Item::Summary(_) | Item::SystemPrompt | Item::Moved => true,
+            UserPart::Block(block) => parts::is_text(block, self.profile()),
+            UserPart::Orphan(result) => self.is_all_text(result),
+            UserPart::Done(done) => self.is_all_text(&done.1),
+            UserPart::System(_)
+            | UserPart::Summary(_)
+            | UserPart::SystemPrompt
+            | UserPart::Moved => true,
         }
     }
 
@@ -417,26 +425,26 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     }
 
     /// Appends what an item says in words, as the inside of a JSON string.
-    fn push_item(&self, out: &mut Vec<u8>, item: &Item<'_>) -> Result<(), Error> {
+    fn push_item(&self, out: &mut Vec<u8>, item: &UserPart<'_>) -> Result<(), Error> {
         match item {
-            Item::Block(block) => self.parts.push_text(out, block)?,
-            Item::System(texts) => {
+            UserPart::Block(block) => self.parts.push_text(out, block)?,
+            UserPart::System(texts) => {
                 escape(out, "<system-message>\n");
                 push_joined(out, texts.iter().copied());
                 escape(out, "\n</system-message>");
             }
-            Item::Summary(summary) => {
+            UserPart::Summary(summary) => {
                 escape(out, "<summary>");
                 push(out, *summary);
                 escape(out, "</summary>");
             }
-            Item::Orphan(result) => {
+            UserPart::Orphan(result) => {
                 escape(out, "[Tool result without a call: ");
                 push_failure(out, result);
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
             }
-            Item::Done(done) => {
+            UserPart::Done(done) => {
                 let (call, result) = &**done;
                 escape(out, "[Tool call ");
                 push(out, call.name);
@@ -447,15 +455,15 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
                 self.parts.push_lines(out, &result.content)?;
                 escape(out, "]");
             }
-            Item::SystemPrompt => push_system(out, &self.system),
-            Item::Moved => escape(out, MOVED),
+            UserPart::SystemPrompt => push_system(out, &self.system),
+            UserPart::Moved => escape(out, MOVED),
         }
         Ok(())
     }
 
-    fn write_item(&mut self, item: &Item<'_>, json: &mut Writer<'_>) -> Result<(), Error> {
+    fn write_item(&mut self, item: &UserPart<'_>, json: &mut Writer<'_>) -> Result<(), Error> {
         let due = self.breakpoint(is_cached(item));
-        if let Item::Block(block) = item
+        if let UserPart::Block(block) = item
             && !self.is_text(item)
         {
             if let Block::Document(document) = block
@@ -469,8 +477,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         self.push_item(json.out(), item)?;
         end_text(json, due);
         let result = match item {
-            Item::Orphan(result) => Some(result),
-            Item::Done(done) => Some(&done.1),
+            UserPart::Orphan(result) => Some(result),
+            UserPart::Done(done) => Some(&done.1),
             _ => None,
         };
         if let Some(result) = result {
@@ -486,11 +494,11 @@ fn begin_user<'j, 'o>(json: &'j mut Writer<'o>) -> &'j mut Writer<'o> {
     json.begin_object().key("role").text("user").key("content")
 }
 
-fn is_cached(item: &Item<'_>) -> bool {
+fn is_cached(item: &UserPart<'_>) -> bool {
     match item {
-        Item::Block(Block::Text(text)) => text.cached,
-        Item::Block(Block::Image(image)) => image.cached,
-        Item::Block(Block::Document(document)) => document.cached,
+        UserPart::Block(Block::Text(text)) => text.cached,
+        UserPart::Block(Block::Image(image)) => image.cached,
+        UserPart::Block(Block::Document(document)) => document.cached,
         _ => false,
     }
 }

@@ -31,9 +31,9 @@ pub(crate) mod models;
 pub mod signature;
 pub(crate) mod tool_id;
 
-use crate::asked::Asked;
 use crate::config::{Config, CountTokens};
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
+use crate::request_context::RequestContext;
 use crate::warning::Warnings;
 use headers::Header;
 pub use refused::{Refused, Room};
@@ -49,12 +49,12 @@ pub enum Translated {
         /// The request in the upstream's protocol.
         body: Vec<u8>,
         /// What the answer must know.
-        asked: Box<Asked>,
+        context: Box<RequestContext>,
     },
     /// It is answered here.
     Answer {
         /// What the answer must know.
-        asked: Box<Asked>,
+        context: Box<RequestContext>,
         /// The text; none if empty.
         text: String,
         /// `stop_reason`
@@ -120,7 +120,7 @@ pub(crate) fn chat_request_without(
 pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
     if config.settings.count_tokens == CountTokens::Off {
         let message = "count_tokens: this is switched off in this gateway";
-        return Err(Error::new(Fault::Client, Kind::NotFound, message));
+        return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
     request::estimate(body, config)
 }

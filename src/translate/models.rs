@@ -5,7 +5,7 @@
 //! name goes up as it is, and the list is the upstream's.
 
 use crate::config::Config;
-use crate::error::{Error, Fault, Kind};
+use crate::error::{Error, ErrorKind, Fault};
 use crate::json::{self, Reader, Writer};
 use crate::names::NameSet;
 use crate::words;
@@ -93,7 +93,7 @@ pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
 /// A name that nothing in the model map covers. The first half is the real API's message.
 pub(super) fn not_found(id: &str) -> Error {
     let message = format!("model: {id} (this gateway's \"models\" have no entry for it)");
-    Error::new(Fault::Client, Kind::NotFound, message)
+    Error::new(Fault::Client, ErrorKind::NotFound, message)
 }
 
 /// The tokens of a prompt and of an answer.
@@ -215,7 +215,7 @@ mod tests {
     fn a_model_without_a_route_is_not_found() {
         for id in ["gpt", "claude", ""] {
             let error = one(&config(MAP), id).unwrap_err();
-            assert_eq!((error.status, error.kind), (404, Kind::NotFound));
+            assert_eq!((error.status, error.kind), (404, ErrorKind::NotFound));
             assert!(error.message.starts_with(&format!("model: {id} (this gateway's")), "{error}");
         }
         assert!(one(&config(MAP), "claude-x").is_ok());

@@ -1,11 +1,11 @@
 //! What an upstream refuses of a request, and what is left of its profile without that.
 
-use crate::asked::Asked;
 use crate::error::Error;
 use crate::profile::{
     Effort, EmptyAssistantContent, ImageParts, MaxTokensField, Profile, ReasoningHistory,
     ResponseFormat, ThinkingSwitch, UserId,
 };
+use crate::request_context::RequestContext;
 use crate::warning::Warnings;
 
 /// What an upstream refuses. In a conversation it stays, and clients send their settings with each request, so
@@ -154,18 +154,18 @@ impl Refused {
 
     /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
     #[must_use]
-    pub(crate) fn may_be_in(&self, asked: &Asked) -> bool {
-        let has = asked.parameters;
+    pub(crate) fn may_be_in(&self, context: &RequestContext) -> bool {
+        let has = context.parameters;
         match self {
             Self::Effort(_) | Self::Thinking | Self::ThinkingSwitch | Self::ThinkingBudget => {
                 has.thinking
             }
             Self::Sampling => has.sampling,
             Self::TopK => has.top_k,
-            Self::Stop => !asked.stop_sequences.is_empty(),
-            Self::StopCount(most) => asked.stop_sequences.len() > *most,
-            Self::EmptyContent(_) => asked.shape.has_calls(),
-            Self::ParallelToolCalls => !asked.tools.is_empty(),
+            Self::Stop => !context.stop_sequences.is_empty(),
+            Self::StopCount(most) => context.stop_sequences.len() > *most,
+            Self::EmptyContent(_) => context.counts.has_calls(),
+            Self::ParallelToolCalls => !context.tools.is_empty(),
             Self::ServiceTier => has.service_tier,
             Self::User => has.user,
             Self::Neighbours => has.neighbours,

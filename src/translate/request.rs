@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 
 use crate::anthropic::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
-use crate::asked::{Asked, Parameters, Withheld};
 use crate::config::{Config, Pairing, Upstream};
 use crate::conversation::{self, Turn, calls, pairs};
 use crate::error::Error;
@@ -12,16 +11,17 @@ use crate::json::{self, Writer};
 use crate::profile::{
     ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
 };
+use crate::request_context::{Parameters, RequestContext, Withheld};
 use crate::warning::Warnings;
 use crate::words;
 
 use super::effort::{self, Effective};
-use super::guards::{self, Guarded, Told};
+use super::guards::{self, Guarded, Note};
 use super::headers::{Header, is_of_claude_code};
 use super::history::History;
 use super::messages::{MessageWriter, SystemPrompt};
 use super::parts::Parts;
-use super::tools::{Said, ToolSet};
+use super::tools::{ToolRequest, ToolSet};
 use super::{
     Refused, Translated, count, fields, native, spoilt_inputs, surrogates, thinking, tool_id,
 };
@@ -116,10 +116,10 @@ struct Decided<'a> {
     history: History<'a>,
     tools: ToolSet<'a>,
     effective: Effective,
-    notes: Vec<Told>,
+    notes: Vec<Note>,
     /// The answer, which needs no upstream.
     end: Option<String>,
-    asked: Box<Asked>,
+    context: Box<RequestContext>,
 }
 
 impl Target<'_> {
@@ -130,10 +130,10 @@ impl Target<'_> {
         headers: &[Header],
         warnings: &mut Warnings,
     ) -> Result<Translated, Error> {
-        let Decided { mut history, tools, effective, notes, end, mut asked } =
+        let Decided { mut history, tools, effective, notes, end, mut context } =
             self.decide(&mut request, body, warnings)?;
         if let Some(text) = end {
-            return Ok(Translated::Answer { asked, text, stop_reason: "end_turn" });
+            return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
         }
         let profile = self.profile;
         let mut turns = std::mem::take(&mut history.turns);
@@ -155,8 +155,8 @@ impl Target<'_> {
         let written = writer.write(turns, json.key("messages"))?;
         // What is sent beside what the estimate looked at.
         let more = count::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
-        asked.parameters.silent_calls = written.silent_calls;
-        asked.input_tokens = asked.input_tokens.saturating_add(more);
+        context.parameters.silent_calls = written.silent_calls;
+        context.input_tokens = context.input_tokens.saturating_add(more);
         tools.write(&mut json);
         if continues {
             json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
@@ -166,11 +166,11 @@ impl Target<'_> {
 
         if request.max_tokens == Some(0) {
             // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
-            asked.input_tokens = 0;
+            context.input_tokens = 0;
             let text = String::new();
-            return Ok(Translated::Answer { asked, text, stop_reason: "max_tokens" });
+            return Ok(Translated::Answer { context, text, stop_reason: "max_tokens" });
         }
-        Ok(Translated::Send { upstream: self.upstream.name.clone(), body: out, asked })
+        Ok(Translated::Send { upstream: self.upstream.name.clone(), body: out, context })
     }
 
     fn decide<'a>(
@@ -181,7 +181,7 @@ impl Target<'_> {
     ) -> Result<Decided<'a>, Error> {
         let Self { config, upstream, profile, model, .. } = self;
         let input_tokens = count::estimate(request);
-        let mut shape = count::shape(request);
+        let mut counts = count::counts(request);
         let has_images = profile.image_parts != ImageParts::None && attached::has_images(request);
         let has_new_image = has_images && attached::has_new_image(request);
         let image_hosts = if has_images { attached::image_hosts(request) } else { Vec::new() };
@@ -195,7 +195,7 @@ impl Target<'_> {
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
 
-        let said = Said {
+        let said = ToolRequest {
             body,
             definitions: std::mem::take(&mut request.tools),
             changes: std::mem::take(&mut history.changes),
@@ -208,13 +208,13 @@ impl Target<'_> {
             Guarded::new(&history.turns, &mut tools, guards, warnings)?;
         let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
         let effective = Effective::new(request, turn, profile, warnings)?;
-        tool_id::count_forms(&history.ids, &mut shape);
-        let asked = Box::new(Asked {
+        tool_id::count_forms(&history.ids, &mut counts);
+        let context = Box::new(RequestContext {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
             max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
             stream: request.stream,
-            tools: tools.asked(keeps_schemas(config, profile)),
+            tools: tools.context(keeps_schemas(config, profile)),
             stop_sequences: request
                 .stop_sequences
                 .iter()
@@ -238,7 +238,7 @@ impl Target<'_> {
             has_schema: request.output_schema.is_some(),
             has_reasoning: history.has_reasoning || thinking::is_required(profile),
             parameters,
-            shape,
+            counts,
             profile: Profile {
                 // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
                 text_tool_calls: match profile.text_tool_calls {
@@ -249,7 +249,7 @@ impl Target<'_> {
                 ..profile.clone()
             },
         });
-        Ok(Decided { history, tools, effective, notes, end, asked })
+        Ok(Decided { history, tools, effective, notes, end, context })
     }
 }
 

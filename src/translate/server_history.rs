@@ -4,7 +4,7 @@
 //! name, wherever it stands: titles and addresses, outputs, texts, error codes. Encrypted parts and
 //! base64 are not for reading.
 
-use crate::json::{Kind, Reader, Str, escape, escape_compact};
+use crate::json::{Reader, Str, ValueKind, escape, escape_compact};
 
 /// Appends `[NAME INPUT]`, as the inside of a JSON string.
 pub(super) fn push_call(out: &mut Vec<u8>, name: Str<'_>, input: &str) {
@@ -34,16 +34,16 @@ fn walk_names<'a>(
     each: &mut impl FnMut(Str<'a>),
 ) -> Result<(), crate::json::Error> {
     match reader.kind()? {
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array()?;
             while reader.next_element()? {
                 walk_names(reader, each)?;
             }
         }
-        Kind::Object => {
+        ValueKind::Object => {
             reader.begin_object()?;
             while let Some(key) = reader.next_key()? {
-                if key == "tool_name" && reader.kind()? == Kind::String {
+                if key == "tool_name" && reader.kind()? == ValueKind::String {
                     each(reader.string()?);
                 } else {
                     walk_names(reader, each)?;
@@ -66,18 +66,18 @@ impl Lines<'_> {
     /// Values are nested as deeply as the reader allows (128), so the recursion has an end.
     fn value(&mut self, reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
         match reader.kind()? {
-            Kind::String => {
+            ValueKind::String => {
                 let text = reader.string()?;
                 self.line(text);
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 reader.begin_array()?;
                 while reader.next_element()? {
                     self.value(reader)?;
                 }
             }
-            Kind::Object => self.object(reader)?,
-            Kind::Number | Kind::Bool | Kind::Null => {
+            ValueKind::Object => self.object(reader)?,
+            ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
                 reader.skip()?;
             }
         }
@@ -92,30 +92,30 @@ impl Lines<'_> {
         while let Some(key) = reader.next_key()? {
             let kind = reader.kind()?;
             match (key.decode().as_ref(), kind) {
-                ("title", Kind::String) => title = Some(reader.string()?),
-                ("url", Kind::String) => url = Some(reader.string()?),
-                ("data", Kind::String) => data = Some(reader.string()?),
-                ("type", Kind::String) => base64 = reader.string()? == "base64",
+                ("title", ValueKind::String) => title = Some(reader.string()?),
+                ("url", ValueKind::String) => url = Some(reader.string()?),
+                ("data", ValueKind::String) => data = Some(reader.string()?),
+                ("type", ValueKind::String) => base64 = reader.string()? == "base64",
                 ("text" | "stdout" | "stderr" | "content" | "lines" | "tool_references", _)
-                | ("source", Kind::Object) => self.value(reader)?,
-                ("error_code" | "error_message", Kind::String) => {
+                | ("source", ValueKind::Object) => self.value(reader)?,
+                ("error_code" | "error_message", ValueKind::String) => {
                     let text = reader.string()?;
                     self.begin_line("error: ");
                     self.out.extend_from_slice(text.raw().as_bytes());
                 }
-                ("return_code", Kind::Number) => {
+                ("return_code", ValueKind::Number) => {
                     let code = reader.number()?;
                     if code != "0" {
                         self.begin_line("return code: ");
                         self.out.extend_from_slice(code.as_bytes());
                     }
                 }
-                ("tool_name", Kind::String) => {
+                ("tool_name", ValueKind::String) => {
                     let name = reader.string()?;
                     self.begin_line("Tool loaded: ");
                     self.out.extend_from_slice(name.raw().as_bytes());
                 }
-                ("file_id", Kind::String) => {
+                ("file_id", ValueKind::String) => {
                     let id = reader.string()?;
                     self.begin_line("file: ");
                     self.out.extend_from_slice(id.raw().as_bytes());

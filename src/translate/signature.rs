@@ -22,7 +22,7 @@
 //! signatures as well; Prism writes the signatures one behind another. Since each begins with its mark, where a record
 //! could, they are read as one that has the records of all.
 
-use crate::openai::Place;
+use crate::openai::SignaturePlace;
 use crate::words;
 
 /// Longest signature, in bytes of its text. Clients store it and send it with every request.
@@ -104,12 +104,15 @@ impl Field {
 }
 
 /// The names of the places where the signature of a call can be. Google's own, where nearly all are, has none.
-const PLACES: [(&str, Place); 3] =
-    [("vertex", Place::Vertex), ("function", Place::Function), ("call", Place::Call)];
+const PLACES: [(&str, SignaturePlace); 3] = [
+    ("vertex", SignaturePlace::Vertex),
+    ("function", SignaturePlace::Function),
+    ("call", SignaturePlace::Call),
+];
 
 /// A call's signature as the record has it: behind the name of its place and 00.
 #[must_use]
-pub fn placed(place: Place, signature: &str) -> String {
+pub fn placed(place: SignaturePlace, signature: &str) -> String {
     match PLACES.iter().find(|(_, known)| *known == place) {
         Some((name, _)) => [name, "\0", signature].concat(),
         None => signature.to_owned(),
@@ -118,12 +121,12 @@ pub fn placed(place: Place, signature: &str) -> String {
 
 /// What [`placed`] gave.
 #[must_use]
-pub fn place_of(record: &str) -> (Place, &str) {
+pub fn place_of(record: &str) -> (SignaturePlace, &str) {
     let Some((name, signature)) = words::split_once(record, "\0") else {
-        return (Place::Google, record);
+        return (SignaturePlace::Google, record);
     };
     let place = PLACES.iter().find(|(known, _)| *known == name);
-    (place.map_or(Place::Google, |(_, place)| *place), signature)
+    (place.map_or(SignaturePlace::Google, |(_, place)| *place), signature)
 }
 
 /// What a signature of ours says, or several that a client joined.

@@ -21,10 +21,10 @@
 
 use std::borrow::Cow;
 
-use crate::asked::Shape;
 use crate::ids::base62_of_hash;
 use crate::names::{NameSet, Names};
 use crate::profile::IdStyle;
+use crate::request_context::RequestCounts;
 use crate::words::{self, is_name_byte};
 
 /// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
@@ -103,12 +103,12 @@ fn looks_tagged(text: &str) -> bool {
 
 /// Counts ids of the client by their form, which is all that is looked at: whether an upstream issued one is
 /// not known anywhere.
-pub(super) fn count_forms(ids: &NameSet<'_>, shape: &mut Shape) {
+pub(super) fn count_forms(ids: &NameSet<'_>, counts: &mut RequestCounts) {
     for id in ids.keys() {
         let count = match id.strip_prefix("toolu_") {
-            None => &mut shape.ids_foreign,
-            Some(rest) if looks_tagged(rest) => &mut shape.ids_tagged,
-            Some(_) => &mut shape.ids_decoded,
+            None => &mut counts.ids_foreign,
+            Some(rest) if looks_tagged(rest) => &mut counts.ids_tagged,
+            Some(_) => &mut counts.ids_decoded,
         };
         *count = count.saturating_add(1);
     }
@@ -418,9 +418,9 @@ mod tests {
         ] {
             ids.add(id);
         }
-        let mut shape = Shape::default();
-        count_forms(&ids, &mut shape);
-        assert_eq!((shape.ids_decoded, shape.ids_tagged, shape.ids_foreign), (2, 3, 1));
+        let mut counts = RequestCounts::default();
+        count_forms(&ids, &mut counts);
+        assert_eq!((counts.ids_decoded, counts.ids_tagged, counts.ids_foreign), (2, 3, 1));
     }
 
     proptest! {

@@ -1,15 +1,16 @@
 //! What answers cost.
 
-use creole::asked::{Asked, Tool};
 use creole::config::Settings;
 use creole::ids::Ids;
 use creole::profile::{Profile, TextToolCalls};
+use creole::request_context::{RequestContext, Tool};
 use creole::stream::Answer;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
 fn answer(stream: bool, settings: &Settings) -> Answer {
-    let mut asked = Asked { model: "claude".to_owned(), stream, ..Asked::default() };
+    let mut asked =
+        RequestContext { model: "claude".to_owned(), stream, ..RequestContext::default() };
     asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
     Answer::new(Box::new(asked), settings, Ids::new(7))
 }
@@ -25,7 +26,11 @@ fn cost(stream: &str, profile: &Profile) -> f64 {
     let mut out = Vec::with_capacity(1 << 16);
     let time = processor_time_of(|| {
         for _ in 0..runs {
-            let mut asked = Asked { model: "claude".to_owned(), stream: true, ..Asked::default() };
+            let mut asked = RequestContext {
+                model: "claude".to_owned(),
+                stream: true,
+                ..RequestContext::default()
+            };
             asked.profile = profile.clone();
             asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
             let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));

@@ -1,8 +1,8 @@
 //! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
 //! lines are made of.
 
-use creole::asked::Shape;
 use creole::report::{AnswerReport, Outcome, Report};
+use creole::request_context::RequestCounts;
 use creole::warning::Warnings;
 
 use super::*;
@@ -157,7 +157,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         trace_id: None,
         upstream_status: Some(200),
         upstream_message: None,
-        asked: Shape { messages: 1, ..Shape::default() },
+        counts: RequestCounts { messages: 1, ..RequestCounts::default() },
         request_bytes: body.len(),
         upstream_request_bytes: first.body.len() + second.body.len(),
         upstream_response_bytes: refusal.len() + pieces.concat().len(),

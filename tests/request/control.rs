@@ -1,6 +1,6 @@
 //! Fields of the body that are not the conversation.
 
-use creole::error::Kind;
+use creole::error::ErrorKind;
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn a_model_that_is_not_in_the_map_is_not_found() {
     let config = Config::from_json(r#"{"models": {"claude-*": {"model": "gpt"}}}"#, |_| None);
     let config = config.unwrap();
     let error = try_with(&config, &whole(json!({"model": "other"}))).0.unwrap_err();
-    assert_eq!((error.kind, error.status), (Kind::NotFound, 404));
+    assert_eq!((error.kind, error.status), (ErrorKind::NotFound, 404));
     assert_eq!(error.message, "model: other (this gateway's \"models\" have no entry for it)");
     let (body, asked) = try_with(&config, &whole(json!({"model": "claude-x"}))).0.unwrap();
     assert_eq!((&body["model"], asked.model.as_str()), (&json!("gpt"), "claude-x"));

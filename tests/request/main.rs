@@ -24,8 +24,8 @@ mod system;
 mod thinking;
 
 use creole::Config;
-use creole::asked::{Asked, Withheld};
 use creole::error::Error;
+use creole::request_context::{RequestContext, Withheld};
 use creole::translate::{self, Translated};
 use creole::warning::Warnings;
 use serde_json::{Value, json};
@@ -38,17 +38,17 @@ fn config(profile: &str, overrides: Value, mut settings: Value) -> Config {
     Config::from_json(&settings.to_string(), |_| None).unwrap()
 }
 
-fn try_with(config: &Config, body: &str) -> (Result<(Value, Asked), Error>, String) {
+fn try_with(config: &Config, body: &str) -> (Result<(Value, RequestContext), Error>, String) {
     let mut warnings = Warnings::new(config.settings.strict);
     let result = translate::request(body, config, &[], &mut warnings);
     let result = result.map(|translated| match translated {
-        Translated::Send { body, asked, .. } => {
+        Translated::Send { body, context, .. } => {
             let value = serde_json::from_slice(&body)
                 .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&body)));
-            (value, *asked)
+            (value, *context)
         }
-        Translated::Answer { asked, stop_reason, text, .. } => {
-            (json!({"answer": text, "stop_reason": stop_reason}), *asked)
+        Translated::Answer { context, stop_reason, text, .. } => {
+            (json!({"answer": text, "stop_reason": stop_reason}), *context)
         }
     });
     (result, warnings.header().unwrap_or_default())

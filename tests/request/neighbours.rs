@@ -300,11 +300,11 @@ fn the_calls_of_one_answer_are_one_message_again() {
         }
     }
     let messages = messages(json!(history));
-    let shape = |message: &Value| {
+    let counts = |message: &Value| {
         let count = |key: &str| message[key].as_array().map_or(0, Vec::len);
         (message["role"].as_str().unwrap().to_owned(), count("tool_calls"))
     };
-    let shapes: Vec<_> = messages.as_array().unwrap().iter().map(shape).collect();
+    let shapes: Vec<_> = messages.as_array().unwrap().iter().map(counts).collect();
     let of = |role: &str, calls| (role.to_owned(), calls);
     assert_eq!(
         shapes,

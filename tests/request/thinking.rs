@@ -1,6 +1,6 @@
 //! Effort, reasoning in the history, structured outputs.
 
-use creole::asked::Display;
+use creole::request_context::Display;
 
 use creole::translate::signature::{Field, Signature, fnv1a64};
 

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn ids_are_unique_in_the_conversation_and_in_the_answer() {
-    let c = case().with(|asked, _| {
-        asked.ids_used.add("toolu_a".to_owned());
+    let c = case().with(|context, _| {
+        context.ids_used.add("toolu_a".to_owned());
     });
     c.gives(
         &done(&[call(0, "call_a", "w", "{}"), call(1, "call_a", "w", "{\"a\":1}")]),
@@ -123,9 +123,9 @@ fn a_call_that_is_not_json_is_visible() {
 #[test]
 fn repair_takes_what_the_schema_wants_out_of_strings() {
     let schema = json!({"properties": {"todos": {"type": "array"}, "note": {"type": "string"}}});
-    let repair = case().with(|asked, settings| {
+    let repair = case().with(|context, settings| {
         let schema = Some(schema.to_string());
-        asked.tools.push(Tool {
+        context.tools.push(Tool {
             outgoing: "todo".into(),
             name: "todo".into(),
             schema,
@@ -271,7 +271,7 @@ fn a_call_that_the_length_limit_cut_is_never_run() {
 
 #[test]
 fn one_call_is_kept_where_the_client_takes_one() {
-    let c = case().with(|asked, _| asked.one_tool_call = true);
+    let c = case().with(|context, _| context.one_tool_call = true);
     let sse = done(&[
         call(0, "call_a", "w", "{\"a\":"),
         call(1, "call_b", "t", "{}"),
@@ -284,7 +284,7 @@ fn one_call_is_kept_where_the_client_takes_one() {
 #[test]
 fn a_waiting_call_shows_progress_as_soon_as_it_can() {
     let mut answer = Answer::new(
-        Box::new(Asked { stream: true, ..case().asked }),
+        Box::new(RequestContext { stream: true, ..case().context }),
         &Settings::default(),
         Ids::new(7),
     );
@@ -340,7 +340,7 @@ fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
     ] {
         case().gives(&done(&chunks), expected);
     }
-    let one = case().with(|asked, _| asked.one_tool_call = true);
+    let one = case().with(|context, _| context.one_tool_call = true);
     one.gives(
         &done(&[ping.clone(), other, finish("length")]),
         "tool_use a t {}; max_tokens !parallel_cut",
@@ -373,9 +373,13 @@ fn a_refusal_has_no_call_whose_input_is_not_one() {
 fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
     let names =
         || Withheld::These(["get_time", "read", "my_tool", "My-Tool"].map(str::to_owned).to_vec());
-    let c = case().with(|asked, _| {
-        asked.withheld = names();
-        asked.tools.push(Tool { outgoing: "Read".into(), name: "Read".into(), ..Tool::default() });
+    let c = case().with(|context, _| {
+        context.withheld = names();
+        context.tools.push(Tool {
+            outgoing: "Read".into(),
+            name: "Read".into(),
+            ..Tool::default()
+        });
     });
     for name in ["get_time", "functions.get_time", "getTime", "get_time:0", "read", "mytool"] {
         let outcome = c.stream(&done(&[text("Hi"), call(0, "call_a", name, "{}")]));
@@ -393,7 +397,7 @@ fn a_withheld_tool_is_known_by_the_same_spellings_as_others() {
 
 #[test]
 fn a_call_that_the_request_forbids_goes_no_further() {
-    let c = case().with(|asked, _| asked.withheld = Withheld::Forbidden);
+    let c = case().with(|context, _| context.withheld = Withheld::Forbidden);
     let calls = [call(0, "call_a", "w", "{}"), json!({"finish": "tool_calls"})];
     let expected = "text \"[The model called a tool, which this request forbids.]\"; end_turn \
                     !withheld_tool_called";

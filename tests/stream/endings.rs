@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn stop_sequences_are_named() {
-    let c = case().with(|asked, _| asked.stop_sequences = vec!["</a>".into(), "END".into()]);
+    let c = case().with(|context, _| context.stop_sequences = vec!["</a>".into(), "END".into()]);
     let native = |key: &str, value: Value| {
         done(&[
             text("hi"),
@@ -33,7 +33,7 @@ fn stop_sequences_are_named() {
 #[test]
 fn a_stop_sequence_that_the_upstream_ignores_ends_the_text_here() {
     // The classifier of Claude Code, which reads nothing but what comes before.
-    let c = case().with(|asked, _| asked.stop_sequences = vec!["</block>".into()]);
+    let c = case().with(|context, _| context.stop_sequences = vec!["</block>".into()]);
     let ignored = [text("<block>yes</bl"), text("ock><category>"), json!({"finish": "length"})];
     c.gives(&done(&ignored), "text \"<block>yes\"; stop_sequence \"</block>\"");
     let kept = [text("<block>yes"), json!({"finish": "stop"})];
@@ -42,17 +42,17 @@ fn a_stop_sequence_that_the_upstream_ignores_ends_the_text_here() {
 
 #[test]
 fn profile_flags_change_answers() {
-    let c = case().with(|asked, _| asked.profile.dedupe_reasoning = true);
+    let c = case().with(|context, _| context.profile.dedupe_reasoning = true);
     let twice = [json!({"reasoning": "a"}), json!({"reasoning": "a"}), json!({"reasoning": "b"})];
     c.gives(&done(&twice), "thinking \"ab\"; end_turn");
     case().gives(&done(&twice), "thinking \"aab\"; end_turn");
-    let c = case().with(|asked, _| asked.profile.empty_content = EmptyContent::TextBlock);
+    let c = case().with(|context, _| context.profile.empty_content = EmptyContent::TextBlock);
     c.gives(&done(&[json!({"finish": "stop"})]), "text \"\"; end_turn");
-    let c = case().with(|asked, _| asked.profile.response_model = ResponseModel::Upstream);
+    let c = case().with(|context, _| context.profile.response_model = ResponseModel::Upstream);
     let body = json!({"model": "up", "choices": [{"message": {"content": "a"}}]}).to_string();
     assert_eq!(message(&c.whole(true, &body))["model"], "up");
     assert_eq!(message(&c.whole(false, &body))["model"], "up");
-    let c = case().with(|asked, _| asked.profile.inline_think = true);
+    let c = case().with(|context, _| context.profile.inline_think = true);
     c.gives(
         &done(&[text("<thi"), text("nk>Hm"), text("m.</th"), text("ink>\n\nHi")]),
         "thinking \"Hmm.\", text \"Hi\"; end_turn",
@@ -61,7 +61,7 @@ fn profile_flags_change_answers() {
 
 #[test]
 fn calls_in_text_are_read_only_where_there_is_no_doubt() {
-    let c = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Hermes);
+    let c = case().with(|context, _| context.profile.text_tool_calls = TextToolCalls::Hermes);
     let markup = "<tool_call>{\"name\":\"w\",\"arguments\":{\"a\":1}}</tool_call>";
     let call_only = "tool_use minted w {\"a\":1}; tool_use";
     c.gives(&done(&[text(markup)]), call_only);
@@ -87,7 +87,7 @@ fn calls_in_text_are_read_only_where_there_is_no_doubt() {
     c.gives(&done(&[text(markup), call(0, "call_b", "t", "{}")]), &expected);
     case().gives(&done(&[text(markup)]), &format!("text {}; end_turn", json!(markup)));
 
-    let kimi = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Kimi);
+    let kimi = case().with(|context, _| context.profile.text_tool_calls = TextToolCalls::Kimi);
     let markup = "I see.<|tool_calls_section_begin|><|tool_call_begin|>functions.w:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>";
     kimi.gives(
         &done(&[text(markup)]),
@@ -107,7 +107,7 @@ fn a_content_filters_error_inside_an_answer_is_a_refusal() {
     for stream in [true, false] {
         assert_eq!(show(&c.whole(stream, &error.to_string())), "; refusal");
     }
-    let c = c.with(|asked, _| asked.profile.content_filter = ContentFilter::Error);
+    let c = c.with(|context, _| context.profile.content_filter = ContentFilter::Error);
     assert_eq!(c.stream(&done(&[error])).error.unwrap().status, 400);
 }
 
@@ -135,7 +135,7 @@ fn what_an_upstream_says_of_the_gateways_key_stays_here_in_a_stream_too() {
         format!("event: error\ndata: {denied}\n\n"),
         format!("event: message_start\ndata: {messages}\n\nevent: error\ndata: {denied}\n\n"),
     ] {
-        let own = case().with(|asked, _| asked.edge_key = true);
+        let own = case().with(|context, _| context.edge_key = true);
         for stream in [true, false] {
             let error = own.run(stream, [sse.as_bytes()]).error.unwrap();
             assert_eq!(error.message, "Upstream rejected the gateway's credentials.", "{sse}");
@@ -236,7 +236,7 @@ fn a_message_that_says_that_all_is_well_is_no_error() {
 
 #[test]
 fn calls_written_in_harmony_begin_at_the_first_marker() {
-    let c = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Harmony);
+    let c = case().with(|context, _| context.profile.text_tool_calls = TextToolCalls::Harmony);
     let pieces = [
         "Now. <|start|>assistant<|channel|>",
         "commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary ",
@@ -272,7 +272,7 @@ fn an_error_is_read_under_the_names_that_servers_give_it() {
 
 #[test]
 fn nothing_after_a_stop_sequence_of_the_client_counts() {
-    let c = case().with(|asked, _| asked.stop_sequences = vec!["STOP".into()]);
+    let c = case().with(|context, _| context.stop_sequences = vec!["STOP".into()]);
     let expected = "text \"one \"; stop_sequence \"STOP\"";
     let parts = json!([{"type": "text", "text": "one STOP"}, {"type": "text", "text": " two"}]);
     let delta = json!({"content": parts, "refusal": "No.", "tool_calls": [
@@ -331,8 +331,8 @@ fn counts_at_the_end_are_as_good_as_a_finish_reason() {
     ] {
         assert_eq!(show(&case().stream(&chunks)), early, "{chunks}");
     }
-    let asked = Asked { stream: true, ..case().asked };
-    let mut answer = Answer::new(Box::new(asked), &Settings::default(), Ids::new(7));
+    let context = RequestContext { stream: true, ..case().context };
+    let mut answer = Answer::new(Box::new(context), &Settings::default(), Ids::new(7));
     let mut out = Vec::new();
     answer.handle_piece(with_counts(&[text("Hi")]).as_bytes(), &mut out).unwrap();
     answer.break_off();
@@ -410,9 +410,9 @@ fn nothing(c: &Case, chunks: &[Value]) -> Vec<String> {
 fn an_answer_that_says_nothing_leaves_a_trace() {
     let finish = |word: &str| json!({"finish": word});
     let thought = json!({"reasoning_content": "The answer is 4."});
-    let hidden = case().with(|asked, _| {
-        asked.thinking = Display::Hidden;
-        asked.reasoning_returns = false;
+    let hidden = case().with(|context, _| {
+        context.thinking = Display::Hidden;
+        context.reasoning_returns = false;
     });
     for c in [case(), hidden] {
         assert_eq!(nothing(&c, &[finish("stop")]), ["answer_empty"]);
@@ -446,14 +446,14 @@ fn an_answer_that_says_nothing_for_a_known_reason_leaves_no_trace() {
     }
     assert!(nothing(&case(), &[json!({"refusal": "No."}), finish("stop")]).is_empty());
     // Of Claude Code's classifier, which stops at once.
-    let c = case().with(|asked, _| asked.stop_sequences = vec!["</a>".into()]);
+    let c = case().with(|context, _| context.stop_sequences = vec!["</a>".into()]);
     assert!(nothing(&c, &[text("</a>"), finish("stop")]).is_empty());
     let native =
         json!({"choices": [{"delta": {}, "finish_reason": "stop", "stop_reason": "</a>"}]});
     assert!(nothing(&c, &[native]).is_empty());
     // A call that came and was not passed on.
     let called = [call(0, "call_a", "w", "{}"), finish("tool_calls")];
-    let c = case().with(|asked, _| asked.withheld = Withheld::All);
+    let c = case().with(|context, _| context.withheld = Withheld::All);
     assert!(nothing(&c, &called).is_empty());
     let held = case().with(|_, settings| settings.invalid_tool_call = InvalidToolCall::Hold);
     let unknown = [text("Hi"), call(0, "call_a", "ghost", "{}"), finish("tool_calls")];

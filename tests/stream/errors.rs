@@ -47,7 +47,7 @@ fn the_type_of_an_error_in_place_of_a_finish_reason_leaves_nothing_that_looks_co
     }
     let found = c.stream(&done(&[json!({"role": "assistant", "content": ""}), failed]));
     assert_eq!((found.error.unwrap().status, found.out), (529, String::new()));
-    let c = c.with(|asked, _| asked.edge_key = true);
+    let c = c.with(|context, _| context.edge_key = true);
     let found = c.stream(&done(&[text("a"), failing("", "authentication_error")]));
     assert_eq!(found.error.unwrap().message, "Upstream rejected the gateway's credentials.");
 }
@@ -91,21 +91,21 @@ fn a_word_that_nobody_knows_and_no_content_is_an_error_with_its_status() {
             let found = case().whole(stream, &body);
             assert_eq!((show(&found), &*found.out), ("502 api_error".to_owned(), ""), "{word}");
         }
-        // It may go on, or have stopped where the client asked.
+        // It may go on, or have stopped where the client context.
         let unknown = "text \"Hi\"; end_turn !finish_reason_unknown";
         case().gives(&done(&[finish.clone(), text("Hi")]), unknown);
         case().gives(
             &done(&[finish.clone(), text("Hi"), json!({"finish": "stop"})]),
             "text \"Hi\"; end_turn",
         );
-        let c = case().with(|asked, _| asked.stop_sequences = vec!["END".into()]);
+        let c = case().with(|context, _| context.stop_sequences = vec!["END".into()]);
         let native =
             json!({"choices": [{"delta": {}, "finish_reason": word, "stop_reason": "END"}]});
         c.gives(&done(&[native]), "; stop_sequence \"END\" !finish_reason_unknown");
     }
     // A word that is known begins the message at once.
     let mut answer = Answer::new(
-        Box::new(Asked { stream: true, ..case().asked }),
+        Box::new(RequestContext { stream: true, ..case().context }),
         &Settings::default(),
         Ids::new(7),
     );

@@ -238,9 +238,9 @@ fn a_call_may_follow_an_input_whose_fragments_repeat_it_from_the_start() {
 
 /// A case with more tools.
 fn with_tools(names: &'static [&'static str]) -> Case {
-    case().with(|asked, _| {
+    case().with(|context, _| {
         for name in names {
-            asked.tools.push(Tool {
+            context.tools.push(Tool {
                 outgoing: (*name).into(),
                 name: (*name).into(),
                 ..Tool::default()
@@ -423,7 +423,7 @@ fn an_entry_that_says_nothing_is_no_call() {
         "function": {"name": "", "arguments": ""}});
     for entry in [empty, json!({"index": 0}), json!({}), json!({"id": "null"})] {
         let beside = |text: &str| json!({"content": text, "tool_calls": [entry]});
-        let c = case().with(|asked, _| asked.profile.inline_think = true);
+        let c = case().with(|context, _| context.profile.inline_think = true);
         let chunks = [beside("<thi"), beside("nk>Hm"), beside("</think>Hi"), beside(" you")];
         let streamed = c.gives(&done(&chunks), "thinking \"Hm\", text \"Hi you\"; end_turn");
         // Each word as it comes.

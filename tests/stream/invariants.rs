@@ -31,14 +31,14 @@ fn delta() -> impl Strategy<Value = Value> {
 fn any_case() -> impl Strategy<Value = Case> {
     (any::<[bool; 5]>(), 0u8..3, 0u8..3).prop_map(|(flags, thinking, invalid)| {
         let [buffered, one, returns, think, stop] = flags;
-        case().with(|asked, settings| {
-            asked.one_tool_call = one;
-            asked.reasoning_returns = returns;
-            asked.profile.inline_think = think;
+        case().with(|context, settings| {
+            context.one_tool_call = one;
+            context.reasoning_returns = returns;
+            context.profile.inline_think = think;
             if stop {
-                asked.stop_sequences = vec!["ab".to_owned()];
+                context.stop_sequences = vec!["ab".to_owned()];
             }
-            asked.thinking =
+            context.thinking =
                 [Display::Hidden, Display::Omitted, Display::Shown][usize::from(thinking)];
             settings.invalid_tool_call =
                 [InvalidToolCall::Pass, InvalidToolCall::Repair, InvalidToolCall::Hold]

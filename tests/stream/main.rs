@@ -10,9 +10,9 @@ mod calls;
 mod choices;
 mod endings;
 mod errors;
+mod fragment_patterns;
 mod fragments;
 mod framing;
-mod habits;
 mod invariants;
 mod markup;
 mod reasoning_calls;
@@ -23,11 +23,11 @@ mod text_calls;
 mod text_inputs;
 mod whole;
 
-use creole::asked::{Asked, Display, Tool, Withheld};
 use creole::config::{InvalidToolCall, Settings, ToolStream};
 use creole::error::Error;
 use creole::ids::Ids;
 use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
+use creole::request_context::{Display, RequestContext, Tool, Withheld};
 use creole::stream::Answer;
 use serde_json::{Value, json};
 use support::fold::fold;
@@ -37,31 +37,31 @@ use support::grammar::{self, Event, Rules};
 const RULES: Rules =
     Rules { invalid_input_shown: true, foreign_blocks: false, head_sent_early: false };
 
-/// One case: what the request asked, and the configuration.
+/// One case: what the request context, and the configuration.
 #[derive(Clone, Debug)]
 struct Case {
-    asked: Asked,
+    context: RequestContext,
     settings: Settings,
 }
 
 fn case() -> Case {
-    let mut asked = Asked {
+    let mut context = RequestContext {
         model: "claude".to_owned(),
         thinking: Display::Shown,
         reasoning_returns: true,
         input_tokens: 7,
-        ..Asked::default()
+        ..RequestContext::default()
     };
     for name in ["w", "t", "get_weather"] {
-        asked.tools.push(Tool { outgoing: name.into(), name: name.into(), ..Tool::default() });
+        context.tools.push(Tool { outgoing: name.into(), name: name.into(), ..Tool::default() });
     }
-    asked.tools.push(Tool {
+    context.tools.push(Tool {
         outgoing: "browser_click".to_owned(),
         name: "click".to_owned(),
         toolset: Some("browser"),
         ..Tool::default()
     });
-    Case { asked, settings: Settings::default() }
+    Case { context, settings: Settings::default() }
 }
 
 /// What came out, and the codes of the warnings.
@@ -73,14 +73,14 @@ struct Outcome {
 }
 
 impl Case {
-    fn with(mut self, change: impl FnOnce(&mut Asked, &mut Settings)) -> Self {
-        change(&mut self.asked, &mut self.settings);
+    fn with(mut self, change: impl FnOnce(&mut RequestContext, &mut Settings)) -> Self {
+        change(&mut self.context, &mut self.settings);
         self
     }
 
     fn run<'a>(&self, stream: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
-        let asked = Asked { stream, ..self.asked.clone() };
-        let mut answer = Answer::new(Box::new(asked), &self.settings, Ids::new(7));
+        let context = RequestContext { stream, ..self.context.clone() };
+        let mut answer = Answer::new(Box::new(context), &self.settings, Ids::new(7));
         let mut out = Vec::new();
         let mut result = Ok(());
         for piece in pieces {
@@ -93,8 +93,8 @@ impl Case {
     }
 
     fn whole(&self, stream: bool, body: &str) -> Outcome {
-        let asked = Asked { stream, ..self.asked.clone() };
-        let mut answer = Answer::new(Box::new(asked), &self.settings, Ids::new(7));
+        let context = RequestContext { stream, ..self.context.clone() };
+        let mut answer = Answer::new(Box::new(context), &self.settings, Ids::new(7));
         let mut out = Vec::new();
         let result = answer.handle_whole(body.as_bytes(), &mut out);
         outcome(&mut answer, out, result)

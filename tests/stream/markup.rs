@@ -38,14 +38,14 @@ fn tags_in_marked_reasoning_are_neither_reasoning_nor_text() {
     );
     // What is not marked, and was not, is text.
     case().gives(&done(&[text("</thought>a")]), "text \"</thought>a\"; end_turn");
-    let hidden = case().with(|asked, _| asked.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
     let answer = done(&[marked("<thought>One.</thought>The answer.")]);
     hidden.gives(&answer, "text \"The answer.\"; end_turn");
 }
 
 #[test]
 fn a_call_of_glm_follows_text_on_the_same_line() {
-    let glm = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Glm);
+    let glm = case().with(|context, _| context.profile.text_tool_calls = TextToolCalls::Glm);
     let markup = "<tool_call>w<arg_key>city</arg_key><arg_value>Paris</arg_value></tool_call>";
     let expected = "text \"Let me look.\", tool_use minted w {\"city\":\"Paris\"}; tool_use";
     glm.gives(&done(&[text(&format!("Let me look.{markup}"))]), expected);
@@ -57,7 +57,7 @@ fn a_call_of_glm_follows_text_on_the_same_line() {
 
 #[test]
 fn a_call_that_a_model_shows_in_code_is_not_run() {
-    let hermes = case().with(|asked, _| asked.profile.text_tool_calls = TextToolCalls::Hermes);
+    let hermes = case().with(|context, _| context.profile.text_tool_calls = TextToolCalls::Hermes);
     let markup = "<tool_call>\n{\"name\":\"w\",\"arguments\":{\"city\":\"Paris\"}}\n</tool_call>";
     for before in [
         "````\n```\n",
@@ -80,7 +80,7 @@ fn a_call_that_a_model_shows_in_code_is_not_run() {
 
 #[test]
 fn reasoning_that_comes_in_a_field_and_in_the_text_is_shown_once() {
-    let c = case().with(|asked, _| asked.profile.inline_think = true);
+    let c = case().with(|context, _| context.profile.inline_think = true);
     let field = |text: &str| json!({"reasoning_content": text});
     let expected = "thinking \"Hmm.\", text \"Hi\"; end_turn";
     c.gives(&done(&[field("Hmm."), text("<think>Hmm.</think>Hi")]), expected);

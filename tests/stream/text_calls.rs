@@ -3,14 +3,14 @@
 use super::*;
 
 pub(super) fn with(syntax: TextToolCalls) -> Case {
-    case().with(|asked, _| asked.profile.text_tool_calls = syntax)
+    case().with(|context, _| context.profile.text_tool_calls = syntax)
 }
 
 /// A case of this syntax, with a tool whose schema is known.
 pub(super) fn with_tool(syntax: TextToolCalls, name: &str, schema: &Value) -> Case {
-    with(syntax).with(|asked, _| {
+    with(syntax).with(|context, _| {
         let schema = Some(schema.to_string());
-        asked.tools.push(Tool {
+        context.tools.push(Tool {
             outgoing: name.into(),
             name: name.into(),
             schema,
@@ -155,7 +155,9 @@ fn an_example_in_a_value_of_qwen_does_not_become_a_call() {
 #[test]
 fn channels_of_harmony_are_read_without_a_call_too() {
     let harmony = with(TextToolCalls::Harmony);
-    let none = harmony.clone().with(|asked, _| asked.tools = creole::asked::Tools::default());
+    let none = harmony
+        .clone()
+        .with(|context, _| context.tools = creole::request_context::Tools::default());
     let think = "<|channel|>analysis<|message|>Think.<|end|>";
     for case in [&harmony, &none] {
         case.reads(
@@ -214,7 +216,7 @@ fn channels_of_harmony_are_read_without_a_call_too() {
 #[test]
 fn channels_of_harmony_are_read_where_no_call_is_allowed() {
     let forbidden =
-        with(TextToolCalls::Harmony).with(|asked, _| asked.withheld = Withheld::Forbidden);
+        with(TextToolCalls::Harmony).with(|context, _| context.withheld = Withheld::Forbidden);
     let think = "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant";
     forbidden.reads(
         &format!("{think}<|channel|>final<|message|>Hi"),

@@ -51,7 +51,7 @@ fn signatures_of_calls_in_a_whole_body_are_in_its_first_thinking() {
         let body = json!({"choices": [{"message": {"content": "Ok", "reasoning_content": reasoning,
             "tool_calls": [call("call_a"), call("call_b")]}, "finish_reason": "tool_calls"}]});
         for stream in [true, false] {
-            let case = case().with(|asked, _| asked.thinking = thinking);
+            let case = case().with(|context, _| context.thinking = thinking);
             let outcome = case.whole(stream, &body.to_string());
             assert_eq!(show(&outcome), expected);
             let own = blocks::signature(&outcome).call_signatures;
@@ -301,8 +301,8 @@ fn an_answer_of_our_own_is_a_message_like_any_other() {
         (true, "", "refusal", "; refusal"),
         (false, "", "refusal", "; refusal"),
     ] {
-        let asked = Asked { stream, ..case().asked };
-        let mut answer = Answer::new(Box::new(asked), &Settings::default(), Ids::new(7));
+        let context = RequestContext { stream, ..case().context };
+        let mut answer = Answer::new(Box::new(context), &Settings::default(), Ids::new(7));
         let mut out = Vec::new();
         answer.write_own(own, reason, &mut out);
         assert_eq!(show(&outcome(&mut answer, out, Ok(()))), expected);
@@ -390,6 +390,6 @@ fn a_whole_answer_that_was_cut_in_a_call_shows_no_markup() {
         let other = half.replace("\"w\"", "\"rm\"");
         gives(&c, &other, "length", &format!(", text {}; max_tokens", json!(other)));
     }
-    let c = case().with(|asked, _| asked.tools = creole::asked::Tools::default());
+    let c = case().with(|context, _| context.tools = creole::request_context::Tools::default());
     gives(&c, half, "length", &format!(", text {}; max_tokens", json!(half)));
 }

@@ -222,9 +222,9 @@ pub fn same_request(variant: &Value, body: &Value) -> Result<(), String> {
             return Err(format!("expected no {text} in {body}"));
         }
     }
-    for (pointer, shape) in variant["alphanumeric"].as_object().into_iter().flatten() {
+    for (pointer, counts) in variant["alphanumeric"].as_object().into_iter().flatten() {
         let found = body.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-        let length = shape.as_u64().unwrap() as usize;
+        let length = counts.as_u64().unwrap() as usize;
         if found.len() != length || !found.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             return Err(format!("{pointer}: expected {length} letters and digits: {found:?}"));
         }

@@ -5,8 +5,8 @@ use creole::report::Outcome;
 use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable, json};
 
 use super::{
-    CLOSE_DELAY_MS, CUT_LINGER_MS, HOLD_MS, Held, LINGER_MS, Route, Sent, State, Stream, When,
-    drain,
+    CLOSE_DELAY_MS, CUT_LINGER_MS, Delivered, HOLD_MS, Held, LINGER_MS, Route, Stream, StreamState,
+    When, drain,
 };
 use crate::action::{Action, Decision, Side};
 use crate::deferred::Deferred;
@@ -20,7 +20,7 @@ impl Stream {
     /// Whether a translated request is on its way, so that the host is to say where it went.
     #[must_use]
     pub fn awaits_route(&self) -> bool {
-        matches!(self.state, State::Waiting | State::Collecting { head: None, .. })
+        matches!(self.state, StreamState::Waiting | StreamState::Collecting { head: None, .. })
     }
 
     /// Where the request went.
@@ -66,11 +66,11 @@ impl Stream {
     ) -> Decision {
         let status = heads::status(head);
         let collecting = match self.state {
-            State::HandsOff | State::Answering { .. } => return Decision::pass(),
+            StreamState::HandsOff | StreamState::Answering { .. } => return Decision::pass(),
             // Envoy or another filter answered before the body was read: send the refusal that was kept.
-            State::Refusing { .. } => return self.refuse(Vec::new()),
-            State::Collecting { .. } => true,
-            State::Waiting => false,
+            StreamState::Refusing { .. } => return self.refuse(Vec::new()),
+            StreamState::Collecting { .. } => true,
+            StreamState::Waiting => false,
         };
         let mut actions = Vec::new();
         if let Some(line) = self.told_of_route(details) {
@@ -87,8 +87,8 @@ impl Stream {
                     return self.fail(failure, When::Now, now, actions);
                 }
                 let reply = self.exchange.reply_to(failure, now);
-                self.state = State::Answering {
-                    sent: Sent::Nothing,
+                self.state = StreamState::Answering {
+                    sent: Delivered::Nothing,
                     length: heads::length(head),
                     received: 0,
                 };
@@ -106,11 +106,14 @@ impl Stream {
             Origin::Upstream => {}
         }
         if self.exchange.handle_response_head(status, head, now) == ResponseHead::PassThrough {
-            self.state = State::HandsOff;
+            self.state = StreamState::HandsOff;
             return Decision::pass();
         }
-        self.state =
-            State::Answering { sent: Sent::Nothing, length: heads::length(head), received: 0 };
+        self.state = StreamState::Answering {
+            sent: Delivered::Nothing,
+            length: heads::length(head),
+            received: 0,
+        };
         if end_of_stream {
             let mut out = Vec::new();
             let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
@@ -120,7 +123,7 @@ impl Stream {
             return Decision::stop(Vec::new());
         }
         let Some(head) = self.exchange.take_head() else { return Decision::pass() };
-        self.set_sent(Sent::Head);
+        self.set_sent(Delivered::Head);
         let head = heads::for_client(head, None);
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
     }
@@ -133,15 +136,15 @@ impl Stream {
         room_bytes: usize,
         now: Millis,
     ) -> Decision {
-        let State::Answering { sent, length, received } = &mut self.state else {
+        let StreamState::Answering { sent, length, received } = &mut self.state else {
             return Decision::pass();
         };
         *received = received.saturating_add(piece.len());
         let complete = end_of_stream || *length == Some(*received);
-        if matches!(sent, Sent::Held(_)) {
+        if matches!(sent, Delivered::Held(_)) {
             return self.go_on_held(piece, complete);
         }
-        let head_sent = !matches!(sent, Sent::Nothing);
+        let head_sent = !matches!(sent, Delivered::Nothing);
         let mut out = Vec::new();
         let mut head = self.exchange.handle_response_body(piece, now, &mut out);
         let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
@@ -175,7 +178,7 @@ impl Stream {
             Some(head) if cut && self.is_answered() => {
                 // With its length it is complete for the client, who need not wait for the upstream.
                 self.close_at = Some(now.saturating_add(self.linger_ms()));
-                self.set_sent(Sent::Head);
+                self.set_sent(Delivered::Head);
                 let length = Some(out.len());
                 Decision::go_on(vec![
                     Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
@@ -186,7 +189,7 @@ impl Stream {
                 if self.config.settings.deferred_flush && !complete {
                     return self.defer(heads::for_client(head, None), &out);
                 }
-                self.set_sent(Sent::Head);
+                self.set_sent(Delivered::Head);
                 let length = complete.then_some(out.len());
                 Decision::go_on(vec![
                     Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
@@ -214,7 +217,7 @@ impl Stream {
     /// Keeps a whole answer for the end of the upstream's, of which nothing was sent.
     fn hold(&mut self, reply: Reply, now: Millis, actions: Vec<Action>) -> Decision {
         self.collected_bytes = reply.body.len();
-        self.set_sent(Sent::Held(Held { reply, until: now.saturating_add(HOLD_MS) }));
+        self.set_sent(Delivered::Held(Held { reply, until: now.saturating_add(HOLD_MS) }));
         Decision::stop(actions)
     }
 
@@ -223,7 +226,7 @@ impl Stream {
         let held = if complete { self.take_held(None) } else { None };
         let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
         self.collected_bytes = 0;
-        self.set_sent(Sent::Head);
+        self.set_sent(Delivered::Head);
         let head = heads::for_client(reply.head, Some(reply.body.len()));
         Decision::go_on(vec![
             Action::ReplaceHeaders(Side::Response, head),
@@ -233,9 +236,9 @@ impl Stream {
 
     /// The answer that waits. `now`: only if it has waited for too long.
     pub(super) fn take_held(&mut self, now: Option<Millis>) -> Option<Reply> {
-        let State::Answering { sent, .. } = &mut self.state else { return None };
-        match std::mem::replace(sent, Sent::Nothing) {
-            Sent::Held(held) if now.is_none_or(|now| held.until <= now) => Some(held.reply),
+        let StreamState::Answering { sent, .. } = &mut self.state else { return None };
+        match std::mem::replace(sent, Delivered::Nothing) {
+            Delivered::Held(held) if now.is_none_or(|now| held.until <= now) => Some(held.reply),
             other => {
                 *sent = other;
                 None
@@ -260,21 +263,21 @@ impl Stream {
         if let Some(reply) = self.take_held(None) {
             return self.reply(reply, When::Now, Vec::new());
         }
-        let State::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
+        let StreamState::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
         let mut out = Vec::new();
         let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
         self.collected_bytes = 0;
         match sent {
-            Sent::Nothing | Sent::Held(_) => self.reply_with(head, out, Vec::new()),
-            Sent::Deferred(deferred) => {
+            Delivered::Nothing | Delivered::Held(_) => self.reply_with(head, out, Vec::new()),
+            Delivered::Deferred(deferred) => {
                 deferred.push(&out, true);
                 Decision::stop(Vec::new())
             }
-            Sent::Head if out.is_empty() => Decision::pass(),
-            Sent::Head => {
+            Delivered::Head if out.is_empty() => Decision::pass(),
+            Delivered::Head => {
                 // What is missing cannot be written any more. A stream that breaks is retried; one that
                 // ends early is believed.
-                self.state = State::HandsOff;
+                self.state = StreamState::HandsOff;
                 Decision::stop(vec![Action::CloseStream])
             }
         }
@@ -284,7 +287,7 @@ impl Stream {
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let mut deferred = Deferred::default();
         deferred.push(out, false);
-        self.set_sent(Sent::Deferred(deferred));
+        self.set_sent(Delivered::Deferred(deferred));
         Decision::pause(vec![
             Action::ReplaceHeaders(Side::Response, head),
             Action::ReplaceBody(Side::Response, Vec::new()),

@@ -3,7 +3,7 @@
 use creole::metrics::Counters;
 use creole::{End, Failure, Millis};
 
-use super::{Sent, State, Stream};
+use super::{Delivered, Stream, StreamState};
 use crate::action::Action;
 use crate::details::{self, Break};
 use crate::observe;
@@ -13,17 +13,20 @@ impl Stream {
     pub fn on_log(&mut self, details: &str, counters: &mut Counters, now: Millis) -> Vec<Action> {
         let mut actions = Vec::new();
         // An exchange that passed through stays open; it is nobody's business here.
-        if matches!(self.state, State::HandsOff) && !self.exchange.is_ended() {
+        if matches!(self.state, StreamState::HandsOff) && !self.exchange.is_ended() {
             return actions;
         }
         if !self.exchange.is_ended() {
             // Nothing can be sent any more.
             let mut unsent = Vec::new();
-            let complete = !matches!(self.state, State::Collecting { .. });
+            let complete = !matches!(self.state, StreamState::Collecting { .. });
             match details::broken_by(details, complete) {
                 Break::Client => self.exchange.handle_client_gone(now),
                 Break::Upstream
-                    if matches!(self.state, State::Answering { sent: Sent::Nothing, .. }) =>
+                    if matches!(
+                        self.state,
+                        StreamState::Answering { sent: Delivered::Nothing, .. }
+                    ) =>
                 {
                     // Envoy gives up an answer of which nothing was sent, even one that is complete.
                     self.exchange.handle_failure(Failure::BrokeOff, now, &mut unsent);

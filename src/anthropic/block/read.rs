@@ -6,7 +6,7 @@ use super::{
 };
 use crate::anthropic::source::{Read, Source, bad_tag, expected, required};
 use crate::anthropic::tool::ToolChange;
-use crate::json::{Kind, Raw, Str};
+use crate::json::{Raw, Str, ValueKind};
 use crate::limits::Many;
 
 /// Room for as many more is not kept.
@@ -14,7 +14,7 @@ const MANY_BLOCKS: usize = 1_000;
 
 /// Where a block stands, which decides what may be in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(in crate::anthropic) enum Place {
+pub(in crate::anthropic) enum BlockParent {
     /// In a message.
     Message,
     /// In a tool result.
@@ -25,7 +25,7 @@ pub(in crate::anthropic) enum Place {
     SearchResult,
 }
 
-impl Place {
+impl BlockParent {
     /// The types that the real API would name in its error.
     pub(in crate::anthropic) fn tags(self) -> &'static str {
         match self {
@@ -42,16 +42,16 @@ impl Place {
 
 impl<'a> Source<'a, '_> {
     /// A string, which is one text block, or an array of blocks.
-    pub(in crate::anthropic) fn content(&mut self, place: Place) -> Read<Vec<Block<'a>>> {
+    pub(in crate::anthropic) fn content(&mut self, place: BlockParent) -> Read<Vec<Block<'a>>> {
         match self.reader.kind()? {
-            Kind::String => {
+            ValueKind::String => {
                 let text = self.reader.string()?;
-                if place == Place::Message && text.is_empty() {
+                if place == BlockParent::Message && text.is_empty() {
                     return Ok(Vec::new());
                 }
                 Ok(vec![Block::Text(Text { text, cached: false, cited: false })])
             }
-            Kind::Array => {
+            ValueKind::Array => {
                 let mut blocks = Vec::new();
                 self.array(Many::Blocks, |source| {
                     blocks.push(source.block(place)?);
@@ -66,26 +66,26 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    fn content_into(&mut self, to: &mut Option<Vec<Block<'a>>>, place: Place) -> Read<bool> {
+    fn content_into(&mut self, to: &mut Option<Vec<Block<'a>>>, place: BlockParent) -> Read<bool> {
         *to = Some(self.content(place)?);
         Ok(true)
     }
 
-    pub(in crate::anthropic) fn block(&mut self, place: Place) -> Read<Block<'a>> {
+    pub(in crate::anthropic) fn block(&mut self, place: BlockParent) -> Read<Block<'a>> {
         let tag = self.tag()?;
         let at = self.reader.offset();
         let name = tag.decode();
         match (name.as_ref(), place) {
             ("text", _) => self.text(),
-            (_, Place::SearchResult) => Err(bad_tag(tag, place.tags())),
+            (_, BlockParent::SearchResult) => Err(bad_tag(tag, place.tags())),
             ("image", _) => self.image(at),
-            (_, Place::Document) => Err(bad_tag(tag, place.tags())),
+            (_, BlockParent::Document) => Err(bad_tag(tag, place.tags())),
             ("document", _) => self.document(at),
             ("search_result", _) => self.search_result(),
             ("tool_reference", _) => self.tool_reference(),
             ("browser_state", _) => self.browser_state(),
             // The other blocks cannot be results of a client's tool.
-            (_, Place::Result) => Err(bad_tag(tag, place.tags())),
+            (_, BlockParent::Result) => Err(bad_tag(tag, place.tags())),
             ("tool_use", _) => self.tool_use(at),
             ("tool_result", _) => self.tool_result(at),
             ("thinking", _) => self.thinking(),
@@ -113,7 +113,7 @@ impl<'a> Source<'a, '_> {
         self.tagged(|source, key| match key {
             "text" => source.string(&mut text),
             "citations" => {
-                let array = source.raw_of(Kind::Array)?;
+                let array = source.raw_of(ValueKind::Array)?;
                 cited = array.bytes().any(|byte| byte == b'{');
                 Ok(true)
             }
@@ -130,7 +130,7 @@ impl<'a> Source<'a, '_> {
                 image = Some(source.image_source()?);
                 Ok(true)
             }
-            "transformations" => source.ignore(Kind::Object),
+            "transformations" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut cached),
         })?;
         let source = required(image, "source")?;
@@ -177,7 +177,7 @@ impl<'a> Source<'a, '_> {
             }
             "title" => source.string(&mut title),
             "context" => source.string(&mut context),
-            "citations" => source.ignore(Kind::Object),
+            "citations" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut cached),
         })?;
         let source = required(document, "source")?;
@@ -195,7 +195,7 @@ impl<'a> Source<'a, '_> {
             "content" => {
                 let mut content = None;
                 self.tagged(|source, key| match key {
-                    "content" => source.content_into(&mut content, Place::Document),
+                    "content" => source.content_into(&mut content, BlockParent::Document),
                     _ => Ok(false),
                 })?;
                 Ok(DocumentSource::Content(required(content, "content")?))
@@ -211,8 +211,8 @@ impl<'a> Source<'a, '_> {
         self.tagged(|source, key| match key {
             "source" => source.string(&mut found_at),
             "title" => source.string(&mut title),
-            "content" => source.content_into(&mut content, Place::SearchResult),
-            "citations" => source.ignore(Kind::Object),
+            "content" => source.content_into(&mut content, BlockParent::SearchResult),
+            "citations" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::SearchResult(Box::new(SearchResult {
@@ -235,8 +235,8 @@ impl<'a> Source<'a, '_> {
         let (mut tabs, mut changes) = ("", "");
         self.tagged(|source, key| {
             match key {
-                "tabs" => tabs = source.raw_of(Kind::Array)?,
-                "state_changes" => changes = source.raw_of(Kind::Array)?,
+                "tabs" => tabs = source.raw_of(ValueKind::Array)?,
+                "state_changes" => changes = source.raw_of(ValueKind::Array)?,
                 _ => return source.cacheable(key, &mut false),
             }
             Ok(true)
@@ -255,7 +255,7 @@ impl<'a> Source<'a, '_> {
                 input = Some(source.reader.raw()?);
                 Ok(true)
             }
-            "caller" => source.ignore(Kind::Object),
+            "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut false),
         })?;
         let (id, name) = (required(id, "id")?, required(name, "name")?);
@@ -272,9 +272,9 @@ impl<'a> Source<'a, '_> {
         let (mut id, mut content, mut is_error) = (None, None, false);
         let mut cached = false;
         self.tagged(|source, key| match key {
-            "toolset_name" => source.ignore(Kind::String),
+            "toolset_name" => source.ignore(ValueKind::String),
             "tool_use_id" => source.string(&mut id),
-            "content" => source.content_into(&mut content, Place::Result),
+            "content" => source.content_into(&mut content, BlockParent::Result),
             "is_error" => source.bool(&mut is_error),
             _ => source.cacheable(key, &mut cached),
         })?;
@@ -306,10 +306,10 @@ impl<'a> Source<'a, '_> {
     fn server_tool_use(&mut self) -> Read<Block<'a>> {
         let (mut name, mut input) = (None, "{}");
         self.tagged(|source, key| match key {
-            "id" | "server_name" => source.ignore(Kind::String),
+            "id" | "server_name" => source.ignore(ValueKind::String),
             "name" => source.string(&mut name),
             "input" => source.raw(&mut input),
-            "caller" => source.ignore(Kind::Object),
+            "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut false),
         })?;
         Ok(Block::ServerToolUse { name: required(name, "name")?, input })
@@ -318,10 +318,10 @@ impl<'a> Source<'a, '_> {
     fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
         let (mut content, mut is_error) = ("", false);
         self.tagged(|source, key| match key {
-            "tool_use_id" => source.ignore(Kind::String),
+            "tool_use_id" => source.ignore(ValueKind::String),
             "content" => source.raw(&mut content),
             "is_error" => source.bool(&mut is_error),
-            "caller" => source.ignore(Kind::Object),
+            "caller" => source.ignore(ValueKind::Object),
             _ => source.cacheable(key, &mut false),
         })?;
         let tool_search = tag == "tool_search_tool_result";
@@ -331,7 +331,7 @@ impl<'a> Source<'a, '_> {
     fn compaction(&mut self) -> Read<Block<'a>> {
         let (mut content, mut changes) = (None, Vec::new());
         self.tagged(|source, key| match key {
-            "encrypted_content" | "signature" => source.ignore(Kind::String),
+            "encrypted_content" | "signature" => source.ignore(ValueKind::String),
             "content" => source.string(&mut content),
             "tool_changes" => {
                 source.array(Many::Blocks, |source| {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::anthropic::{Block, Text};
 use crate::conversation::person::after_news;
-use crate::conversation::{Item, User};
+use crate::conversation::{User, UserPart};
 use crate::json::{Raw, Str};
 use proptest::prelude::*;
 
@@ -47,8 +47,8 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
             };
             let results = IDS.iter().zip(&made).map(result).collect();
             let items = match after {
-                1 => vec![Item::Block(text("stop"))],
-                2 => vec![Item::Block(text("<system-reminder>x</system-reminder>"))],
+                1 => vec![UserPart::Block(text("stop"))],
+                2 => vec![UserPart::Block(text("<system-reminder>x</system-reminder>"))],
                 _ => Vec::new(),
             };
             turns.push(Turn::User(User { results, items }));
@@ -76,7 +76,7 @@ fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
     let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
     let result = ToolResult { id, content: vec![text("no")], is_error: true };
-    let user = User { results: vec![result], items: vec![Item::Block(text("stop"))] };
+    let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
     assert_eq!(last_reset(&turns, &mut |_| true), Start::News(2));
     assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());

@@ -2,13 +2,13 @@
 //!
 //! Fragments name their call by index, by id, by name, or not at all, and some servers give the same
 //! index or id to every call, or another one to each fragment. What the fragments before have
-//! repeated ([`Habit`]) and what their inputs say then tells calls apart.
+//! repeated ([`FragmentPattern`]) and what their inputs say then tells calls apart.
 
 use std::borrow::Cow;
 
-use super::{Call, Habit};
-use crate::asked::Tools;
+use super::{Call, FragmentPattern};
 use crate::openai::{Arguments, ToolCall};
+use crate::request_context::Tools;
 use crate::stream::tool_input::{Compared, is_half};
 
 /// A call, or a part of one, as an upstream sent it.
@@ -113,8 +113,8 @@ impl<'a> Fragment<'a> {
 
     /// Whether it continues the last call, though it has no index and an id that is not known, or none.
     fn continues(&self, last: &Call) -> bool {
-        let Habit { other_ids, named, .. } = last.habit;
-        let is_end = |habit: bool| habit && self.only_repeats(last);
+        let FragmentPattern { other_ids, named, .. } = last.pattern;
+        let is_end = |pattern: bool| pattern && self.only_repeats(last);
         let Some(name) = &self.name else {
             let is_open = !last.input.is_object() || last.input.can_be_replaced();
             return is_open || is_end(other_ids);
@@ -165,7 +165,7 @@ impl<'a> Fragment<'a> {
         }
         let no_ids = id.is_none() && known.is_none();
         other_name
-            || other_id && !(call.habit.other_ids && self.only_repeats(call))
+            || other_id && !(call.pattern.other_ids && self.only_repeats(call))
             || (no_ids || other_id && is_last) && self.is_named_anew(call)
             || no_ids && self.is_input_anew(call)
     }
@@ -200,7 +200,7 @@ impl<'a> Fragment<'a> {
         says_nothing
             && self.name.as_deref() == Some(call.name.as_str())
             && !call.input.has_text()
-            && !call.habit.other_indices
+            && !call.pattern.other_indices
     }
 
     /// Whether it is `call` once more: some servers send both forms, one after the other.
@@ -219,7 +219,7 @@ impl<'a> Fragment<'a> {
                 Arguments::None => true,
                 // A `{` may begin another call. Where the index has changed within this one before, only a text
                 // that cannot be joined to its input does.
-                Arguments::Text(_) if call.habit.other_indices => !self.is_excluded(call),
+                Arguments::Text(_) if call.pattern.other_indices => !self.is_excluded(call),
                 Arguments::Text(_) => !input.has_text() || self.fits_end(call),
                 Arguments::Json(_) => !input.has_text(),
             }
@@ -280,7 +280,7 @@ impl<'a> Fragment<'a> {
         match self.compare(call) {
             Some(Compared::Other) => true,
             Some(Compared::More) => {
-                call.habit.named && self.is_text(|text| call.input.is_followed_by(text))
+                call.pattern.named && self.is_text(|text| call.input.is_followed_by(text))
             }
             _ => false,
         }
@@ -292,12 +292,12 @@ impl<'a> Fragment<'a> {
         let same_name = self.name.as_deref() == Some(last.name.as_str());
         let same_key = self.key.is_none() || self.key == last.key;
         let only_named = same_name && self.compare(last) == Some(Compared::Nothing);
-        last.habit.other_ids && same_key && only_named
+        last.pattern.other_ids && same_key && only_named
     }
 
     /// Whether its name, which is that of `call`, begins another one, since no fragment had it again.
     fn is_named_anew(&self, call: &Call) -> bool {
-        let Habit { named, nameless, .. } = call.habit;
+        let FragmentPattern { named, nameless, .. } = call.pattern;
         nameless && !named && self.compare(call) != Some(Compared::Same)
     }
 }

@@ -4,10 +4,10 @@ use std::slice::{Iter, IterMut};
 
 use super::fragment::Fragment;
 use super::{Call, CallState};
-use crate::asked::Tools;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::names::NameSet;
+use crate::request_context::Tools;
 use crate::tool_schema::Budget;
 use crate::translate::tool_id;
 

@@ -12,7 +12,7 @@ use crate::tool_schema;
 impl Machine {
     /// The client's id of a call.
     pub(in crate::stream) fn client_id(&mut self, index: usize) -> String {
-        self.calls.client_id(index, &self.ledger.ids)
+        self.calls.client_id(index, &self.record.ids)
     }
 
     pub(in crate::stream) fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
@@ -23,20 +23,20 @@ impl Machine {
         call.state = CallState::Open;
         let id = self.client_id(index);
         let Some(call) = self.calls.get_mut(index) else { return };
-        let (name, toolset) = match self.ledger.asked.tools.meant_by(&call.name) {
+        let (name, toolset) = match self.record.context.tools.meant_by(&call.name) {
             Some(tool) => {
                 if tool.outgoing != call.name {
-                    self.ledger.warnings.add("tool_name_repaired");
+                    self.record.warnings.add("tool_name_repaired");
                 }
                 (&tool.name, tool.toolset)
             }
             None => {
-                self.ledger.warnings.add("tool_unknown");
+                self.record.warnings.add("tool_unknown");
                 (&call.name, None)
             }
         };
-        self.ledger.sent.open_block(true);
-        self.ledger.report.tool_calls = self.ledger.report.tool_calls.saturating_add(1);
+        self.record.progress.open_block(true);
+        self.record.report.tool_calls = self.record.report.tool_calls.saturating_add(1);
         self.sink.open_tool(&ToolUse { id: &id, name, toolset }, out);
     }
 
@@ -56,7 +56,7 @@ impl Machine {
         let Some(call) = self.calls.get_mut(index) else { return };
         let mut input = call.input.finish(cut_off);
         for _ in 0..call.input.take_conflicts() {
-            self.ledger.warnings.add("tool_input_conflict");
+            self.record.warnings.add("tool_input_conflict");
         }
         let repaired = match &input {
             Input::Object(object) => self.repaired(index, object),
@@ -65,7 +65,7 @@ impl Machine {
         };
         if let Some(object) = repaired {
             input = Input::Object(object);
-            self.ledger.warnings.add("tool_input_repaired");
+            self.record.warnings.add("tool_input_repaired");
         }
         if self.leaves_out(index, &input) {
             if let Some(call) = self.calls.get_mut(index) {
@@ -80,7 +80,7 @@ impl Machine {
     /// The input of a call as it is sent, where it is not as the model wrote it.
     pub(in crate::stream) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
         let call = self.calls.get(index).filter(|call| self.may_repair(call))?;
-        let tool = self.ledger.asked.tools.meant_by(&call.name);
+        let tool = self.record.context.tools.meant_by(&call.name);
         let schema = tool.and_then(|tool| tool.schema.as_deref());
         let without_id = without_id_echo(object, schema, &self.calls);
         let object = without_id.as_deref().unwrap_or(object);
@@ -99,13 +99,13 @@ impl Machine {
     }
 
     fn may_repair(&self, call: &Call) -> bool {
-        self.ledger.rules.invalid == InvalidToolCall::Repair && !call.input.is_sent()
+        self.record.rules.invalid == InvalidToolCall::Repair && !call.input.is_sent()
     }
 
     /// Judges a call and notes what is wrong with it; says whether the client does not get it.
     fn leaves_out(&mut self, index: usize, input: &Input) -> bool {
         let Some(call) = self.calls.get(index) else { return false };
-        let tool = self.ledger.asked.tools.meant_by(&call.name);
+        let tool = self.record.context.tools.meant_by(&call.name);
         let waits = call.state == CallState::Waiting;
         let refused = self.outcome.is_refusal();
         let unseen = self.is_buffered() || refused && waits;
@@ -113,28 +113,28 @@ impl Machine {
         let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
         let invalid = !cut_off && *input == Input::Invalid;
         if invalid {
-            self.ledger.warnings.add("tool_input_invalid");
+            self.record.warnings.add("tool_input_invalid");
         }
         let mut violates = false;
-        if let (true, Input::Object(object)) = (self.ledger.rules.checks_inputs, input) {
+        if let (true, Input::Object(object)) = (self.record.rules.checks_inputs, input) {
             let schema = tool.and_then(|tool| tool.schema.as_deref());
             let budget = &mut self.calls.schema_budget;
             violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
             if violates {
-                self.ledger.warnings.add("tool_input_violates_schema");
+                self.record.warnings.add("tool_input_violates_schema");
             }
         }
         let is_known = tool.is_some();
-        let held = self.ledger.rules.invalid == InvalidToolCall::Hold
+        let held = self.record.rules.invalid == InvalidToolCall::Hold
             && waits
             && (!is_known || violates || invalid);
         self.calls.left_out_invalid |= held;
         if cut_off {
-            self.ledger.warnings.add("tool_call_cut_off");
+            self.record.warnings.add("tool_call_cut_off");
         } else if held && is_known {
-            self.ledger.warnings.add("tool_call_withheld");
+            self.record.warnings.add("tool_call_withheld");
         } else if held {
-            self.ledger.warnings.add("tool_unknown");
+            self.record.warnings.add("tool_unknown");
         }
         cut_off || held
     }

@@ -2,14 +2,14 @@
 //! leaves them out. What is there stays as it was written.
 
 use super::member::{count, member, quoted, text, with};
-use crate::asked::Asked;
 use crate::error::Error;
 use crate::json::{self, DEPTH_LIMIT};
 use crate::openai::{Chunk, Usage};
 use crate::profile::ResponseModel;
 use crate::report::AnswerReport;
+use crate::request_context::RequestContext;
 use crate::stream::counts::Counts;
-use crate::stream::ledger::Ledger;
+use crate::stream::record::AnswerRecord;
 use crate::stream::stop_reason::{self, Facts};
 
 /// The words of the Messages API.
@@ -24,9 +24,9 @@ const STOP_REASONS: [&str; 7] = [
 ];
 
 /// `message_start` with everything that clients need. `message` is that of `data`.
-pub(super) fn started(data: &str, message: &str, ledger: &mut Ledger) -> String {
-    note(message, &mut ledger.report);
-    let mut changes = head(message, ledger);
+pub(super) fn started(data: &str, message: &str, record: &mut AnswerRecord) -> String {
+    note(message, &mut record.report);
+    let mut changes = head(message, record);
     if !is_value(message, "content", "[]") {
         changes.push(("content", "[]".to_owned()));
     }
@@ -38,9 +38,9 @@ pub(super) fn started(data: &str, message: &str, ledger: &mut Ledger) -> String 
     let given = member(message, "usage").unwrap_or("{}");
     if count(given, "input_tokens").is_none() || count(given, "output_tokens").is_none() {
         let said = usage(message).unwrap_or_default();
-        let counts = Counts::of(Some(said), &ledger.asked, 0);
+        let counts = Counts::of(Some(said), &record.context, 0);
         changes.push(("usage", completed(given, &counts, true)));
-        ledger.report.input_tokens = counts.input;
+        record.report.input_tokens = counts.input;
     }
     if changes.is_empty() && text(data, "type").is_some() {
         return data.to_owned();
@@ -67,22 +67,22 @@ pub(super) fn note(message: &str, report: &mut AnswerReport) {
 }
 
 /// What has to change in a message, its content, its end and its counts aside.
-pub(super) fn head(message: &str, ledger: &Ledger) -> Vec<(&'static str, String)> {
+pub(super) fn head(message: &str, record: &AnswerRecord) -> Vec<(&'static str, String)> {
     let mut changes: Vec<(&'static str, String)> = Vec::new();
     let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
     if text(message, "id").is_none_or(|id| id.is_empty()) {
-        changes.push(("id", quoted(&ledger.ids.message())));
+        changes.push(("id", quoted(&record.ids.message())));
     }
     for (name, value) in [("type", "message"), ("role", "assistant")] {
         if !is(name, value) {
             changes.push((name, quoted(value)));
         }
     }
-    let keeps_model = !ledger.asked.model_mapped
-        || ledger.asked.profile.response_model == ResponseModel::Upstream;
+    let keeps_model = !record.context.model_mapped
+        || record.context.profile.response_model == ResponseModel::Upstream;
     let has_model = text(message, "model").is_some_and(|model| !model.is_empty());
-    if !(has_model && keeps_model || is("model", &ledger.asked.model)) {
-        changes.push(("model", quoted(&ledger.asked.model)));
+    if !(has_model && keeps_model || is("model", &record.context.model)) {
+        changes.push(("model", quoted(&record.context.model)));
     }
     changes
 }
@@ -119,9 +119,9 @@ fn completed(usage: &str, counts: &Counts, input: bool) -> String {
 }
 
 /// The error that a `message_delta` stands for, if it does.
-pub(super) fn failure(data: &str, asked: &Asked) -> Option<Error> {
+pub(super) fn failure(data: &str, context: &RequestContext) -> Option<Error> {
     let word = text(member(data, "delta")?, "stop_reason")?;
-    stop_reason::failure(&word.decode(), asked)
+    stop_reason::failure(&word.decode(), context)
 }
 
 /// Two of them as one: what the later one says holds, its nulls aside.
@@ -157,25 +157,25 @@ pub(super) fn finished(
     data: &str,
     has_call: bool,
     output_bytes: u64,
-    ledger: &mut Ledger,
+    record: &mut AnswerRecord,
 ) -> Result<String, Error> {
     let delta = member(data, "delta").unwrap_or("{}");
     let given = member(data, "usage").unwrap_or("{}");
     let said = text(delta, "stop_reason").map(|word| word.decode().into_owned());
-    let reason = reason(said.as_deref(), has_call, ledger.report.progress > 0)?;
-    ledger.report.stop_reason = known(&reason);
+    let reason = reason(said.as_deref(), has_call, record.report.progress > 0)?;
+    record.report.stop_reason = known(&reason);
     let counted = usage(data).unwrap_or_default();
-    report_details(counted, &mut ledger.report);
-    let counts = Counts::of(Some(counted), &ledger.asked, output_bytes);
-    ledger.report.output_tokens = counts.output;
+    report_details(counted, &mut record.report);
+    let counts = Counts::of(Some(counted), &record.context, output_bytes);
+    record.report.output_tokens = counts.output;
     let told = counted.prompt.or(counted.input).is_some();
     // Some servers say 0 where they do not count. No prompt is empty, but all of one can be cached.
     if told && (counts.input > 0 || counts.cache_read > 0 || counts.cache_creation > 0) {
-        ledger.report.input_tokens = counts.input;
+        record.report.input_tokens = counts.input;
     }
     let mut usage = given.to_owned();
     if count(given, "output_tokens").is_none() {
-        ledger.warnings.add("usage_estimated");
+        record.warnings.add("usage_estimated");
         usage = completed(given, &counts, false);
     }
     let reason_stays = said.as_deref() == Some(reason.as_str());

@@ -1,6 +1,6 @@
 //! Members of JSON objects by name, and objects with some of them replaced.
 
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 pub(super) use crate::json::{elements, members, quoted, string};
 
 /// The member `name`; absent and null mean the same.
@@ -24,7 +24,7 @@ pub(super) fn count(object: &str, name: &str) -> Option<u64> {
 }
 
 /// What kind of value a text is.
-pub(super) fn kind(value: &str) -> Option<Kind> {
+pub(super) fn kind(value: &str) -> Option<ValueKind> {
     Reader::of(value).kind().ok()
 }
 

@@ -26,8 +26,8 @@ mod whole;
 
 use std::collections::VecDeque;
 
-use super::ledger::{BLOCK_BYTES, INVALID_RESPONSE, Ledger};
-use super::sent::Phase;
+use super::progress::Phase;
+use super::record::{AnswerRecord, BLOCK_BYTES, INVALID_RESPONSE};
 use super::sse::EVENTS;
 use crate::error::Error;
 use crate::json;
@@ -110,44 +110,44 @@ impl MessagesStream {
     /// An event that is called `name` and is JSON.
     pub(super) fn handle_event(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         name: &str,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if name == "error" {
-            return Err(error::from_object(data, &ledger.asked));
+            return Err(error::from_object(data, &record.context));
         }
         let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
-            repaired(ledger, "unknown_event");
+            repaired(record, "unknown_event");
             return Ok(());
         };
-        ledger.report.chunks = ledger.report.chunks.saturating_add(1);
-        if ledger.sent.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
+        record.report.chunks = record.report.chunks.saturating_add(1);
+        if record.progress.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
             if name == "message_stop" {
                 return Err(Error::misbehaved(INVALID_RESPONSE));
             }
-            repaired(ledger, "message_start");
-            self.message_start(ledger, "{}", out);
+            repaired(record, "message_start");
+            self.message_start(record, "{}", out);
         }
         match name {
-            "message_start" => match ledger.sent.phase() {
-                Phase::Start => self.message_start(ledger, data, out),
-                _ if self.index == 0 && self.blocks.is_empty() => repaired(ledger, name),
+            "message_start" => match record.progress.phase() {
+                Phase::Start => self.message_start(record, data, out),
+                _ if self.index == 0 && self.blocks.is_empty() => repaired(record, name),
                 // The answer from its beginning, once more.
                 _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
-            "content_block_start" => self.block_start(ledger, data, out)?,
-            "content_block_delta" => self.block_delta(ledger, data, out)?,
-            "content_block_stop" => self.block_stop(ledger, data, out),
-            "message_delta" => self.message_delta(ledger, data)?,
-            "message_stop" => self.message_stop(ledger, Some(data), out)?,
-            _ if self.fold.is_none() && ledger.sent.phase() == Phase::Open => {
+            "content_block_start" => self.block_start(record, data, out)?,
+            "content_block_delta" => self.block_delta(record, data, out)?,
+            "content_block_stop" => self.block_stop(record, data, out),
+            "message_delta" => self.message_delta(record, data)?,
+            "message_stop" => self.message_stop(record, Some(data), out)?,
+            _ if self.fold.is_none() && record.progress.phase() == Phase::Open => {
                 self.to(out).event(name, data)
             }
             _ => {}
         }
-        self.check_limits(ledger)
+        self.check_limits(record)
     }
 
     /// Whether the upstream has said why it stopped.
@@ -159,24 +159,24 @@ impl MessagesStream {
     /// The end of the answer. `stop` is the upstream's event.
     pub(super) fn message_stop(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         stop: Option<&str>,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         if stop.is_none() {
-            repaired(ledger, "message_stop");
+            repaired(record, "message_stop");
         }
         if self.index == 0 && self.blocks.is_empty() {
-            self.content_of_start(ledger, out)?;
+            self.content_of_start(record, out)?;
         }
-        self.pump(ledger, true, out);
+        self.pump(record, true, out);
         if self.ending.is_none() {
-            repaired(ledger, "message_delta");
+            repaired(record, "message_delta");
         }
         let ending =
             self.ending.take().unwrap_or_else(|| "{\"type\":\"message_delta\"}".to_owned());
-        let has_call = ledger.report.tool_calls > 0;
-        let ending = ending::finished(&ending, has_call, self.output_bytes, ledger)?;
+        let has_call = record.report.tool_calls > 0;
+        let ending = ending::finished(&ending, has_call, self.output_bytes, record)?;
         let mut to = self.to(out);
         to.event("message_delta", &ending);
         to.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
@@ -184,9 +184,9 @@ impl MessagesStream {
             if fold.has_too_many_members() {
                 return Err(limits::answer_exceeded("fields"));
             }
-            fold.write(&mut ledger.warnings, out);
+            fold.write(&mut record.warnings, out);
         }
-        ledger.sent.end();
+        record.progress.end();
         Ok(())
     }
 
@@ -212,38 +212,42 @@ impl MessagesStream {
         (held, folded)
     }
 
-    fn check_limits(&self, ledger: &Ledger) -> Result<(), Error> {
+    fn check_limits(&self, record: &AnswerRecord) -> Result<(), Error> {
         let (held, folded) = self.held();
         if self.fold.as_ref().is_some_and(|fold| fold.has_too_many_members()) {
             return Err(limits::answer_exceeded("fields"));
         }
         let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
         if too_many
-            || held > ledger.rules.waiting_bytes_max
-            || folded > ledger.rules.response_bytes_max
+            || held > record.rules.waiting_bytes_max
+            || folded > record.rules.response_bytes_max
         {
             return Err(Error::answer_too_large());
         }
         Ok(())
     }
 
-    fn message_start(&mut self, ledger: &mut Ledger, data: &str, out: &mut Vec<u8>) {
+    fn message_start(&mut self, record: &mut AnswerRecord, data: &str, out: &mut Vec<u8>) {
         let message = member(data, "message").unwrap_or("{}");
         if let Some(content) = member(message, "content").filter(|content| *content != "[]") {
             content.clone_into(&mut self.content);
         }
-        let started = ending::started(data, message, ledger);
+        let started = ending::started(data, message, record);
         self.to(out).event("message_start", &started);
-        ledger.sent.start();
+        record.progress.start();
     }
 
     /// Some servers announce a message that is complete, and send no blocks.
-    fn content_of_start(&mut self, ledger: &mut Ledger, out: &mut Vec<u8>) -> Result<(), Error> {
+    fn content_of_start(
+        &mut self,
+        record: &mut AnswerRecord,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
         for block in whole::blocks(&content)? {
-            repaired(ledger, "content");
-            self.whole_block(ledger, &block, index, out)?;
+            repaired(record, "content");
+            self.whole_block(record, &block, index, out)?;
             index = index.saturating_add(1);
         }
         Ok(())
@@ -251,7 +255,7 @@ impl MessagesStream {
 
     fn whole_block(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         block: &str,
         index: u64,
         out: &mut Vec<u8>,
@@ -259,20 +263,20 @@ impl MessagesStream {
         let start = format!(
             "{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}"
         );
-        self.block_start(ledger, &start, out)?;
+        self.block_start(record, &start, out)?;
         let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
-        self.block_stop(ledger, &stop, out);
-        self.check_limits(ledger)
+        self.block_stop(record, &stop, out);
+        self.check_limits(record)
     }
 
     fn block_start(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let said = member(data, "content_block").unwrap_or("{}");
-        let (ids, known) = (ledger.ids, &mut self.ids);
+        let (ids, known) = (record.ids, &mut self.ids);
         let mut mint = |id: &str| {
             if !id.is_empty() && known.add(id.to_owned()) {
                 return None;
@@ -289,31 +293,31 @@ impl MessagesStream {
             }
             let id = text(said, "id").unwrap_or_default();
             self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
-            ledger.report.tool_calls = ledger.report.tool_calls.saturating_add(1);
+            record.report.tool_calls = record.report.tool_calls.saturating_add(1);
         }
         if let Some(index) = block.index {
             self.closed_early.remove(index);
         }
-        ledger.report.progress = ledger.report.progress.saturating_add(1);
+        record.report.progress = record.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(said.len() as u64);
-        self.push(ledger, block, out);
+        self.push(record, block, out);
         Ok(())
     }
 
-    fn push(&mut self, ledger: &mut Ledger, block: Block, out: &mut Vec<u8>) {
+    fn push(&mut self, record: &mut AnswerRecord, block: Block, out: &mut Vec<u8>) {
         self.waiting_bytes = self.waiting_bytes.saturating_add(block.waiting_bytes());
         self.blocks.push_back(block);
-        self.pump(ledger, false, out);
+        self.pump(record, false, out);
     }
 
     fn block_delta(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         data: &str,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let delta = Delta::read(data);
-        ledger.report.progress = ledger.report.progress.saturating_add(1);
+        record.report.progress = record.report.progress.saturating_add(1);
         self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
         let Some(at) = self.find(&delta) else {
             let late = delta.index.is_some_and(|index| self.closed_early.contains(index));
@@ -322,20 +326,20 @@ impl MessagesStream {
                     // A call of which nobody said what it calls.
                     return Err(Error::misbehaved(INVALID_RESPONSE));
                 }
-                DeltaKind::Input | DeltaKind::Other => repaired(ledger, "late_delta"),
+                DeltaKind::Input | DeltaKind::Other => repaired(record, "late_delta"),
                 // It signs what stands in its own block.
-                DeltaKind::Signature if late => repaired(ledger, "late_delta"),
+                DeltaKind::Signature if late => repaired(record, "late_delta"),
                 _ if delta.is_blank() => {}
                 _ => {
-                    repaired(ledger, "content_block_start");
-                    self.push(ledger, Block::of_delta(&delta), out);
+                    repaired(record, "content_block_start");
+                    self.push(record, Block::of_delta(&delta), out);
                     let last = self.blocks.len().saturating_sub(1);
-                    self.give(ledger, last, data, &delta, out);
+                    self.give(record, last, data, &delta, out);
                 }
             }
             return Ok(());
         };
-        self.give(ledger, at, data, &delta, out);
+        self.give(record, at, data, &delta, out);
         Ok(())
     }
 
@@ -359,7 +363,7 @@ impl MessagesStream {
 
     fn give(
         &mut self,
-        ledger: &mut Ledger,
+        record: &mut AnswerRecord,
         at: usize,
         data: &str,
         delta: &Delta<'_>,
@@ -369,18 +373,18 @@ impl MessagesStream {
         if !block.is_open {
             self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
             if block.waits_long() {
-                self.pump(ledger, false, out);
+                self.pump(record, false, out);
             }
             return;
         }
         let mut to = Out { fold: self.fold.as_deref_mut(), out };
         block.delta(data, delta, self.index, &mut to);
         if self.blocks.len() > 1 {
-            self.pump(ledger, false, out);
+            self.pump(record, false, out);
         }
     }
 
-    fn block_stop(&mut self, ledger: &mut Ledger, data: &str, out: &mut Vec<u8>) {
+    fn block_stop(&mut self, record: &mut AnswerRecord, data: &str, out: &mut Vec<u8>) {
         let index = count(data, "index");
         let named = |block: &Block| block.stop.is_none() && block.index == index;
         let found = match index {
@@ -390,13 +394,13 @@ impl MessagesStream {
         match found.and_then(|at| self.blocks.get_mut(at)) {
             Some(block) => block.stop = Some(data.to_owned()),
             None if index.is_some_and(|index| self.closed_early.remove(index)) => {}
-            None => repaired(ledger, "content_block_stop"),
+            None => repaired(record, "content_block_stop"),
         }
-        self.pump(ledger, false, out);
+        self.pump(record, false, out);
     }
 
     /// Sends what can be sent. `all`: no more events come.
-    fn pump(&mut self, ledger: &mut Ledger, all: bool, out: &mut Vec<u8>) {
+    fn pump(&mut self, record: &mut AnswerRecord, all: bool, out: &mut Vec<u8>) {
         while let Some(mut block) = self.blocks.pop_front() {
             let mut to = Out { fold: self.fold.as_deref_mut(), out };
             if !block.is_open {
@@ -416,20 +420,20 @@ impl MessagesStream {
                 return self.blocks.push_front(block);
             }
             if early {
-                repaired(ledger, "content_block_stop");
+                repaired(record, "content_block_stop");
                 if let Some(index) = block.index {
                     self.closed_early.add(index);
                 }
             }
             if block.close(self.index, &mut to) {
-                ledger.warnings.add("tool_input_conflict");
+                record.warnings.add("tool_input_conflict");
             }
             self.index = self.index.saturating_add(1);
         }
     }
 
-    fn message_delta(&mut self, ledger: &mut Ledger, data: &str) -> Result<(), Error> {
-        if let Some(failure) = ending::failure(data, &ledger.asked) {
+    fn message_delta(&mut self, record: &mut AnswerRecord, data: &str) -> Result<(), Error> {
+        if let Some(failure) = ending::failure(data, &record.context) {
             return Err(failure);
         }
         self.ending = Some(match self.ending.take() {
@@ -439,7 +443,7 @@ impl MessagesStream {
                 if earlier.len() > ENDING_BYTES_MAX {
                     return Err(Error::answer_too_large());
                 }
-                repaired(ledger, "message_delta");
+                repaired(record, "message_delta");
                 ending::merged(&earlier, data)
             }
         });
@@ -448,8 +452,8 @@ impl MessagesStream {
 }
 
 /// Counts a repair; no head can tell of it any more.
-fn repaired(ledger: &mut Ledger, what: &str) {
-    ledger.warnings.add_named("repaired", what);
+fn repaired(record: &mut AnswerRecord, what: &str) {
+    record.warnings.add_named("repaired", what);
 }
 
 /// The upstream's numbers of blocks, rising.

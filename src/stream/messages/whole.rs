@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use super::member::{copy, count, elements, has, kind, member, members, string, text};
 use super::{MessagesStream, ending};
 use crate::error::Error;
-use crate::json::{Kind, Writer};
+use crate::json::{ValueKind, Writer};
 use crate::limits::{self, ANSWER_BLOCKS_MAX};
 use crate::names::NameSet;
-use crate::stream::ledger::Ledger;
+use crate::stream::record::AnswerRecord;
 
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
@@ -20,17 +20,17 @@ const BESIDE_DELTA: &str = "context_management";
 
 /// A whole message, for a client that wants either kind of answer.
 pub(in crate::stream) fn write_whole(
-    ledger: &mut Ledger,
+    record: &mut AnswerRecord,
     body: &str,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), &ledger.asked) {
+    if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), &record.context) {
         return Err(failure);
     }
-    if !ledger.asked.stream
-        && let Some(calls) = calls_if_right(body, ledger)
+    if !record.context.stream
+        && let Some(calls) = calls_if_right(body, record)
     {
-        let report = &mut ledger.report;
+        let report = &mut record.report;
         ending::note(body, report);
         report.chunks = 1;
         report.progress = 1;
@@ -38,22 +38,22 @@ pub(in crate::stream) fn write_whole(
         let usage = member(body, "usage").unwrap_or("{}");
         report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
         report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
-        ledger.sent.end();
+        record.progress.end();
         out.extend_from_slice(body.as_bytes());
         return Ok(());
     }
-    let mut messages = MessagesStream::new(ledger.asked.stream);
-    messages.handle_event(ledger, "message_start", &start(body), out)?;
-    if ledger.asked.stream {
-        messages.handle_event(ledger, "ping", "{\"type\":\"ping\"}", out)?;
+    let mut messages = MessagesStream::new(record.context.stream);
+    messages.handle_event(record, "message_start", &start(body), out)?;
+    if record.context.stream {
+        messages.handle_event(record, "ping", "{\"type\":\"ping\"}", out)?;
     }
     let mut index = 0u64;
     for block in blocks(member(body, "content").unwrap_or("[]"))? {
-        messages.whole_block(ledger, &block, index, out)?;
+        messages.whole_block(record, &block, index, out)?;
         index = index.saturating_add(1);
     }
-    messages.handle_event(ledger, "message_delta", &delta(body), out)?;
-    messages.message_stop(ledger, Some("{\"type\":\"message_stop\"}"), out)
+    messages.handle_event(record, "message_delta", &delta(body), out)?;
+    messages.message_stop(record, Some("{\"type\":\"message_stop\"}"), out)
 }
 
 /// The blocks of a `content`; a string is one text. Each becomes events of a hundred bytes, so one that says nothing
@@ -65,7 +65,7 @@ pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     }
     let mut blocks = Vec::new();
     for element in elements(content) {
-        if kind(element) != Some(Kind::Object) || members(element).next().is_none() {
+        if kind(element) != Some(ValueKind::Object) || members(element).next().is_none() {
             continue;
         }
         if blocks.len() >= ANSWER_BLOCKS_MAX {
@@ -77,8 +77,8 @@ pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
 }
 
 /// How many calls are in a message, if it can be passed on as it is.
-fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
-    let content = member(body, "content").filter(|it| kind(it) == Some(Kind::Array))?;
+fn calls_if_right(body: &str, record: &AnswerRecord) -> Option<u32> {
+    let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
     let mut ids = NameSet::default();
     let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
@@ -88,7 +88,7 @@ fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
         Some("tool_use") => {
             let id = text(block, "id").unwrap_or_default().decode();
             let named = text(block, "name").is_some_and(|name| !name.is_blank());
-            let object = member(block, "input").and_then(kind) == Some(Kind::Object);
+            let object = member(block, "input").and_then(kind) == Some(ValueKind::Object);
             named && object && !id.is_empty() && ids.add(id.into_owned())
         }
         named => named.is_some(),
@@ -99,7 +99,7 @@ fn calls_if_right(body: &str, ledger: &Ledger) -> Option<u32> {
         && ending::reason(Some(&said), !ids.is_empty(), true).is_ok_and(|reason| reason == said)
         && count(usage, "input_tokens").is_some()
         && count(usage, "output_tokens").is_some()
-        && ending::head(body, ledger).is_empty();
+        && ending::head(body, record).is_empty();
     is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::json::{self, Kind, Reader};
+use crate::json::{self, Reader, ValueKind};
 
 /// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
 const DEPTH_MAX: u8 = 8;
@@ -58,7 +58,7 @@ fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
 /// Whether it holds for the value, or for one of the values of a list.
 fn any(raw: &str, holds: impl Fn(&str) -> bool) -> bool {
     let mut reader = Reader::of(raw);
-    if reader.kind() != Ok(Kind::Array) || reader.begin_array().is_err() {
+    if reader.kind() != Ok(ValueKind::Array) || reader.begin_array().is_err() {
         return holds(raw);
     }
     while reader.next_element().unwrap_or(false) {
@@ -78,9 +78,9 @@ fn text_is(raw: &str, word: &str) -> bool {
 /// The type of a value, in the words of schemas.
 fn type_of(raw: &str) -> &'static str {
     match Reader::new(raw, 1).kind() {
-        Ok(Kind::String) => "string",
-        Ok(Kind::Bool) => "boolean",
-        Ok(Kind::Null) => "null",
+        Ok(ValueKind::String) => "string",
+        Ok(ValueKind::Bool) => "boolean",
+        Ok(ValueKind::Null) => "null",
         _ => "",
     }
 }

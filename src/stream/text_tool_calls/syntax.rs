@@ -14,9 +14,9 @@ mod tagged;
 
 use std::borrow::Cow;
 
-use crate::asked::Tool;
 use crate::json::{self, Reader};
 use crate::profile::TextToolCalls;
+use crate::request_context::Tool;
 use crate::tool_schema::property;
 
 use super::super::text_filter::Piece;

@@ -7,17 +7,17 @@ use crate::stream::scan::Scanner;
 pub(super) struct Reading {
     pub(super) text: String,
     pub(super) scan: Scanner,
-    pub(super) head: Head,
+    pub(super) head: Beginning,
 }
 
 /// The first bytes of a text that are no white space, of which a model can write any amount between them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Head {
+pub(super) struct Beginning {
     bytes: [u8; Self::BYTES_MAX],
     len: usize,
 }
 
-impl Head {
+impl Beginning {
     /// One more than what stands for no input has.
     const BYTES_MAX: usize = 5;
 

@@ -5,10 +5,10 @@
 //! takes text gets all text of the request, and the tokens of the chat template are estimated.
 
 use crate::anthropic::Request;
-use crate::asked::Asked;
 use crate::config::{Config, CountTokens, Protocol, Upstream};
 use crate::json::{self, Reader, Writer};
 use crate::profile::Tokenizer;
+use crate::request_context::RequestContext;
 use crate::translate::headers::Header;
 use crate::translate::request::{self, Aim};
 use crate::translate::thinking::Marks;
@@ -48,7 +48,7 @@ pub(crate) struct Question {
     /// Older versions of this server refuse it.
     pub may_be_older: bool,
     /// What is known of the request.
-    pub asked: Box<Asked>,
+    pub context: Box<RequestContext>,
 }
 
 /// Where an upstream counts; nothing where it cannot, or is not to be asked.
@@ -88,17 +88,17 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
         None => request::translate(&body, config, headers, Aim::Count, &mut warnings).ok()?,
     };
     // What a guard answers goes to no upstream, which could count it.
-    let Translated::Send { upstream, body: translated, mut asked } = translated else {
+    let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;
     };
-    asked.stream = false;
+    context.stream = false;
     if is_native {
         return Some(Question {
             upstream,
             body: translated,
             beside: 0,
             may_be_older: false,
-            asked,
+            context,
         });
     }
     let tokenizer = config.upstreams.get(&upstream)?.profile.tokenizer;
@@ -124,8 +124,10 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
             let (mut text, estimated) = super::text(&request);
             beside = estimated;
             let upstream = config.upstreams.get(&upstream)?;
-            let marks =
-                Marks { upstream: asked.upstream_mark.clone(), model: asked.model_mark.clone() };
+            let marks = Marks {
+                upstream: context.upstream_mark.clone(),
+                model: context.model_mark.clone(),
+            };
             request::sent_reasoning(&mut request, &upstream.profile, &marks, |reasoning| {
                 text.push_str(reasoning);
                 text.push('\n');
@@ -140,7 +142,7 @@ pub(crate) fn question(body: &str, config: &Config, headers: &[Header]) -> Optio
     }
     json.end_object();
     let may_be_older = tokenizer == Tokenizer::Chat;
-    Some(Question { upstream, body: out, beside, may_be_older, asked })
+    Some(Question { upstream, body: out, beside, may_be_older, context })
 }
 
 /// Copies these members of an object.

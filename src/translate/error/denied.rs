@@ -1,8 +1,8 @@
 //! Errors that no second try can mend: the provider's filter, accounts without credit, conversations that are too
 //! long, bodies that are too large, and models that nobody knows, whatever status says so.
 
-use super::context;
-use super::said::Said;
+use super::error_body::ErrorBody;
+use super::window;
 use crate::words::{self, phrases};
 
 /// What is said of an account that is empty, in lower case.
@@ -129,12 +129,12 @@ const OWN_WORDS_BYTES_MAX: usize = 512;
 /// What is longer says more than that a model is not there.
 const MODEL_BYTES_MAX: usize = 200;
 
-impl Said {
+impl ErrorBody {
     /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
     /// out while it answers, and routers have a status of their own for what another server says.
     pub(super) fn is_too_long(&self) -> bool {
-        let text = context::lowered(&self.message);
-        self.has_code(context::CODES)
+        let text = window::lowered(&self.message);
+        self.has_code(window::CODES)
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
             || words::has_one_of(&text, CERTAIN) && !words::has_one_of(&text, PASSING)
     }
@@ -263,7 +263,7 @@ impl Said {
             || words::has_one_of(&text, UNPAID)
             || words::has_one_of(&text, USED_UP)
                 && self.retry_after().is_none()
-                && !words::has_one_of(&text, context::RATES)
+                && !words::has_one_of(&text, window::RATES)
                 && !words::has(&text, "try again")
     }
 

@@ -164,9 +164,12 @@ mod tests {
         for prefix in ["", "Bearer ", "user:", "x:", "ab", "authorization: Bearer "] {
             let text = [prefix, KEY].concat();
             for encoded in [BASE64_STANDARD.encode(&text), BASE64_URL_SAFE_NO_PAD.encode(&text)] {
-                let said = hidden(&format!("got <{encoded}> here"));
-                assert!(said.starts_with("got <***") && said.ends_with("> here"), "{said}");
-                assert!(said.len() < 40, "{prefix:?}: {said}");
+                let error_body = hidden(&format!("got <{encoded}> here"));
+                assert!(
+                    error_body.starts_with("got <***") && error_body.ends_with("> here"),
+                    "{error_body}"
+                );
+                assert!(error_body.len() < 40, "{prefix:?}: {error_body}");
             }
         }
         let percent = KEY.replace('/', "%2F").replace('+', "%2b").replace('~', "%7E");
@@ -188,9 +191,12 @@ mod tests {
             &KEY[9..29],
             &KEY[KEY.len() - RUN..],
         ] {
-            let said = hidden(&format!("key '{form}' is bad, {form}!"));
-            let shown = said.replace("***", "").len();
-            assert!(said.contains("***") && shown <= "key '' is bad, !op~er//".len() + 4, "{said}");
+            let error_body = hidden(&format!("key '{form}' is bad, {form}!"));
+            let shown = error_body.replace("***", "").len();
+            assert!(
+                error_body.contains("***") && shown <= "key '' is bad, !op~er//".len() + 4,
+                "{error_body}"
+            );
         }
     }
 

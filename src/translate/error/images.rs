@@ -2,7 +2,7 @@
 
 use super::quoted::own_words;
 use super::without_quotes;
-use crate::asked::Asked;
+use crate::request_context::RequestContext;
 use crate::words::{self, phrases};
 
 /// What is sent, in lower case and without quotes.
@@ -257,7 +257,11 @@ const OTHERS: &str = phrases![
 /// Whether an upstream's error message says that it does not take one of the images, or so many, in whatever words.
 /// `parameter`: what the error names beside it.
 #[must_use]
-pub(crate) fn is_one_image(message: &str, parameter: Option<&str>, asked: &Asked) -> bool {
+pub(crate) fn is_one_image(
+    message: &str,
+    parameter: Option<&str>,
+    context: &RequestContext,
+) -> bool {
     let text = own_words(message);
     let has = |any: &str| words::has_one_of(&text, any);
     if has(SPOILT) {
@@ -266,7 +270,7 @@ pub(crate) fn is_one_image(message: &str, parameter: Option<&str>, asked: &Asked
     if has(OTHERS) {
         return false;
     }
-    if asked.image_hosts.iter().any(|host| fails_at(&text, host)) {
+    if context.image_hosts.iter().any(|host| fails_at(&text, host)) {
         return true;
     }
     // What it names behind these would be taken.

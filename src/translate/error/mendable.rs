@@ -1,9 +1,9 @@
 //! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
-use super::context::leading_number;
+use super::window::leading_number;
 use super::{is_images, is_one_image, python, without_quotes};
-use crate::asked::Asked;
+use crate::request_context::RequestContext;
 use crate::words::{self, phrases};
 
 /// The words of the real API, in lower case: that of an upstream that speaks Messages may have them, and some are
@@ -56,7 +56,7 @@ const OF_CALLS: &str = phrases!["tool call", "tool_call", "tool_use_failed", "me
 pub(crate) fn in_clients_words(
     message: &str,
     parameter: Option<&str>,
-    asked: &Asked,
+    context: &RequestContext,
 ) -> Option<String> {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
@@ -72,17 +72,17 @@ pub(crate) fn in_clients_words(
     if has("thinking") && has(NOT_ADAPTIVE) {
         return Some(format!("thinking.type: 'adaptive' is not supported ({message})"));
     }
-    if let Some(place) = place_of_tool(message, &text, asked) {
+    if let Some(place) = place_of_tool(message, &text, context) {
         return Some(format!("tools.{place}.custom.input_schema: {message}"));
     }
     // What is in the history comes again with each request, unless the client leaves it out.
-    if asked.has_documents && is_documents(message) {
+    if context.has_documents && is_documents(message) {
         return Some(format!("This model does not support PDF input ({message})"));
     }
-    if asked.has_images && (is_images(message) || is_one_image(message, parameter, asked)) {
+    if context.has_images && (is_images(message) || is_one_image(message, parameter, context)) {
         return Some(format!("Could not process image ({message})"));
     }
-    python::told(message).map(|told| format!("{told} ({message})"))
+    python::complaint(message).map(|complaint| format!("{complaint} ({message})"))
 }
 
 /// Whether an error says that a model takes no PDFs.
@@ -103,15 +103,15 @@ pub(super) fn is_system(message: &str) -> bool {
 }
 
 /// The position, among the client's `tools`, of the one whose schema is refused.
-fn place_of_tool(message: &str, text: &str, asked: &Asked) -> Option<usize> {
+fn place_of_tool(message: &str, text: &str, context: &RequestContext) -> Option<usize> {
     let is_of_schema =
         words::has_one_of(text, phrases!["schema", "function.parameters", "].parameters"]);
     if !is_of_schema || words::has_one_of(text, OF_CALLS) {
         return None;
     }
-    let named = asked.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
+    let named = context.tools.iter().find(|tool| is_quoted(message, &tool.outgoing));
     let number = || words::each(NUMBERED).find_map(|word| position_behind(text, word));
-    named.or_else(|| asked.tools.iter().nth(number()?))?.place
+    named.or_else(|| context.tools.iter().nth(number()?))?.place
 }
 
 fn is_quoted(message: &str, name: &str) -> bool {
@@ -131,15 +131,16 @@ fn position_behind(text: &str, word: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::asked::Tool;
+    use crate::request_context::Tool;
 
     fn told_of(message: &str) -> Option<String> {
-        let mut asked = Asked { has_images: true, has_documents: true, ..Asked::default() };
+        let mut context =
+            RequestContext { has_images: true, has_documents: true, ..RequestContext::default() };
         for (place, name) in [(Some(0), "Read"), (None, "member"), (Some(4), "mcp__t__bad")] {
             let outgoing = name.to_owned();
-            asked.tools.push(Tool { outgoing, place, ..Tool::default() });
+            context.tools.push(Tool { outgoing, place, ..Tool::default() });
         }
-        in_clients_words(message, None, &asked)
+        in_clients_words(message, None, &context)
     }
 
     #[test]
@@ -153,8 +154,8 @@ mod tests {
             "invalid JSON schema for tool, tools.2.function.parameters: no",
             "* GenerateContentRequest.tools[0].function_declarations[2].parameters.properties[x].format: only 'enum' is supported",
         ] {
-            let told = told_of(message);
-            assert_eq!(told, Some(format!("tools.4.custom.input_schema: {message}")));
+            let complaint = told_of(message);
+            assert_eq!(complaint, Some(format!("tools.4.custom.input_schema: {message}")));
         }
         for message in [
             // Which tool it is, nobody knows; a member of a toolset has no schema of the client's.
@@ -256,7 +257,7 @@ mod tests {
         ] {
             assert_eq!(told_of(message), None, "{message}");
         }
-        let nothing = Asked::default();
+        let nothing = RequestContext::default();
         assert_eq!(in_clients_words("Failed to load image or audio file", None, &nothing), None);
         assert_eq!(in_clients_words("unknown variant `document`", None, &nothing), None);
     }

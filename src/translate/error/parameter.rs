@@ -102,15 +102,16 @@ const OTHER_PATHS: &str = phrases!["messages.", "tools."];
 /// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
 #[must_use]
 pub(crate) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> {
-    let told = python::told(message);
-    let message = told.as_deref().unwrap_or(message).to_ascii_lowercase();
+    let complaint = python::complaint(message);
+    let message = complaint.as_deref().unwrap_or(message).to_ascii_lowercase();
     let named = refused_by(&message);
     named.or_else(|| refused_by(&format!("{}: {message}", parameter?.to_ascii_lowercase())))
 }
 
 fn refused_by(message: &str) -> Option<Refused> {
     // What pydantic quotes of the request
-    let message = words::split_once(message, "[type=").map_or(message, |(said, _)| said);
+    let message =
+        words::split_once(message, "[type=").map_or(message, |(error_body, _)| error_body);
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     let is_path = |path: &str| {
@@ -129,11 +130,12 @@ fn refused_by(message: &str) -> Option<Refused> {
         return Some(Refused::ThinkingSwitch);
     }
     let taken = words::each(TAKEN).filter_map(|start| words::find(message, start)).min();
-    let (said, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
-    let names = NAMES.iter().filter_map(|(name, refused)| Some((place(said, name)?, refused)));
+    let (error_body, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
+    let names =
+        NAMES.iter().filter_map(|(name, refused)| Some((place(error_body, name)?, refused)));
     let as_words = WORDS
         .iter()
-        .filter_map(|(name, refused)| Some((place_of_word(said, name)?, refused)))
+        .filter_map(|(name, refused)| Some((place_of_word(error_body, name)?, refused)))
         // `user` is a role, too.
         .filter(|_| !has("role"));
     let Some((at, refused)) = names.chain(as_words).min_by_key(|(at, _)| *at) else {
@@ -146,7 +148,7 @@ fn refused_by(message: &str) -> Option<Refused> {
         }
         // A limit that is too high has the same words.
         Refused::MaxTokensField
-            if is_beside_number(said, at) || has(phrases!["limit", "at most"]) =>
+            if is_beside_number(error_body, at) || has(phrases!["limit", "at most"]) =>
         {
             None
         }

@@ -4,17 +4,17 @@
 use crate::words;
 
 /// The first of them, with its path: `max_tokens: Field required`.
-pub(super) fn told(message: &str) -> Option<String> {
+pub(super) fn complaint(message: &str) -> Option<String> {
     let (_, behind) = words::split_once(message, "'loc': (")?;
     let (place, behind) = words::split_once(behind, ")")?;
-    let (_, said) = words::split_once(behind, "'msg': ")?;
-    let quote = said.bytes().next().filter(|byte| matches!(byte, b'\'' | b'"'))?;
-    let said = words::before(said.get(1..)?, &[quote]);
+    let (_, error_body) = words::split_once(behind, "'msg': ")?;
+    let quote = error_body.bytes().next().filter(|byte| matches!(byte, b'\'' | b'"'))?;
+    let error_body = words::before(error_body.get(1..)?, &[quote]);
     let names =
         place.split(',').map(|name| words::trim_end(words::trim_start(name.trim(), b"'"), b"'"));
     let names = names.filter(|name| !name.is_empty()).skip_while(|name| *name == "body");
     let path = names.collect::<Vec<_>>().join(".");
-    (!path.is_empty()).then(|| format!("{path}: {said}"))
+    (!path.is_empty()).then(|| format!("{path}: {error_body}"))
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
             ("[{'loc': ('body', 'a'), 'msg': no", None),
             ("'loc': (", None),
         ] {
-            assert_eq!(told(message).as_deref(), expected, "{message}");
+            assert_eq!(complaint(message).as_deref(), expected, "{message}");
         }
     }
 }

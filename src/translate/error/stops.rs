@@ -1,8 +1,8 @@
 //! Errors that say that a server takes fewer stop sequences than it got, or shorter ones.
 
-use super::context::number_after;
 use super::python;
 use super::quoted::own_words;
+use super::window::number_after;
 use crate::translate::refused::Refused;
 use crate::words::{self, phrases};
 
@@ -57,8 +57,8 @@ pub(crate) fn refused_stops(
     parameter: Option<&str>,
     sent: usize,
 ) -> Option<Refused> {
-    let told = python::told(message);
-    let text = own_words(told.as_deref().unwrap_or(message));
+    let complaint = python::complaint(message);
+    let text = own_words(complaint.as_deref().unwrap_or(message));
     let begins = words::names(&text, "stop").any(|at| at <= BEGINNING_BYTES);
     let named = parameter.is_some_and(|name| name.to_ascii_lowercase().starts_with("stop"));
     if sent == 0 || !(named || begins || words::has_one_of(&text, SUBJECTS)) {

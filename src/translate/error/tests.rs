@@ -10,20 +10,20 @@ mod windows;
 use super::*;
 use proptest::prelude::*;
 
-fn asked() -> Asked {
-    Asked { model: "claude-x".to_owned(), ..Asked::default() }
+fn context() -> RequestContext {
+    RequestContext { model: "claude-x".to_owned(), ..RequestContext::default() }
 }
 
-fn edge_asked() -> Asked {
-    Asked { edge_key: true, ..asked() }
+fn edge_asked() -> RequestContext {
+    RequestContext { edge_key: true, ..context() }
 }
 
 fn refused(status: u16, body: &str) -> Error {
-    refused_for(status, body, &asked())
+    refused_for(status, body, &context())
 }
 
-fn refused_for(status: u16, body: &str, asked: &Asked) -> Error {
-    match from_upstream(status, body.as_bytes(), asked) {
+fn refused_for(status: u16, body: &str, context: &RequestContext) -> Error {
+    match from_upstream(status, body.as_bytes(), context) {
         Refusal::Error(error) => error,
         Refusal::Answer(_) => panic!("not an error: {body}"),
     }
@@ -37,40 +37,40 @@ fn message(body: &str) -> String {
 fn rewritten(text: &str) -> String {
     let body = serde_json::json!({"error": {"message": text, "type": "BadRequestError"}});
     let error = refused(400, &body.to_string());
-    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+    assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest));
     error.message.clone()
 }
 
 #[test]
 fn kind_and_status_follow_from_the_status() {
     for (upstream, kind, status) in [
-        (400, Kind::InvalidRequest, 400),
-        (401, Kind::Authentication, 401),
-        (402, Kind::Billing, 402),
-        (403, Kind::Permission, 403),
-        (404, Kind::NotFound, 404),
-        (405, Kind::InvalidRequest, 405),
-        (408, Kind::Timeout, 504),
-        (409, Kind::Conflict, 409),
-        (410, Kind::InvalidRequest, 410),
-        (413, Kind::RequestTooLarge, 413),
-        (415, Kind::InvalidRequest, 415),
-        (422, Kind::InvalidRequest, 400),
-        (429, Kind::RateLimit, 429),
-        (449, Kind::RateLimit, 429),
-        (451, Kind::InvalidRequest, 451),
-        (499, Kind::Api, 502),
-        (500, Kind::Api, 500),
-        (501, Kind::Api, 500),
-        (502, Kind::Api, 502),
-        (503, Kind::Overloaded, 529),
-        (504, Kind::Timeout, 504),
-        (508, Kind::Api, 508),
-        (520, Kind::Api, 500),
-        (529, Kind::Overloaded, 529),
-        (302, Kind::Api, 502),
-        (0, Kind::Api, 502),
-        (999, Kind::Api, 502),
+        (400, ErrorKind::InvalidRequest, 400),
+        (401, ErrorKind::Authentication, 401),
+        (402, ErrorKind::Billing, 402),
+        (403, ErrorKind::Permission, 403),
+        (404, ErrorKind::NotFound, 404),
+        (405, ErrorKind::InvalidRequest, 405),
+        (408, ErrorKind::Timeout, 504),
+        (409, ErrorKind::Conflict, 409),
+        (410, ErrorKind::InvalidRequest, 410),
+        (413, ErrorKind::RequestTooLarge, 413),
+        (415, ErrorKind::InvalidRequest, 415),
+        (422, ErrorKind::InvalidRequest, 400),
+        (429, ErrorKind::RateLimit, 429),
+        (449, ErrorKind::RateLimit, 429),
+        (451, ErrorKind::InvalidRequest, 451),
+        (499, ErrorKind::Api, 502),
+        (500, ErrorKind::Api, 500),
+        (501, ErrorKind::Api, 500),
+        (502, ErrorKind::Api, 502),
+        (503, ErrorKind::Overloaded, 529),
+        (504, ErrorKind::Timeout, 504),
+        (508, ErrorKind::Api, 508),
+        (520, ErrorKind::Api, 500),
+        (529, ErrorKind::Overloaded, 529),
+        (302, ErrorKind::Api, 502),
+        (0, ErrorKind::Api, 502),
+        (999, ErrorKind::Api, 502),
     ] {
         assert_eq!(of_status(upstream), (kind, status), "{upstream}");
         let error = refused(upstream, "{}");
@@ -87,11 +87,11 @@ fn kind_and_status_follow_from_the_status() {
 #[test]
 fn a_status_may_be_a_number_in_any_spelling() {
     for code in ["400", "400.0", "\" 400\"", "4e2"] {
-        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &asked());
-        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{code}");
+        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &context());
+        assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{code}");
     }
     for code in ["-400", "40.0", "1e9"] {
-        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &asked());
+        let error = from_object(&format!("{{\"message\":\"no\",\"code\":{code}}}"), &context());
         assert_eq!(error.status, 502, "{code}");
     }
 }
@@ -146,8 +146,8 @@ fn the_message_is_found_in_every_shape() {
 
 /// An error of a model that Databricks calls for its clients.
 fn behind_databricks(error: &str) -> String {
-    let told = format!(r#"{{"external_model_provider":"p","external_model_error":{error}}}"#);
-    serde_json::json!({"error_code": "BAD_REQUEST", "message": told}).to_string()
+    let complaint = format!(r#"{{"external_model_provider":"p","external_model_error":{error}}}"#);
+    serde_json::json!({"error_code": "BAD_REQUEST", "message": complaint}).to_string()
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn a_gateways_own_key_is_not_the_clients_business() {
         let Refusal::Error(error) = from_upstream(status, body.as_bytes(), &edge_asked()) else {
             panic!("an error");
         };
-        assert_eq!((error.status, error.kind, error.fault), (500, Kind::Api, Fault::Operator));
+        assert_eq!((error.status, error.kind, error.fault), (500, ErrorKind::Api, Fault::Operator));
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
     let coded = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1","code":401}}"#;
@@ -535,14 +535,14 @@ fn a_context_that_was_not_loaded_in_time_is_not_too_long() {
 fn templates_that_fail_keep_their_status() {
     let body = r#"{"error":{"code":500,"message":"Error: Jinja Exception: roles must alternate","type":"server_error"}}"#;
     let error = refused(500, body);
-    assert_eq!((error.status, error.kind), (500, Kind::Api));
+    assert_eq!((error.status, error.kind), (500, ErrorKind::Api));
     assert!(error.message.contains("roles must alternate"));
 }
 
 proptest! {
     #[test]
     fn any_body_gives_an_error_with_a_text(status in any::<u16>(), body in any::<Vec<u8>>()) {
-        if let Refusal::Error(error) = from_upstream(status, &body, &asked()) {
+        if let Refusal::Error(error) = from_upstream(status, &body, &context()) {
             prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
         }
     }
@@ -551,7 +551,7 @@ proptest! {
     fn any_text_of_the_right_shape_gives_an_error_with_a_text(
         text in r#"[{\["](error|message|detail|loc|msg|code|raw|metadata|choices|base_resp|[":,{}\[\]<>0-9 ]){0,24}"#,
     ) {
-        let error = from_object(&text, &asked());
+        let error = from_object(&text, &context());
         prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
     }
 }

@@ -94,7 +94,7 @@ fn a_request_without_credentials_is_refused() {
         (&[("x-api-key", "a\r\nx: y")], "x-api-key: expected visible ASCII characters in one line"),
     ] {
         let error = to_upstream(&headers(pairs), &Key::Client, false).unwrap_err();
-        assert_eq!((error.status, error.kind), (401, Kind::Authentication));
+        assert_eq!((error.status, error.kind), (401, ErrorKind::Authentication));
         assert_eq!(error.message, message);
         assert!(to_upstream(&headers(pairs), &Key::None, false).is_ok());
     }

@@ -17,16 +17,16 @@ use std::borrow::Cow;
 use super::{Edit, edited, offset};
 use crate::anthropic::tool::{Target, ToolChange};
 use crate::anthropic::{Block, Request};
-use crate::asked::Withheld;
 use crate::config::{Guards, Pairing};
 use crate::conversation::{Turn, pairs};
 use crate::error::Error;
-use crate::json::{self, Error as JsonError, Kind, Reader, Str};
+use crate::json::{self, Error as JsonError, Reader, Str, ValueKind};
 use crate::names::Names;
 use crate::profile::Profile;
+use crate::request_context::Withheld;
 use crate::translate::guards::Guarded;
 use crate::translate::history::History;
-use crate::translate::tools::{self, Said, ToolSet};
+use crate::translate::tools::{self, ToolRequest, ToolSet};
 use crate::warning::Warnings;
 use crate::words;
 
@@ -110,13 +110,13 @@ impl Edits {
             }
             of_client || tool.name.is_some()
         });
-        let said = Said {
+        let said = ToolRequest {
             // Nobody is told of its errors.
             body: "",
             definitions: request.tools,
             changes: history.changes,
             history_has_calls: true,
-            ..Said::default()
+            ..ToolRequest::default()
         };
         let Ok(mut tools) = ToolSet::new(said, profile, &mut unsaid) else {
             return Ok(Self::skipped(settings, warnings));
@@ -250,7 +250,7 @@ impl Edits {
         while reader.next_element()? {
             let Some(content) = json::member(reader.skip()?, "content") else { continue };
             let mut blocks = Reader::new(content, depth_max);
-            if blocks.kind()? != Kind::Array {
+            if blocks.kind()? != ValueKind::Array {
                 continue;
             }
             blocks.begin_array()?;

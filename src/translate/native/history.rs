@@ -13,9 +13,9 @@ mod write;
 
 use crate::anthropic::{Block, Message, Role, ToolResult, ToolUse, path_at};
 use crate::config::Pairing;
-use crate::conversation::{Item, Turn, Turns, pairs};
+use crate::conversation::{Turn, Turns, UserPart, pairs};
 use crate::error::Error;
-use crate::json::{self, Kind, Raw, Reader, Str, Writer};
+use crate::json::{self, Raw, Reader, Str, ValueKind, Writer};
 use crate::limits::{self, Counted, Many};
 use crate::translate::{guards, signature};
 use crate::warning::Warnings;
@@ -141,7 +141,7 @@ impl<'a> SentMessages<'a> {
         let mut said = SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
         let content = content.unwrap_or("[]");
         let mut reader = Reader::new(content, depth_max);
-        if reader.kind()? == Kind::String {
+        if reader.kind()? == ValueKind::String {
             if reader.string()?.is_empty() {
                 said.texts_left_out = 1;
             } else {
@@ -176,7 +176,7 @@ impl<'a> SentMessages<'a> {
         let mut reader = Reader::new(raw, depth_max);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            let is_string = reader.kind()? == Kind::String;
+            let is_string = reader.kind()? == ValueKind::String;
             let slot = match key.decode().as_ref() {
                 "type" => &mut kind,
                 "id" => &mut id,
@@ -275,7 +275,7 @@ impl<'a> SentMessages<'a> {
                 match (said.role, self.block(part)) {
                     (Role::Assistant, block) => turns.block(block),
                     (Role::User, Block::ToolResult(result)) => turns.result(*result),
-                    (Role::User, block) => turns.item(Item::Block(block)),
+                    (Role::User, block) => turns.item(UserPart::Block(block)),
                     (Role::System, _) => {}
                 }
             }

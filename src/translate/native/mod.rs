@@ -18,10 +18,10 @@ mod without;
 
 use super::{Translated, check, count, effort, surrogates, tool_id};
 use crate::anthropic::Request;
-use crate::asked::{Asked, Tool};
 use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::error::Error;
 use crate::json::{self, Reader, Str};
+use crate::request_context::{RequestContext, Tool};
 use crate::warning::Warnings;
 use guards::Edits;
 use history::{NotRead, SentMessages};
@@ -88,12 +88,12 @@ pub(super) fn translate(
     if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
         check::strictly(request)?;
     }
-    let mut asked = Box::new(asked(typed.as_ref(), body, config));
-    asked.model = model.clone().into_owned();
-    asked.model_mapped = outgoing != model;
-    asked.stream = envelope.stream;
-    asked.edge_key = upstream.key.is_own();
-    asked.profile = upstream.profile.clone();
+    let mut context = Box::new(context(typed.as_ref(), body, config));
+    context.model = model.clone().into_owned();
+    context.model_mapped = outgoing != model;
+    context.stream = envelope.stream;
+    context.edge_key = upstream.key.is_own();
+    context.profile = upstream.profile.clone();
     let edits_none = edits.is_empty();
     // What was read of the client's body is of no use for another one, and takes as much as that.
     let typed = typed.filter(|_| edits_none);
@@ -114,19 +114,21 @@ pub(super) fn translate(
             None => Edits::skipped(guards, warnings),
         };
         body_up = decided.apply(body_up, depth_max);
-        asked.withheld = decided.withheld;
+        context.withheld = decided.withheld;
         end = decided.end;
     }
     for id in ids {
-        asked.ids_used.add(id.decode().into_owned());
+        context.ids_used.add(id.decode().into_owned());
     }
-    tool_id::count_forms(&asked.ids_used, &mut asked.shape);
+    tool_id::count_forms(&context.ids_used, &mut context.counts);
     Ok(Some(match end {
         // A guard answers in place of the upstream.
-        Some(text) => Translated::Answer { asked, text, stop_reason: "end_turn" },
-        None => {
-            Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), asked }
-        }
+        Some(text) => Translated::Answer { context, text, stop_reason: "end_turn" },
+        None => Translated::Send {
+            upstream: upstream.name.clone(),
+            body: body_up.into_bytes(),
+            context,
+        },
     }))
 }
 
@@ -139,34 +141,34 @@ pub(super) fn takes(body: &str, config: &Config) -> bool {
 }
 
 /// What the answer must know beside; an upstream may still answer in the other protocol.
-fn asked(request: Option<&Request<'_>>, body: &str, config: &Config) -> Asked {
-    let mut asked = Asked::default();
+fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
+    let mut context = RequestContext::default();
     let thinking = request.and_then(|request| request.thinking);
-    asked.thinking = effort::shown(thinking, config.settings.reasoning);
+    context.thinking = effort::shown(thinking, config.settings.reasoning);
     let Some(request) = request else {
-        asked.input_tokens = count::tokens_of(body.len() as u64);
-        asked.input_estimate = asked.input_tokens;
-        return asked;
+        context.input_tokens = count::tokens_of(body.len() as u64);
+        context.input_estimate = context.input_tokens;
+        return context;
     };
     for (place, tool) in request.tools.iter().enumerate() {
         if let Some(name) = &tool.name {
             let (outgoing, name) = (name.to_string(), name.to_string());
-            asked.tools.push(Tool { outgoing, name, place: Some(place), ..Tool::default() });
+            context.tools.push(Tool { outgoing, name, place: Some(place), ..Tool::default() });
         }
     }
-    asked.max_tokens = request.max_tokens.unwrap_or_default();
-    asked.has_images = super::attached::has_images(request);
-    asked.has_new_image = super::attached::has_new_image(request);
-    asked.image_hosts = super::attached::image_hosts(request);
-    asked.has_documents = super::attached::has_documents(request);
-    asked.has_reasoning = guards::has_thinking(request);
+    context.max_tokens = request.max_tokens.unwrap_or_default();
+    context.has_images = super::attached::has_images(request);
+    context.has_new_image = super::attached::has_new_image(request);
+    context.image_hosts = super::attached::image_hosts(request);
+    context.has_documents = super::attached::has_documents(request);
+    context.has_reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
-        asked.stop_sequences.push(sequence.decode().into_owned());
+        context.stop_sequences.push(sequence.decode().into_owned());
     }
-    asked.input_tokens = count::estimate(request);
-    asked.input_estimate = asked.input_tokens;
-    asked.shape = count::shape(request);
-    asked
+    context.input_tokens = count::estimate(request);
+    context.input_estimate = context.input_tokens;
+    context.counts = count::counts(request);
+    context
 }
 
 /// A member's text, and where it stands in the body.

@@ -13,7 +13,7 @@ use crate::warning::Warnings;
 
 /// `tool_choice` as the upstream gets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SentChoice {
     /// Not at all.
     #[default]
     Absent,
@@ -27,7 +27,7 @@ pub(super) enum Sent {
     Function(String),
 }
 
-impl Sent {
+impl SentChoice {
     /// Decides what is sent for `choice`, and takes away the functions that then must not be sent.
     pub(super) fn new(
         choice: Option<&ToolChoice<'_>>,

@@ -1,7 +1,7 @@
 //! What is known of one schema before it is written.
 
 use super::schema::ARRAY;
-use crate::json::{self, Kind, Reader, Str};
+use crate::json::{self, Reader, Str, ValueKind};
 use crate::words;
 
 /// What an `enum` or a `const` says.
@@ -79,34 +79,38 @@ impl<'a> Facts<'a> {
         while let Some(key) = reader.next_key()? {
             let kind = reader.kind()?;
             let value = reader.skip()?;
-            let given = kind != Kind::Null;
+            let given = kind != ValueKind::Null;
             match (key.decode().as_ref(), kind) {
-                ("type", Kind::String) => {
+                ("type", ValueKind::String) => {
                     if let Some(name) = json::string(value) {
                         facts.take_type(name);
                     }
                 }
-                ("type", Kind::Array) => facts.take_types(value),
+                ("type", ValueKind::Array) => facts.take_types(value),
                 ("type", _) => facts.typed = given,
-                ("items", Kind::Array) => {
+                ("items", ValueKind::Array) => {
                     facts.listed_items = json::elements(value).next().is_some();
                 }
-                ("items", _) => (facts.items, facts.boolean_items) = (given, kind == Kind::Bool),
+                ("items", _) => {
+                    (facts.items, facts.boolean_items) = (given, kind == ValueKind::Bool)
+                }
                 ("additionalProperties", _) => {
                     (facts.additional_properties, facts.open) = (given, value == "true");
                 }
-                ("prefixItems", Kind::Array) => {
+                ("prefixItems", ValueKind::Array) => {
                     facts.prefix_items = json::elements(value).next().is_some();
                 }
-                ("properties", Kind::Object) => (facts.properties, facts.named) = (true, value),
-                ("anyOf", Kind::Array) => facts.any_of = value,
-                ("oneOf", Kind::Array) => facts.one_of = value,
-                ("allOf", Kind::Array) => facts.all_of = value,
-                ("required", Kind::Array) => facts.required = value,
-                ("definitions", Kind::Object) => facts.definitions = value,
-                ("$defs", Kind::Object) => defs = true,
-                ("nullable", Kind::Bool) => facts.nullable |= value == "true",
-                ("enum", Kind::Array) => {
+                ("properties", ValueKind::Object) => {
+                    (facts.properties, facts.named) = (true, value)
+                }
+                ("anyOf", ValueKind::Array) => facts.any_of = value,
+                ("oneOf", ValueKind::Array) => facts.one_of = value,
+                ("allOf", ValueKind::Array) => facts.all_of = value,
+                ("required", ValueKind::Array) => facts.required = value,
+                ("definitions", ValueKind::Object) => facts.definitions = value,
+                ("$defs", ValueKind::Object) => defs = true,
+                ("nullable", ValueKind::Bool) => facts.nullable |= value == "true",
+                ("enum", ValueKind::Array) => {
                     facts.enumerated = json::elements(value).next().is_some();
                     if !facts.constant {
                         facts.take_values(value);
@@ -116,15 +120,15 @@ impl<'a> Facts<'a> {
                 ("const", _) => {
                     facts.constant = true;
                     facts.values = match kind {
-                        Kind::String => Values::Strings,
-                        Kind::Null => Values::Unsaid,
+                        ValueKind::String => Values::Strings,
+                        ValueKind::Null => Values::Unsaid,
                         _ => Values::Others(value),
                     };
                     facts.nullable |= !given;
                 }
-                ("$ref", Kind::String) => facts.reference = json::string(value),
-                ("description", Kind::String) => facts.description = json::string(value),
-                ("format", Kind::String) => facts.format = json::string(value),
+                ("$ref", ValueKind::String) => facts.reference = json::string(value),
+                ("description", ValueKind::String) => facts.description = json::string(value),
+                ("format", ValueKind::String) => facts.format = json::string(value),
                 _ => {}
             }
         }
@@ -138,7 +142,7 @@ impl<'a> Facts<'a> {
     pub(super) fn of_text(schema: &'a str) -> Result<Self, json::Error> {
         let mut reader = Reader::of(schema);
         match reader.kind()? {
-            Kind::Object => Self::of(&mut reader),
+            ValueKind::Object => Self::of(&mut reader),
             _ => Ok(Self::default()),
         }
     }

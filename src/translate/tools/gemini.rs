@@ -20,7 +20,7 @@
 use super::facts::{Facts, Values};
 use super::merged::{Branches, Which, branches};
 use super::schema::{Walk, next_keyword, required};
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 
 /// What is said of a schema by the one around it.
 #[derive(Default)]
@@ -129,7 +129,7 @@ impl Walk<'_> {
             if at == described {
                 here.descriptions = std::mem::take(&mut around.descriptions);
             }
-            let is_object = reader.kind()? == Kind::Object;
+            let is_object = reader.kind()? == ValueKind::Object;
             if !is_object {
                 reader = Reader::of("{}");
             }
@@ -157,7 +157,7 @@ impl Walk<'_> {
             ("description" | "nullable", _) => drop(reader.skip()?),
             _ if facts.refers => drop(reader.skip()?),
             ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
-            ("type", Kind::Array) => {
+            ("type", ValueKind::Array) => {
                 reader.skip()?;
                 if let Some(name) = facts.sole_type {
                     json.key("type").str(name);
@@ -169,7 +169,7 @@ impl Walk<'_> {
                     json.key("enum").begin_array().str(value).end_array();
                 }
             }
-            ("enum", Kind::Array) if !facts.constant && facts.values == Values::Strings => {
+            ("enum", ValueKind::Array) if !facts.constant && facts.values == Values::Strings => {
                 enumeration(reader, json)?;
             }
             ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
@@ -178,11 +178,11 @@ impl Walk<'_> {
             ("properties", _) if json::members(facts.named).next().is_none() && !root => {
                 reader.skip()?;
             }
-            ("required", Kind::Array) => required(reader, json, facts)?,
-            ("items", Kind::Array) => self.first_item(reader, json)?,
+            ("required", ValueKind::Array) => required(reader, json, facts)?,
+            ("items", ValueKind::Array) => self.first_item(reader, json)?,
             // Only the formats of numbers are known (`int32`).
             ("format", _) if !facts.numeric && facts.format.is_some() => drop(reader.skip()?),
-            ("default", Kind::Null) => drop(reader.skip()?),
+            ("default", ValueKind::Null) => drop(reader.skip()?),
             (
                 "type" | "format" | "items" | "minItems" | "maxItems" | "properties"
                 | "minProperties" | "maxProperties" | "minLength" | "maxLength" | "pattern"

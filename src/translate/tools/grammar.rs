@@ -2,7 +2,7 @@
 //! at inputs itself.
 
 use super::facts::is_path;
-use crate::json::{self, Kind, Reader};
+use crate::json::{self, Reader, ValueKind};
 
 /// What llama.cpp is told where any value will do. It takes `{}` for any object (`schema.empty()` in its
 /// `json-schema-to-grammar.cpp`), and refused a schema with a description alone until 2026 (llama.cpp#19716).
@@ -15,7 +15,7 @@ const REPETITIONS_MAX: u64 = 2000;
 pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match keyword {
         "$id" | "$schema" | "strict" => true,
-        "additionalProperties" => value.kind()? == Kind::Bool && !value.bool()?,
+        "additionalProperties" => value.kind()? == ValueKind::Bool && !value.bool()?,
         _ => false,
     })
 }
@@ -25,10 +25,10 @@ pub(super) fn mistral_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bo
 /// at most 524,288 letters. A reference must be a path. Of a list's `items`, a boolean hides `prefixItems`.
 pub(super) fn llama_cpp_refuses(keyword: &str, mut value: Reader<'_>) -> Result<bool, json::Error> {
     Ok(match (keyword, value.kind()?) {
-        ("pattern", Kind::String) => true,
-        ("$ref", Kind::String) => !is_path(value.string()?),
-        ("items", Kind::Bool) => true,
-        ("minLength" | "maxLength" | "minItems" | "maxItems", Kind::Number) => {
+        ("pattern", ValueKind::String) => true,
+        ("$ref", ValueKind::String) => !is_path(value.string()?),
+        ("items", ValueKind::Bool) => true,
+        ("minLength" | "maxLength" | "minItems" | "maxItems", ValueKind::Number) => {
             let times = value.skip()?.parse::<u64>();
             times.map_or(true, |times| times >= REPETITIONS_MAX)
         }

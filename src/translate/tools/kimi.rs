@@ -28,8 +28,10 @@ mod values;
 use super::facts::Facts;
 use super::merged::Which;
 use super::schema::Walk;
-use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::json_schema::{PATTERN_PROPERTIES, Shape, is_unportable, may_be_bool, shape};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::json_schema::{
+    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool,
+};
 use crate::names::{NameSet, Names};
 use crate::words;
 
@@ -38,7 +40,7 @@ const BRANCHES_MAX: usize = 500;
 
 /// Where a schema stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SchemaPosition {
     /// It is that of a function.
     Function,
     /// It is that of an output.
@@ -48,7 +50,7 @@ enum Place {
     Inner,
 }
 
-impl Place {
+impl SchemaPosition {
     fn is_top(self) -> bool {
         matches!(self, Self::Function | Self::Output)
     }
@@ -88,7 +90,7 @@ pub(super) fn write(
         deepest: 0,
         within: None,
     };
-    let place = if function { Place::Function } else { Place::Output };
+    let place = if function { SchemaPosition::Function } else { SchemaPosition::Output };
     let mut text = String::new();
     for (depth_max, follows) in limits::ATTEMPTS {
         let changes = depth_max <= flavour.deepest || words::has(&text, "\"$ref\"");
@@ -141,7 +143,7 @@ fn definitions(root: &str) -> Names<'_, (String, &str)> {
 
 impl<'w> Flavour<'w, '_> {
     /// Writes all of it, so that nothing in it requires itself without end.
-    fn whole(&mut self, place: Place) -> Result<String, json::Error> {
+    fn whole(&mut self, place: SchemaPosition) -> Result<String, json::Error> {
         loop {
             let mut out = Vec::new();
             (self.depth, self.within) = (0, None);
@@ -164,14 +166,14 @@ impl<'w> Flavour<'w, '_> {
         &mut self,
         schema: &str,
         json: &mut Writer<'_>,
-        place: Place,
+        place: SchemaPosition,
     ) -> Result<(), json::Error> {
         if !schema.starts_with('{') {
             json.raw("{}");
             return Ok(());
         }
         let facts = Facts::of_text(schema)?;
-        let function = place == Place::Function;
+        let function = place == SchemaPosition::Function;
         let reference = facts.reference.filter(|_| !function).and_then(|it| self.reference(it));
         if let Some(reference) = reference {
             return self.noted(schema, json, place, |_, json| {
@@ -206,7 +208,7 @@ impl<'w> Flavour<'w, '_> {
         branches: &str,
         schema: &str,
         json: &mut Writer<'_>,
-        place: Place,
+        place: SchemaPosition,
     ) -> Result<(), json::Error> {
         self.noted(schema, json, place, |flavour, json| {
             json.key("anyOf");
@@ -219,7 +221,7 @@ impl<'w> Flavour<'w, '_> {
         &mut self,
         schema: &str,
         json: &mut Writer<'_>,
-        place: Place,
+        place: SchemaPosition,
         write: impl FnOnce(&mut Self, &mut Writer<'_>) -> Result<(), json::Error>,
     ) -> Result<(), json::Error> {
         json.begin_object();
@@ -240,11 +242,15 @@ impl<'w> Flavour<'w, '_> {
         Ok(())
     }
 
-    fn is_loosened(&self, place: Place) -> bool {
+    fn is_loosened(&self, place: SchemaPosition) -> bool {
         match place {
-            Place::Definition => self.within.as_ref().is_some_and(|it| self.loosened.contains(it)),
-            Place::Function | Place::Output => self.loosened.contains(limits::ROOT),
-            Place::Inner => false,
+            SchemaPosition::Definition => {
+                self.within.as_ref().is_some_and(|it| self.loosened.contains(it))
+            }
+            SchemaPosition::Function | SchemaPosition::Output => {
+                self.loosened.contains(limits::ROOT)
+            }
+            SchemaPosition::Inner => false,
         }
     }
 
@@ -254,9 +260,9 @@ impl<'w> Flavour<'w, '_> {
         schema: &str,
         facts: &Facts<'_>,
         json: &mut Writer<'_>,
-        place: Place,
+        place: SchemaPosition,
     ) -> Result<(), json::Error> {
-        let function = place == Place::Function;
+        let function = place == SchemaPosition::Function;
         let is_loosened = self.is_loosened(place);
         if is_loosened && !(function || facts.typed || facts.properties) {
             return self.noted(schema, json, place, |_, _| Ok(()));
@@ -326,7 +332,7 @@ impl<'w> Flavour<'w, '_> {
         for (name, schema) in json::members(properties) {
             if !moved.contains(&name.decode()) {
                 json.key_str(name);
-                self.schema(schema, json, Place::Inner)?;
+                self.schema(schema, json, SchemaPosition::Inner)?;
             }
         }
         self.depth = self.depth.saturating_sub(1);
@@ -343,29 +349,29 @@ impl<'w> Flavour<'w, '_> {
         json: &mut Writer<'_>,
     ) -> Result<(), json::Error> {
         let kind = Reader::of(value).kind()?;
-        match (shape(keyword), kind) {
-            (Shape::Schema, Kind::Bool) if keyword == "not" => {}
-            (Shape::Schema, Kind::Bool) if may_be_bool(keyword) => {
+        match (keyword_value(keyword), kind) {
+            (KeywordValue::Schema, ValueKind::Bool) if keyword == "not" => {}
+            (KeywordValue::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
                 json.key_str(key).raw(value);
             }
             // As drafts before 2020-12 call it. One of the name itself stands beside it, perhaps.
-            (Shape::Items, Kind::Array) => {
+            (KeywordValue::Items, ValueKind::Array) => {
                 json.key("prefixItems");
                 self.list(value, json)?;
             }
-            (Shape::Branches, Kind::Array) => {
+            (KeywordValue::Branches, ValueKind::Array) => {
                 json.key_str(key);
                 self.list(value, json)?;
             }
-            (Shape::Items, _) => {
+            (KeywordValue::Items, _) => {
                 json.key_str(key);
-                self.schema(value, json, Place::Inner)?;
+                self.schema(value, json, SchemaPosition::Inner)?;
             }
-            (Shape::Schema, _) => {
+            (KeywordValue::Schema, _) => {
                 json.key_str(key);
                 self.held(value, keyword == "additionalProperties", json)?;
             }
-            (Shape::Named, Kind::Object) => {
+            (KeywordValue::Named, ValueKind::Object) => {
                 json.key_str(key).begin_object();
                 for (name, schema) in json::members(value) {
                     let is_odd = keyword == PATTERN_PROPERTIES && is_unportable(name);
@@ -396,10 +402,10 @@ impl<'w> Flavour<'w, '_> {
     ) -> Result<(), json::Error> {
         let refers = Facts::of_text(schema)?.reference.and_then(|it| self.reference(it)).is_some();
         if !refers || takes_references {
-            return self.schema(schema, json, Place::Inner);
+            return self.schema(schema, json, SchemaPosition::Inner);
         }
         json.begin_object().key("anyOf").begin_array();
-        self.schema(schema, json, Place::Inner)?;
+        self.schema(schema, json, SchemaPosition::Inner)?;
         json.end_array().end_object();
         Ok(())
     }
@@ -407,7 +413,7 @@ impl<'w> Flavour<'w, '_> {
     fn list(&mut self, schemas: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
         json.begin_array();
         for schema in json::elements(schemas) {
-            self.schema(schema, json, Place::Inner)?;
+            self.schema(schema, json, SchemaPosition::Inner)?;
         }
         json.end_array();
         Ok(())
@@ -423,7 +429,7 @@ impl<'w> Flavour<'w, '_> {
         for (name, schema) in all {
             json.key_text(&name);
             self.within = Some(name);
-            self.schema(schema, json, Place::Definition)?;
+            self.schema(schema, json, SchemaPosition::Definition)?;
         }
         (self.depth, self.within) = (depth, None);
         json.end_object();

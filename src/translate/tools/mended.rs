@@ -18,8 +18,8 @@ use std::borrow::Cow;
 
 use super::references;
 use super::schema::copy_member;
-use crate::json::{self, Kind, Reader, Str, Writer};
-use crate::json_schema::{Found, Shape, TYPES, allows_all, is_choice, shape};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::json_schema::{Found, KeywordValue, TYPES, allows_all, is_choice, keyword_value};
 use crate::names::{NameSet, Names};
 use crate::words;
 
@@ -138,12 +138,12 @@ impl Mender {
         json.begin_object();
         while let Some(key) = reader.next_key()? {
             let keyword = key.decode();
-            let shape = shape(&keyword);
-            match shape {
-                Shape::Types => types(&mut reader, json)?,
-                Shape::Names => names(&mut reader, json, key, &never)?,
-                _ if !shape.takes(reader.clone())? => drop(reader.skip()?),
-                Shape::Named => {
+            let keyword_value = keyword_value(&keyword);
+            match keyword_value {
+                KeywordValue::Types => types(&mut reader, json)?,
+                KeywordValue::Names => names(&mut reader, json, key, &never)?,
+                _ if !keyword_value.takes(reader.clone())? => drop(reader.skip()?),
+                KeywordValue::Named => {
                     json.key_str(key).begin_object();
                     reader.begin_object()?;
                     while let Some(name) = reader.next_key()? {
@@ -155,13 +155,13 @@ impl Mender {
                     }
                     json.end_object();
                 }
-                Shape::Branches => self.branches(&mut reader, json, key, &keyword)?,
-                Shape::Items if reader.kind()? == Kind::Array => {
+                KeywordValue::Branches => self.branches(&mut reader, json, key, &keyword)?,
+                KeywordValue::Items if reader.kind()? == ValueKind::Array => {
                     json.key_str(key).begin_array();
                     json::elements(reader.skip()?).try_for_each(|it| self.schema(it, json))?;
                     json.end_array();
                 }
-                Shape::Schema | Shape::Items => {
+                KeywordValue::Schema | KeywordValue::Items => {
                     let schema = reader.skip()?;
                     json.key_str(key);
                     if keyword == "additionalProperties" && allows_nothing(schema) {
@@ -249,7 +249,7 @@ fn types(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Err
         Some(name) => meant(&name.decode()),
         None => (value == "null").then_some("null"),
     };
-    if kind == Kind::String {
+    if kind == ValueKind::String {
         if let Some(name) = one(value) {
             json.key("type").text(name);
         }

@@ -36,13 +36,13 @@ pub(super) use strict::takes_strictly;
 
 use crate::anthropic::path_at;
 use crate::anthropic::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
-use crate::asked;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::names::{NameSet, Names};
 use crate::profile::{Profile, ToolSchema, WebSearch};
+use crate::request_context;
 use crate::warning::Warnings;
-use choice::Sent;
+use choice::SentChoice;
 use function::Function;
 use offer::{Offers, Server, Sorted};
 
@@ -53,9 +53,9 @@ pub(super) struct ToolSet<'a> {
     /// Those of them that are no members of toolsets, by the client's name: a long history asks for
     /// each of its calls.
     by_name: Names<'a, usize>,
-    choice: Sent,
+    choice: SentChoice,
     /// `tool_choice` where any tool must be called.
-    any: Sent,
+    any: SentChoice,
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
     not_parallel: bool,
@@ -70,7 +70,7 @@ pub(super) struct ToolSet<'a> {
 
 /// What a request says about tools.
 #[derive(Debug, Default)]
-pub(super) struct Said<'a> {
+pub(super) struct ToolRequest<'a> {
     /// The body in which all of it stands, for the paths in errors.
     pub body: &'a str,
     /// `tools`
@@ -92,11 +92,12 @@ impl<'a> ToolSet<'a> {
     /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
     /// reference or the choice names no tool, or there are more tools than the upstream takes.
     pub(super) fn new(
-        said: Said<'a>,
+        requested: ToolRequest<'a>,
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let Said { body, definitions, changes, activated, choice, history_has_calls } = said;
+        let ToolRequest { body, definitions, changes, activated, choice, history_has_calls } =
+            requested;
         let mut offers = Offers::new(body, profile);
         offers.expect(definitions.len());
         for definition in definitions {
@@ -120,7 +121,7 @@ impl<'a> ToolSet<'a> {
         if mode == Some(&ChoiceMode::None) {
             web_search = None;
         }
-        let sent = Sent::new(choice, &mut functions, history_has_calls, profile, warnings)?;
+        let sent = SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?;
         if profile.max_tools > 0 && functions.len() > profile.max_tools {
             return Err(Error::invalid(format!(
                 "tools: {} tools were given, but this model takes at most {}",
@@ -144,7 +145,7 @@ impl<'a> ToolSet<'a> {
             functions,
             deferred,
             choice: sent,
-            any: Sent::any(profile),
+            any: SentChoice::any(profile),
             one_tool_call,
             web_search,
             dialect: profile.tool_schema,
@@ -186,8 +187,8 @@ impl<'a> ToolSet<'a> {
         })?;
         found.withheld = true;
         let outgoing = found.outgoing.clone().into_owned();
-        if self.choice == Sent::Function(outgoing.clone()) {
-            self.choice = Sent::Absent;
+        if self.choice == SentChoice::Function(outgoing.clone()) {
+            self.choice = SentChoice::Absent;
         }
         Some(outgoing)
     }
@@ -200,7 +201,8 @@ impl<'a> ToolSet<'a> {
             function.withheld |= forbidden || !gives_answer(&function.name);
         }
         let has_one = !self.is_empty();
-        let is_named = self.sent().any(|it| self.choice == Sent::Function(it.outgoing.to_string()));
+        let is_named =
+            self.sent().any(|it| self.choice == SentChoice::Function(it.outgoing.to_string()));
         if has_one && !is_named {
             self.choice = self.any.clone();
         }
@@ -213,15 +215,15 @@ impl<'a> ToolSet<'a> {
 
     /// What the answer must know. Schemas are copied only if `keep_schemas`.
     #[must_use]
-    pub(super) fn asked(&self, keep_schemas: bool) -> asked::Tools {
-        let tool = |function: &Function<'a>| asked::Tool {
+    pub(super) fn context(&self, keep_schemas: bool) -> request_context::Tools {
+        let tool = |function: &Function<'a>| request_context::Tool {
             outgoing: function.outgoing.clone().into_owned(),
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
             place: function.place,
             schema: keep_schemas.then(|| function.schema.clone().into_owned()),
         };
-        let mut tools = asked::Tools::default();
+        let mut tools = request_context::Tools::default();
         tools.sent.reserve_exact(self.functions.len());
         self.sent().for_each(|function| tools.push(tool(function)));
         self.deferred.iter().for_each(|function| tools.push_deferred(tool(function)));
@@ -237,13 +239,13 @@ impl<'a> ToolSet<'a> {
     /// Whether the upstream gets tools and must not call them.
     #[must_use]
     pub(super) fn forbids_calls(&self) -> bool {
-        self.choice == Sent::Forbidden
+        self.choice == SentChoice::Forbidden
     }
 
     /// Whether the upstream must call a tool.
     #[must_use]
     pub(super) fn forces_call(&self) -> bool {
-        matches!(self.choice, Sent::Any(_) | Sent::Function(_)) && !self.is_empty()
+        matches!(self.choice, SentChoice::Any(_) | SentChoice::Function(_)) && !self.is_empty()
     }
 
     /// Whether no functions are sent.
@@ -283,8 +285,8 @@ fn gives_answer(name: &str) -> bool {
 /// Whether the client runs tools of this type, whose names and schemas are the API's own.
 #[must_use]
 pub(super) fn is_of_client(tool_type: &str) -> bool {
-    use typed::Kind;
-    matches!(Kind::of(tool_type, false), Some((Kind::Client(_) | Kind::Toolset(_), _)))
+    use typed::ToolKind;
+    matches!(ToolKind::of(tool_type, false), Some((ToolKind::Client(_) | ToolKind::Toolset(_), _)))
 }
 
 /// The `web_search_options` for a search that the upstream runs; all other server tools are left out.

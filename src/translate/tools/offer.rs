@@ -20,11 +20,11 @@ use super::function::{Function, member_name};
 use super::names;
 use super::strict::takes_strictly;
 use super::toolsets::Toolset;
-use super::typed::Kind;
+use super::typed::ToolKind;
 use crate::anthropic::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::anthropic::{path_at, unknown_tag};
 use crate::error::Error;
-use crate::json::{self, Kind as ValueKind, Reader};
+use crate::json::{self, Reader, ValueKind};
 use crate::names::{NameSet, Names};
 use crate::profile::{Profile, StrictSchemas, ToolSchema};
 use crate::warning::Warnings;
@@ -36,14 +36,14 @@ const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 /// A tool of the request.
 #[derive(Debug)]
 struct Candidate<'a> {
-    state: State,
+    state: Availability,
     what: What<'a>,
     /// Came with a `tool_addition`.
     added: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Availability {
     /// The model gets it.
     Offered,
     /// The model gets it, because something loaded it: its place among the loaded ones.
@@ -56,7 +56,7 @@ enum State {
     Hidden,
 }
 
-impl State {
+impl Availability {
     /// Of a tool that is defined. What is added is wanted now.
     fn first(deferred: bool, added: bool) -> Self {
         if deferred && !added { Self::Deferred } else { Self::Offered }
@@ -142,14 +142,16 @@ impl<'a> Offers<'a> {
         self.defined = self.defined.saturating_add(1);
         let (kind, known) = kind_of(&definition, self.body, warnings)?;
         let (what, state) = match kind {
-            Kind::Mcp => {
+            ToolKind::Mcp => {
                 return Err(Error::unsupported_kind(&path_at(self.body, at), "mcp_toolset"));
             }
-            Kind::Server(name) => {
-                (What::Server(Box::new(Server { name, definition })), State::Offered)
+            ToolKind::Server(name) => {
+                (What::Server(Box::new(Server { name, definition })), Availability::Offered)
             }
-            Kind::Toolset(toolset) => return self.toolset(toolset, &definition, added, warnings),
-            Kind::Client(_) | Kind::Custom | Kind::Function => {
+            ToolKind::Toolset(toolset) => {
+                return self.toolset(toolset, &definition, added, warnings);
+            }
+            ToolKind::Client(_) | ToolKind::Custom | ToolKind::Function => {
                 let (mut function, state) =
                     self.function(kind, known, definition, added, warnings)?;
                 function.place = place;
@@ -187,7 +189,7 @@ impl<'a> Offers<'a> {
                 continue;
             }
             let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
-            let state = State::first(deferred, added);
+            let state = Availability::first(deferred, added);
             let function = Function::member(toolset.name, member, self.names);
             let what = What::Function(Box::new(function));
             self.push(Candidate { state, what, added }, at, warnings)?;
@@ -198,17 +200,17 @@ impl<'a> Offers<'a> {
     /// The function that a definition of one of three kinds is. `known`: its very type is.
     fn function(
         &self,
-        kind: Kind,
+        kind: ToolKind,
         known: bool,
         mut definition: ToolDefinition<'a>,
         added: bool,
         warnings: &mut Warnings,
-    ) -> Result<(Function<'a>, State), Error> {
+    ) -> Result<(Function<'a>, Availability), Error> {
         let (body, at, rules) = (self.body, definition.at, self.names);
         let uncallable = definition.uncallable;
         let name = definition.name.take();
         let mut function = match kind {
-            Kind::Client(builtin) => {
+            ToolKind::Client(builtin) => {
                 let name = match name {
                     // A later version may have another name.
                     Some(name) if !known => checked_name(name, body, at, warnings)?,
@@ -216,7 +218,7 @@ impl<'a> Offers<'a> {
                 };
                 Function::client(&mut definition, builtin, name, rules)
             }
-            Kind::Function => {
+            ToolKind::Function => {
                 let Some(function) = definition.rare().function else {
                     let path = path_at(body, at);
                     return Err(Error::invalid(format!("{path}.function: Field required")));
@@ -242,14 +244,14 @@ impl<'a> Offers<'a> {
                 Function::custom(&mut definition, name, rules)
             }
         };
-        let mut state = State::first(definition.defer_loading, added);
+        let mut state = Availability::first(definition.defer_loading, added);
         if uncallable {
             left_out(warnings, body, at, "allowed_callers")?;
-            state = State::Hidden;
+            state = Availability::Hidden;
         } else if definition.defer_loading && function.name == PLACEHOLDER {
-            state = State::Hidden;
+            state = Availability::Hidden;
         }
-        if kind == Kind::Custom && definition.strict {
+        if kind == ToolKind::Custom && definition.strict {
             let taken = self.strict_schemas;
             function.strict = taken.is_some_and(|taken| takes_strictly(taken, &function.schema));
             if !function.strict {
@@ -273,7 +275,7 @@ impl<'a> Offers<'a> {
         let same = known.and_then(|index| self.candidates.get(index));
         // A client that repeats its additions, once in the messages and once in a compaction, means the same tool.
         if let Some(same) = same
-            && same.state != State::Removed
+            && same.state != Availability::Removed
             && (!(candidate.added && same.added) || warnings.strict())
         {
             if !candidate.added {
@@ -306,8 +308,8 @@ impl<'a> Offers<'a> {
     ) -> Result<(), Error> {
         let (reference, state) = match change {
             ToolChange::Define(definition) => return self.define(*definition, true, warnings),
-            ToolChange::Add(reference) => (reference, State::Offered),
-            ToolChange::Remove(reference) => (reference, State::Removed),
+            ToolChange::Add(reference) => (reference, Availability::Offered),
+            ToolChange::Remove(reference) => (reference, Availability::Removed),
         };
         let Reference { at, target: Target::Tool(name) } = reference else {
             let path = path_at(self.body, reference.at);
@@ -318,7 +320,7 @@ impl<'a> Offers<'a> {
             return Err(unresolved(&path_at(self.body, at), &name));
         }
         for index in found {
-            if state == State::Removed || !self.load_one(index) {
+            if state == Availability::Removed || !self.load_one(index) {
                 self.set(index, state);
             }
         }
@@ -331,7 +333,7 @@ impl<'a> Offers<'a> {
         let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
         for candidate in self.candidates {
             match (candidate.what, candidate.state) {
-                (What::Function(function), State::Offered) => {
+                (What::Function(function), Availability::Offered) => {
                     // By a quarter, where it would double: there can be thousands.
                     let functions = &mut sorted.functions;
                     if functions.len() == functions.capacity() {
@@ -339,13 +341,15 @@ impl<'a> Offers<'a> {
                     }
                     functions.push(*function);
                 }
-                (What::Function(function), State::Loaded(place)) => {
+                (What::Function(function), Availability::Loaded(place)) => {
                     if let Some(free) = loaded.get_mut(place) {
                         *free = Some(*function);
                     }
                 }
-                (What::Function(function), State::Deferred) => sorted.deferred.push(*function),
-                (What::Server(server), State::Offered) => sorted.servers.push(*server),
+                (What::Function(function), Availability::Deferred) => {
+                    sorted.deferred.push(*function)
+                }
+                (What::Server(server), Availability::Offered) => sorted.servers.push(*server),
                 _ => {}
             }
         }
@@ -353,9 +357,9 @@ impl<'a> Offers<'a> {
         sorted
     }
 
-    fn set(&mut self, index: usize, state: State) {
+    fn set(&mut self, index: usize, state: Availability) {
         if let Some(candidate) = self.candidates.get_mut(index)
-            && candidate.state != State::Hidden
+            && candidate.state != Availability::Hidden
         {
             candidate.state = state;
         }
@@ -384,7 +388,7 @@ impl<'a> Offers<'a> {
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
-        let deferred = self.candidates.iter().any(|one| one.state == State::Deferred);
+        let deferred = self.candidates.iter().any(|one| one.state == Availability::Deferred);
         let all = deferred && (self.searched_by_server() || !(added || self.can_load(activated)));
         for name in activated.keys().chain(forced) {
             let found = self.find(name);
@@ -401,18 +405,23 @@ impl<'a> Offers<'a> {
         }
         if all {
             // In their old places: each request has all of them, whatever is found.
-            let waits =
-                |it: &&mut Candidate<'_>| matches!(it.state, State::Deferred | State::Loaded(_));
-            self.candidates.iter_mut().filter(waits).for_each(|one| one.state = State::Offered);
+            let waits = |it: &&mut Candidate<'_>| {
+                matches!(it.state, Availability::Deferred | Availability::Loaded(_))
+            };
+            self.candidates
+                .iter_mut()
+                .filter(waits)
+                .for_each(|one| one.state = Availability::Offered);
         }
         Ok(())
     }
 
     /// Says whether it was deferred until now.
     fn load_one(&mut self, index: usize) -> bool {
-        let found = self.candidates.get_mut(index).filter(|one| one.state == State::Deferred);
+        let found =
+            self.candidates.get_mut(index).filter(|one| one.state == Availability::Deferred);
         let Some(one) = found else { return false };
-        one.state = State::Loaded(self.loaded);
+        one.state = Availability::Loaded(self.loaded);
         self.loaded = self.loaded.saturating_add(1);
         true
     }
@@ -430,7 +439,7 @@ impl<'a> Offers<'a> {
             || self.candidates.iter().any(|one| match &one.what {
                 What::Function(function) => {
                     function.name == PLACEHOLDER
-                        || one.state == State::Offered && searches_tools(function)
+                        || one.state == Availability::Offered && searches_tools(function)
                 }
                 What::Server(_) => false,
             })
@@ -448,11 +457,11 @@ fn kind_of(
     definition: &ToolDefinition<'_>,
     body: &str,
     warnings: &mut Warnings,
-) -> Result<(Kind, bool), Error> {
+) -> Result<(ToolKind, bool), Error> {
     let tool_type = definition.tool_type.as_ref();
-    let (kind, known) = match Kind::of(tool_type, definition.rare().enable_zoom) {
+    let (kind, known) = match ToolKind::of(tool_type, definition.rare().enable_zoom) {
         Some(found) => found,
-        None if definition.input_schema.is_some() => (Kind::Custom, false),
+        None if definition.input_schema.is_some() => (ToolKind::Custom, false),
         None => return Err(unknown_type(definition, body)),
     };
     if !known {
@@ -488,20 +497,20 @@ fn checked_name<'a>(
 /// The shape that the real API wants of a tool's schema.
 fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
     let path = || dotted(body, at) + ".custom.input_schema";
-    let shape = read_shape(schema).map_err(|error| error.in_key(&path()))?;
-    if let Shape { object: Some(true), union: false, odd: None } = shape {
+    let top = read_shape(schema).map_err(|error| error.in_key(&path()))?;
+    if let SchemaTop { object: Some(true), union: false, odd: None } = top {
         return Ok(());
     }
     let path = path();
-    Err(match shape {
-        Shape { odd: Some((key, wanted)), .. } => {
+    Err(match top {
+        SchemaTop { odd: Some((key, wanted)), .. } => {
             Error::invalid(format!("{path}.{key}: Input should be a valid {wanted}"))
         }
-        Shape { object: None, .. } => Error::invalid(format!("{path}.type: Field required")),
-        Shape { object: Some(false), .. } => {
+        SchemaTop { object: None, .. } => Error::invalid(format!("{path}.type: Field required")),
+        SchemaTop { object: Some(false), .. } => {
             Error::invalid(format!("{path}.type: Input should be 'object'"))
         }
-        Shape { object: Some(true), .. } => Error::invalid(format!(
+        SchemaTop { object: Some(true), .. } => Error::invalid(format!(
             "{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
         )),
     })
@@ -509,7 +518,7 @@ fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
 
 /// What counts at the top of a schema.
 #[derive(Default)]
-struct Shape {
+struct SchemaTop {
     /// Whether its `type`, if there is one, is `object`.
     object: Option<bool>,
     /// There is a `oneOf`, `allOf` or `anyOf`.
@@ -518,26 +527,26 @@ struct Shape {
     odd: Option<(&'static str, &'static str)>,
 }
 
-fn read_shape(schema: &str) -> Result<Shape, json::Error> {
-    let mut shape = Shape::default();
+fn read_shape(schema: &str) -> Result<SchemaTop, json::Error> {
+    let mut top = SchemaTop::default();
     let mut reader = Reader::of(schema);
     reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
         let kind = reader.kind()?;
         let value = reader.skip()?;
         match key.decode().as_ref() {
-            "type" if kind != ValueKind::Null => shape.object = Some(value == "\"object\""),
-            "oneOf" | "allOf" | "anyOf" => shape.union = true,
+            "type" if kind != ValueKind::Null => top.object = Some(value == "\"object\""),
+            "oneOf" | "allOf" | "anyOf" => top.union = true,
             "properties" if !matches!(kind, ValueKind::Object | ValueKind::Null) => {
-                shape.odd = Some(("properties", "dictionary"));
+                top.odd = Some(("properties", "dictionary"));
             }
             "required" if !matches!(kind, ValueKind::Array | ValueKind::Null) => {
-                shape.odd = Some(("required", "list"));
+                top.odd = Some(("required", "list"));
             }
             _ => {}
         }
     }
-    Ok(shape)
+    Ok(top)
 }
 
 fn required(body: &str, at: usize, field: &str) -> Error {

@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 use super::facts::Facts;
 use super::kimi::definition;
 use super::schema::Walk;
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::words;
 
 /// So deep references are followed.
@@ -123,8 +123,8 @@ impl Walk<'_> {
         facts: &Facts<'_>,
     ) -> Result<(), json::Error> {
         match (keyword, reader.kind()?) {
-            ("$defs" | "definitions", Kind::Object) => drop(reader.skip()?),
-            ("oneOf", Kind::Array) if facts.any_of.is_empty() => {
+            ("$defs" | "definitions", ValueKind::Object) => drop(reader.skip()?),
+            ("oneOf", ValueKind::Array) if facts.any_of.is_empty() => {
                 json.key("anyOf");
                 self.schema(reader, json, false)?;
             }

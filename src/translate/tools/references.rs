@@ -12,7 +12,7 @@
 use std::borrow::Cow;
 
 use super::schema::{Holds, copy_member, elements, holds};
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::names::Names;
 use crate::words;
 
@@ -170,8 +170,8 @@ impl<'s> References<'s> {
         root: bool,
     ) -> Result<(), json::Error> {
         match reader.kind()? {
-            Kind::Object => {}
-            Kind::Array => {
+            ValueKind::Object => {}
+            ValueKind::Array => {
                 return elements(reader, json, &mut |reader, json| {
                     self.schema(reader, json, false)
                 });
@@ -186,14 +186,16 @@ impl<'s> References<'s> {
         while let Some(key) = reader.next_key()? {
             let keyword = key.decode();
             match (holds(&keyword), reader.kind()?) {
-                (_, Kind::String) if keyword == "$ref" => match self.reference(reader.string()?) {
-                    Some(reference) => drop(json.key("$ref").text(&reference)),
-                    None => self.left_out = self.left_out.saturating_add(1),
-                },
+                (_, ValueKind::String) if keyword == "$ref" => {
+                    match self.reference(reader.string()?) {
+                        Some(reference) => drop(json.key("$ref").text(&reference)),
+                        None => self.left_out = self.left_out.saturating_add(1),
+                    }
+                }
                 (Holds::Schema, _) => self.held(reader, json, key, &keyword)?,
                 // Below.
                 _ if root && PLACES.contains(&keyword.as_ref()) => drop(reader.skip()?),
-                (Holds::Named, Kind::Object) => {
+                (Holds::Named, ValueKind::Object) => {
                     let definitions = PLACES.iter().find(|place| **place == keyword);
                     json.key_str(key).begin_object();
                     self.named(reader, json, definitions.copied())?;

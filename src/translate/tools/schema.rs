@@ -14,9 +14,9 @@ use super::grammar::{ANY, llama_cpp_refuses, mistral_refuses};
 use super::kimi;
 use super::merged::{Merged, Which, is_merged};
 use super::ollama::{self, Inlined};
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::json_schema::{
-    Found, PATTERN_PROPERTIES, Shape, is_no_root, is_unportable, may_be_bool, shape,
+    Found, KeywordValue, PATTERN_PROPERTIES, is_no_root, is_unportable, keyword_value, may_be_bool,
 };
 use crate::names::{NameSet, Names};
 use crate::profile::ToolSchema;
@@ -82,9 +82,9 @@ pub(super) enum Holds {
 }
 
 pub(super) fn holds(keyword: &str) -> Holds {
-    match shape(keyword) {
-        Shape::Schema | Shape::Branches | Shape::Items => Holds::Schema,
-        Shape::Named => Holds::Named,
+    match keyword_value(keyword) {
+        KeywordValue::Schema | KeywordValue::Branches | KeywordValue::Items => Holds::Schema,
+        KeywordValue::Named => Holds::Named,
         _ => Holds::Data,
     }
 }
@@ -110,8 +110,8 @@ impl Walk<'_> {
         root: bool,
     ) -> Result<(), json::Error> {
         match reader.kind()? {
-            Kind::Object => {}
-            Kind::Array => {
+            ValueKind::Object => {}
+            ValueKind::Array => {
                 return elements(reader, json, &mut |reader, json| {
                     self.schema(reader, json, false)
                 });
@@ -222,13 +222,15 @@ impl Walk<'_> {
     ) -> Result<(), json::Error> {
         match (holds(keyword), reader.kind()?) {
             // As an object, `false` would say the opposite.
-            (Holds::Schema, Kind::Bool) if keyword == "not" => {
+            (Holds::Schema, ValueKind::Bool) if keyword == "not" => {
                 reader.skip()?;
                 Ok(())
             }
-            (Holds::Schema, Kind::Bool) if may_be_bool(keyword) => copy_member(reader, json, key),
+            (Holds::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
+                copy_member(reader, json, key)
+            }
             // As drafts before 2020-12 call it.
-            (Holds::Schema, Kind::Array) if keyword == "items" => {
+            (Holds::Schema, ValueKind::Array) if keyword == "items" => {
                 json.key("prefixItems");
                 self.schema(reader, json, false)
             }
@@ -236,7 +238,7 @@ impl Walk<'_> {
                 json.key_str(key);
                 self.schema(reader, json, false)
             }
-            (Holds::Named, Kind::Object) => {
+            (Holds::Named, ValueKind::Object) => {
                 json.key_str(key);
                 reader.begin_object()?;
                 json.begin_object();
@@ -251,7 +253,7 @@ impl Walk<'_> {
                 json.end_object();
                 Ok(())
             }
-            (_, Kind::String)
+            (_, ValueKind::String)
                 if keyword == "pattern" && is_unportable(reader.clone().string()?) =>
             {
                 reader.skip()?;
@@ -284,7 +286,8 @@ pub(super) fn next_keyword<'a>(
 ) -> Result<Option<Str<'a>>, json::Error> {
     while let Some(key) = reader.next_key()? {
         let keyword = key.decode();
-        let is_second = keyword == "items" && facts.prefix_items && reader.kind()? == Kind::Array;
+        let is_second =
+            keyword == "items" && facts.prefix_items && reader.kind()? == ValueKind::Array;
         if is_second {
             reader.skip()?;
             continue;
@@ -311,7 +314,7 @@ pub(super) fn required(
     let mut has_one = false;
     reader.begin_array()?;
     while reader.next_element()? {
-        if reader.kind()? != Kind::String {
+        if reader.kind()? != ValueKind::String {
             reader.skip()?;
             continue;
         }

@@ -23,7 +23,7 @@ struct Given {
 /// What became of it.
 struct Got {
     body: Value,
-    asked: asked::Tools,
+    context: request_context::Tools,
     one_tool_call: bool,
     warnings: String,
 }
@@ -68,7 +68,7 @@ impl Given {
         for name in &self.activated {
             activated.add(*name);
         }
-        let said = Said {
+        let requested = ToolRequest {
             body: &body,
             definitions: request.tools,
             changes: changes.collect(),
@@ -76,7 +76,7 @@ impl Given {
             choice: request.tool_choice,
             history_has_calls: self.history,
         };
-        let set = ToolSet::new(said, &self.profile, &mut warnings)?;
+        let set = ToolSet::new(requested, &self.profile, &mut warnings)?;
         Ok(see(&set, &mut warnings))
     }
 
@@ -89,7 +89,7 @@ impl Given {
             json.end_object();
             Got {
                 body: serde_json::from_slice(&out).unwrap(),
-                asked: set.asked(true),
+                context: set.context(true),
                 one_tool_call: set.one_tool_call(),
                 warnings: warnings.header().unwrap_or_default(),
             }
@@ -166,8 +166,8 @@ fn names_are_mapped_there_and_back() {
     let names = given.names();
     assert!(names.starts_with(&format!("my_tool_ba077b42 {short}")), "{names}");
     assert!(names.ends_with(" fine"));
-    let asked = given.got().asked;
-    assert_eq!(asked.meant_by("my_tool_ba077b42").unwrap().name, "my tool");
+    let context = given.got().context;
+    assert_eq!(context.meant_by("my_tool_ba077b42").unwrap().name, "my tool");
     given
         .with(|set, _| {
             assert_eq!(set.outgoing_name("my tool", None), "my_tool_ba077b42");
@@ -273,9 +273,11 @@ fn deferred_tools_wait_until_something_loads_them() {
     ]);
     assert_eq!(Given::tools(tools.clone()).names(), "ToolSearch");
     // A model that knows its name may call it all the same.
-    let asked = Given::tools(tools.clone()).got().asked;
-    assert_eq!(asked.iter().count(), 1);
-    assert!(asked.meant_by("a").is_some() && asked.meant_by("DeferredToolPlaceholder").is_none());
+    let context = Given::tools(tools.clone()).got().context;
+    assert_eq!(context.iter().count(), 1);
+    assert!(
+        context.meant_by("a").is_some() && context.meant_by("DeferredToolPlaceholder").is_none()
+    );
     let referred = Given { activated: vec!["b"], ..Given::tools(tools.clone()) };
     assert_eq!(referred.names(), "ToolSearch b");
     let added = Given { changes: vec![(true, reference("a"))], ..Given::tools(tools.clone()) };
@@ -306,8 +308,8 @@ fn loaded_tools_stand_behind_all_others_in_the_order_in_which_they_were_loaded()
     assert_eq!(with(&["e"]).names(), "b d ToolSearch e");
     assert_eq!(with(&["e", "d", "a", "e"]).names(), "b d ToolSearch e a");
     // What an upstream refuses is named by the client's own place of it.
-    let asked = with(&["e", "a"]).got().asked;
-    let places: Vec<_> = asked.iter().map(|tool| tool.place).collect();
+    let context = with(&["e", "a"]).got().context;
+    let places: Vec<_> = context.iter().map(|tool| tool.place).collect();
     assert_eq!(places, [Some(1), Some(3), Some(5), Some(4), Some(0)]);
     // Additions by name load as well, and what is added anew was never deferred.
     let defined = json!({"type": "tool_definition", "definition": tool("f")});
@@ -477,8 +479,8 @@ fn toolsets_become_one_function_for_each_enabled_member() {
     assert_eq!(names.split(' ').count(), 16);
     assert!(names.contains("computer__left_click") && !names.contains("computer__zoom"));
     let got = computer.got();
-    let asked = got.asked.meant_by("computer__left_click").unwrap().clone();
-    assert_eq!((asked.name.as_str(), asked.toolset), ("left_click", Some("computer")));
+    let context = got.context.meant_by("computer__left_click").unwrap().clone();
+    assert_eq!((context.name.as_str(), context.toolset), ("left_click", Some("computer")));
 
     let browser = Given::tools(json!([{"type": "browser_toolset_20260801"}])).names();
     assert_eq!(browser.split(' ').count(), 27);

@@ -12,7 +12,7 @@ use crate::words;
 
 /// What a definition is, by its `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ToolKind {
     /// The client brings the schema.
     Custom,
     /// The client runs it; name and schema are implied.
@@ -142,7 +142,7 @@ const COMPUTER_ZOOM: Builtin = computer!(
     region? rectangle zoom: [x0, y0, x1, y1]."
 );
 
-impl Kind {
+impl ToolKind {
     /// What `tool_type` says; `zoom` is the definition's `enable_zoom`. The flag tells whether this
     /// very version is known: a later one of a known family is taken for the newest known.
     #[must_use]
@@ -281,7 +281,7 @@ mod tests {
     use serde_json::Value;
 
     fn schema(tool_type: &str, zoom: bool) -> Value {
-        let Some((Kind::Client(builtin), true)) = Kind::of(tool_type, zoom) else {
+        let Some((ToolKind::Client(builtin), true)) = ToolKind::of(tool_type, zoom) else {
             panic!("{tool_type}")
         };
         serde_json::from_str(&input_schema(builtin.input)).unwrap()
@@ -336,7 +336,7 @@ mod tests {
                 "action",
             ),
         ] {
-            let Some((Kind::Client(builtin), true)) = Kind::of(tool_type, false) else {
+            let Some((ToolKind::Client(builtin), true)) = ToolKind::of(tool_type, false) else {
                 panic!("{tool_type}")
             };
             assert_eq!(builtin.name, name);
@@ -395,17 +395,17 @@ mod tests {
 
     #[test]
     fn a_later_version_of_a_known_family_is_taken_for_the_newest_known() {
-        assert_eq!(Kind::of("bash_20270101", false), Some((Kind::Client(&BASH), false)));
+        assert_eq!(ToolKind::of("bash_20270101", false), Some((ToolKind::Client(&BASH), false)));
         assert_eq!(
-            Kind::of("text_editor_20270101", false),
-            Some((Kind::Client(&TEXT_EDITOR), false))
+            ToolKind::of("text_editor_20270101", false),
+            Some((ToolKind::Client(&TEXT_EDITOR), false))
         );
         assert_eq!(
-            Kind::of("web_search_20270101", false),
-            Some((Kind::Server("web_search"), true))
+            ToolKind::of("web_search_20270101", false),
+            Some((ToolKind::Server("web_search"), true))
         );
-        assert_eq!(Kind::of("teleport_20270101", false), None);
-        assert_eq!(Kind::of("bash", false), Some((Kind::Client(&BASH), false)));
+        assert_eq!(ToolKind::of("teleport_20270101", false), None);
+        assert_eq!(ToolKind::of("bash", false), Some((ToolKind::Client(&BASH), false)));
     }
 
     #[test]
@@ -424,7 +424,11 @@ mod tests {
             ("tool_search_tool_bm25", "tool_search_tool_bm25"),
             ("advisor_20260301", "advisor"),
         ] {
-            assert_eq!(Kind::of(tool_type, false), Some((Kind::Server(name), true)), "{tool_type}");
+            assert_eq!(
+                ToolKind::of(tool_type, false),
+                Some((ToolKind::Server(name), true)),
+                "{tool_type}"
+            );
         }
     }
 }

@@ -22,7 +22,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 pub use got::{Got, read, read_until};
-pub use upstream::{Asked, Out, Upstream, nobody};
+pub use upstream::{Out, RequestContext, Upstream, nobody};
 
 /// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Kind, Reader};
+use crate::json::{Reader, ValueKind};
 use crate::stream::bare;
 use crate::stream::scan::DEPTH_MAX;
 use crate::words;
@@ -87,7 +87,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn object(&mut self) -> Option<Cow<'a, str>> {
         self.skip_blank();
         let mut reader = Reader::new(self.rest, DEPTH_MAX);
-        if reader.kind().ok()? != Kind::Object {
+        if reader.kind().ok()? != ValueKind::Object {
             return None;
         }
         let (object, length) = match reader.skip() {

@@ -3,9 +3,9 @@
 //! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or like a call. One
 //! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
 
-use crate::asked::Tool;
-use crate::json::{self, Kind, Reader, Writer};
+use crate::json::{self, Reader, ValueKind, Writer};
 use crate::names::NameSet;
+use crate::request_context::Tool;
 use crate::tool_schema::{Budget, has_required, property};
 use crate::words;
 
@@ -300,7 +300,7 @@ pub(super) fn write_value(
         Declared::IsText => false,
         Declared::IsJson => true,
         Declared::Nothing => {
-            !is_text && Reader::new(value, 1).kind().is_ok_and(|kind| kind != Kind::String)
+            !is_text && Reader::new(value, 1).kind().is_ok_and(|kind| kind != ValueKind::String)
         }
     };
     let mut json = Writer::new(out);

@@ -1,13 +1,13 @@
 //! Each syntax, and what is none of it.
 
 use super::*;
-use crate::asked;
+use crate::request_context;
 
 const SCHEMA: &str = r#"{"properties":{"city":{},"n":{},"zip":{"type":["null","string"]},
     "one":{"anyOf":[{"type":"string"},{"type":"null"}]},"yes":{"type":"boolean"}}}"#;
 
-fn tools() -> asked::Tools {
-    let mut tools = asked::Tools::default();
+fn tools() -> request_context::Tools {
+    let mut tools = request_context::Tools::default();
     for name in ["w", "t"] {
         let (outgoing, name) = (name.to_owned(), name.to_owned());
         let schema = Some(SCHEMA.to_owned());

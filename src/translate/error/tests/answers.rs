@@ -5,52 +5,60 @@ use super::*;
 #[test]
 fn an_error_where_an_answer_should_be_finds_its_status() {
     for (object, status, kind) in [
-        (r#"{"error":{"message":"m","code":404},"user_id":"u"}"#, 404, Kind::NotFound),
-        (r#"{"message":"m","code":429}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","code":"429"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","code":503}}"#, 529, Kind::Overloaded),
-        (r#"{"error":{"message":"m","code":200}}"#, 502, Kind::Api),
-        (r#"{"error":{"message":"m","code":1008}}"#, 502, Kind::Api),
-        (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","type":"server_error"}}"#, 502, Kind::Api),
+        (r#"{"error":{"message":"m","code":404},"user_id":"u"}"#, 404, ErrorKind::NotFound),
+        (r#"{"message":"m","code":429}"#, 429, ErrorKind::RateLimit),
+        (r#"{"error":{"message":"m","code":"429"}}"#, 429, ErrorKind::RateLimit),
+        (r#"{"error":{"message":"m","code":503}}"#, 529, ErrorKind::Overloaded),
+        (r#"{"error":{"message":"m","code":200}}"#, 502, ErrorKind::Api),
+        (r#"{"error":{"message":"m","code":1008}}"#, 502, ErrorKind::Api),
+        (r#"{"error":{"message":"m","type":"rate_limit_error"}}"#, 429, ErrorKind::RateLimit),
+        (r#"{"error":{"message":"m","type":"server_error"}}"#, 502, ErrorKind::Api),
         (
             r#"{"type":"error","error":{"type":"overloaded_error","message":"m"}}"#,
             529,
-            Kind::Overloaded,
+            ErrorKind::Overloaded,
         ),
-        (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, Kind::Billing),
-        (r#"{"error":{"message":"m","code":"1113"}}"#, 402, Kind::Billing),
-        (r#"{"error":{"message":"m","code":"1302"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","code":"1305"}}"#, 429, Kind::RateLimit),
+        (r#"{"error":{"message":"m","code":"insufficient_quota"}}"#, 402, ErrorKind::Billing),
+        (r#"{"error":{"message":"m","code":"1113"}}"#, 402, ErrorKind::Billing),
+        (r#"{"error":{"message":"m","code":"1302"}}"#, 429, ErrorKind::RateLimit),
+        (r#"{"error":{"message":"m","code":"1305"}}"#, 429, ErrorKind::RateLimit),
         (
             r#"{"error":{"message":"m","metadata":{"error_type":"provider_overloaded"}}}"#,
             529,
-            Kind::Overloaded,
+            ErrorKind::Overloaded,
         ),
         (
             r#"{"requestStatus":{"statusCode":"TOO_MANY_REQUESTS","statusDescription":"m"}}"#,
             429,
-            Kind::RateLimit,
+            ErrorKind::RateLimit,
         ),
-        (r#"{"text":"m","error_code":50002}"#, 502, Kind::Api),
-        (r#"{"error":"m"}"#, 502, Kind::Api),
-        (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, Kind::Api),
+        (r#"{"text":"m","error_code":50002}"#, 502, ErrorKind::Api),
+        (r#"{"error":"m"}"#, 502, ErrorKind::Api),
+        (r#"{"code":"The service is currently unavailable","error":"m"}"#, 502, ErrorKind::Api),
         (
             r#"{"id":"c","choices":[{"index":0,"delta":{"content":""},"finish_reason":"error","error":{"code":429,"message":"m"}}]}"#,
             429,
-            Kind::RateLimit,
+            ErrorKind::RateLimit,
         ),
-        (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#, 502, Kind::Api),
-        (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"base_resp":{"status_code":"1002","status_msg":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"base_resp":{"status_code":1002.0,"status_msg":"m"}}"#, 429, Kind::RateLimit),
-        (r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#, 429, Kind::RateLimit),
-        (r#"{"status":"449","msg":"m","body":null}"#, 429, Kind::RateLimit),
-        ("\"m\"", 502, Kind::Api),
-        ("m", 502, Kind::Api),
+        (r#"{"index":0,"error":{"code":429,"message":"m"}}"#, 429, ErrorKind::RateLimit),
+        (
+            r#"{"choices":null,"base_resp":{"status_code":1008,"status_msg":"m"}}"#,
+            502,
+            ErrorKind::Api,
+        ),
+        (r#"{"base_resp":{"status_code":1002,"status_msg":"m"}}"#, 429, ErrorKind::RateLimit),
+        (r#"{"base_resp":{"status_code":"1002","status_msg":"m"}}"#, 429, ErrorKind::RateLimit),
+        (r#"{"base_resp":{"status_code":1002.0,"status_msg":"m"}}"#, 429, ErrorKind::RateLimit),
+        (
+            r#"{"error":{"message":"m","metadata":{"raw":"{\"code\":429}"}}}"#,
+            429,
+            ErrorKind::RateLimit,
+        ),
+        (r#"{"status":"449","msg":"m","body":null}"#, 429, ErrorKind::RateLimit),
+        ("\"m\"", 502, ErrorKind::Api),
+        ("m", 502, ErrorKind::Api),
     ] {
-        let error = from_object(object, &asked());
+        let error = from_object(object, &context());
         assert_eq!((error.status, error.kind), (status, kind), "{object}");
         assert_eq!(error.message, "m", "{object}");
     }
@@ -116,7 +124,7 @@ fn a_vendors_own_code_is_known_by_its_status() {
         (2056, 502),
     ] {
         let body = format!(r#"{{"base_resp":{{"status_code":{code},"status_msg":"m"}}}}"#);
-        let error = from_object(&body, &asked());
+        let error = from_object(&body, &context());
         assert_eq!(error.status, status, "{code}");
         let forever = matches!(code, 1004 | 1008 | 2049 | 2056).then_some(false);
         assert_eq!(error.should_retry, forever, "{code}");
@@ -136,7 +144,7 @@ fn a_vendors_own_code_is_known_by_its_status() {
         ("service_unavailable", 529),
     ] {
         let body = format!(r#"{{"error":{{"message":"m","type":"{code}"}}}}"#);
-        assert_eq!(from_object(&body, &asked()).status, status, "{code}");
+        assert_eq!(from_object(&body, &context()).status, status, "{code}");
     }
 }
 
@@ -151,7 +159,7 @@ fn an_error_is_read_under_the_names_of_other_languages() {
         r#"{"fault":{"faultstring":"m"}}"#,
         r#"{"error_description":"m"}"#,
     ] {
-        assert_eq!(from_object(object, &asked()).message, "m", "{object}");
+        assert_eq!(from_object(object, &context()).message, "m", "{object}");
     }
 }
 
@@ -162,33 +170,33 @@ fn the_code_that_clients_act_on_is_kept() {
             "details": {"error_code": code}}})
         .to_string()
     };
-    let told = |error: &Error| {
+    let complaint = |error: &Error| {
         let mut out = Vec::new();
         error.write(&mut out, "req_1");
         let written: serde_json::Value = serde_json::from_slice(&out).unwrap();
         written["error"]["details"]["error_code"].as_str().map(str::to_owned)
     };
     let code = "enforced_spend_limit_reached";
-    assert_eq!(told(&refused(429, &body(code))).as_deref(), Some(code));
-    assert_eq!(told(&from_object(&body(code), &asked())).as_deref(), Some(code));
+    assert_eq!(complaint(&refused(429, &body(code))).as_deref(), Some(code));
+    assert_eq!(complaint(&from_object(&body(code), &context())).as_deref(), Some(code));
     // A word, and nothing that could be a credential.
     for other in ["", "sk-canary-1", "Not a word", &"a".repeat(65)] {
-        assert_eq!(told(&refused(429, &body(other))), None, "{other}");
+        assert_eq!(complaint(&refused(429, &body(other))), None, "{other}");
     }
     let own = from_upstream(401, body(code).as_bytes(), &edge_asked());
-    assert!(matches!(own, Refusal::Error(error) if told(&error).is_none()));
+    assert!(matches!(own, Refusal::Error(error) if complaint(&error).is_none()));
 }
 
 #[test]
 fn an_error_without_a_word_is_the_upstreams() {
-    let silent = from_object("{}", &asked());
+    let silent = from_object("{}", &context());
     assert_eq!((silent.status, silent.message.as_str()), (502, "Upstream reported an error"));
 }
 
 #[test]
 fn an_empty_account_is_not_asked_again() {
     let object = r#"{"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#;
-    let error = from_object(object, &asked());
+    let error = from_object(object, &context());
     assert_eq!((error.should_retry, error.message.as_str()), (Some(false), "insufficient balance"));
 }
 
@@ -196,11 +204,11 @@ fn an_empty_account_is_not_asked_again() {
 fn a_context_error_inside_a_stream_is_rewritten_too() {
     let object =
         r#"{"error":{"message":"context length exceeded","type":"BadRequestError","code":400}}"#;
-    let error = from_object(object, &asked());
-    assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+    let error = from_object(object, &context());
+    assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest));
     assert_eq!(error.message, "prompt is too long: context length exceeded");
     let coded = r#"{"error":{"message":"m","code":"context_length_exceeded"}}"#;
-    assert_eq!(from_object(coded, &asked()).message, "prompt is too long: m");
+    assert_eq!(from_object(coded, &context()).message, "prompt is too long: m");
 }
 
 #[test]
@@ -214,8 +222,8 @@ fn a_context_error_inside_an_answer_needs_no_code() {
             serde_json::json!({"error": {"message": text, "type": "api_error"}}),
             serde_json::json!(text),
         ] {
-            let error = from_object(&object.to_string(), &asked());
-            assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{object}");
+            let error = from_object(&object.to_string(), &context());
+            assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{object}");
             assert_eq!(error.message, format!("prompt is too long: {text}"));
         }
     }
@@ -223,28 +231,28 @@ fn a_context_error_inside_an_answer_needs_no_code() {
         "Too many tokens, please wait before trying again.",
         "Rate limit reached: token limit of 9 per minute exceeded by the prompt",
     ] {
-        let error = from_object(&serde_json::json!({"error": slow}).to_string(), &asked());
+        let error = from_object(&serde_json::json!({"error": slow}).to_string(), &context());
         assert_eq!((error.status, &*error.message), (502, slow));
     }
     let known = r#"{"error":{"message":"Context size has been exceeded.","code":500}}"#;
-    assert_eq!(from_object(known, &asked()).status, 400);
+    assert_eq!(from_object(known, &context()).status, 400);
 }
 
 #[test]
 fn a_page_in_place_of_an_answer_is_told_as_one() {
     let page = "\n<!doctype html><title>Sign in</title><p>Please log in</p>";
-    let error = from_object(page, &asked());
+    let error = from_object(page, &context());
     assert_eq!(error.status, 502);
     assert_eq!(
         error.message,
         "Upstream sent a web page instead of an answer: Sign in Please log in"
     );
-    let told = |text| from_object(text, &asked()).message.clone();
+    let complaint = |text| from_object(text, &context()).message.clone();
     let start = "Upstream sent a web page instead of an answer: ";
-    assert_eq!(told("<HTML><script>x()</script></HTML>"), format!("{start}(no words)"));
+    assert_eq!(complaint("<HTML><script>x()</script></HTML>"), format!("{start}(no words)"));
     // What no page says is told as it was said.
     for text in ["no healthy upstream", "<_InactiveRpcError of RPC: UNAVAILABLE>", "<|im_end|>boom"]
     {
-        assert!(!told(text).starts_with(start), "{text}");
+        assert!(!complaint(text).starts_with(start), "{text}");
     }
 }

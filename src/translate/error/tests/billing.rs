@@ -10,20 +10,23 @@ fn a_quota_is_billing_and_is_not_retried() {
         r#"{"error":{"message":"m","type":"exceeded_current_quota_error"}}"#,
         r#"{"error":{"code":"1113","message":"Insufficient balance or no resource package."}}"#,
     ] {
-        for error in [refused(429, body), from_object(body, &asked())] {
-            assert_eq!((error.status, error.kind), (402, Kind::Billing));
+        for error in [refused(429, body), from_object(body, &context())] {
+            assert_eq!((error.status, error.kind), (402, ErrorKind::Billing));
             assert_eq!(error.should_retry, Some(false));
         }
     }
     let limited =
         refused(429, r#"{"error":{"message":"m","type":"tokens","code":"rate_limit_exceeded"}}"#);
-    assert_eq!((limited.status, limited.kind, limited.should_retry), (429, Kind::RateLimit, None));
+    assert_eq!(
+        (limited.status, limited.kind, limited.should_retry),
+        (429, ErrorKind::RateLimit, None)
+    );
 }
 
 #[test]
 fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
     // Anthropic, DashScope.
-    for (body, said) in [
+    for (body, error_body) in [
         (
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}"#,
             "credit balance is too low",
@@ -36,14 +39,17 @@ fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
         for status in [400, 403] {
             let refusal = from_upstream(status, body.as_bytes(), &edge_asked());
             let Refusal::Error(own) = refusal else { panic!("an error") };
-            assert_eq!((own.status, own.kind, own.fault), (402, Kind::Billing, Fault::Operator));
+            assert_eq!(
+                (own.status, own.kind, own.fault),
+                (402, ErrorKind::Billing, Fault::Operator)
+            );
             assert_eq!(own.should_retry, Some(false));
             // Claude Code looks for these words.
-            let told = if status == 403 { UNPAID } else { said };
-            assert!(own.message.contains(told), "{}", own.message);
+            let complaint = if status == 403 { UNPAID } else { error_body };
+            assert!(own.message.contains(complaint), "{}", own.message);
             assert_eq!(refused(status, body).fault, Fault::Client);
         }
-        assert_eq!(from_object(body, &asked()).status, 402);
+        assert_eq!(from_object(body, &context()).status, 402);
     }
     let words =
         r#"{"error":{"type":"invalid_request_error","message":"tools.0: the balance is too low"}}"#;
@@ -57,7 +63,7 @@ fn an_empty_account_of_the_gateways_own_key_is_told_in_our_words() {
     let refusal = from_upstream(403, body.as_bytes(), &edge_asked());
     let Refusal::Error(own) = refusal else { panic!("an error") };
     assert_eq!((own.status, own.message.as_str()), (402, UNPAID));
-    assert!(own.upstream_message.as_ref().is_some_and(|said| said.contains("canary")));
+    assert!(own.upstream_message.as_ref().is_some_and(|error_body| error_body.contains("canary")));
 }
 
 #[test]
@@ -89,10 +95,10 @@ fn an_empty_account_is_known_by_its_words_and_by_its_code() {
     ] {
         for status in [400, 401, 403, 412, 429] {
             let error = refused(status, body);
-            assert_eq!((error.status, error.kind), (402, Kind::Billing), "{status} {body}");
+            assert_eq!((error.status, error.kind), (402, ErrorKind::Billing), "{status} {body}");
             assert_eq!(error.should_retry, Some(false), "{body}");
         }
-        let error = from_object(body, &asked());
+        let error = from_object(body, &context());
         assert_eq!((error.status, error.should_retry), (402, Some(false)), "{body}");
     }
     // What the next minute may give.

@@ -35,21 +35,21 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"litellm.ContentPolicyViolationError: OpenAIException - Invalid prompt: your prompt was flagged","code":"400"}}"#,
         r#"{"error":{"message":"The response was filtered due to the prompt triggering Microsoft's content management policy. Please modify your prompt and retry."}}"#,
     ] {
-        let refusal = from_upstream(400, body.as_bytes(), &asked());
+        let refusal = from_upstream(400, body.as_bytes(), &context());
         assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
-        let refusal = from_upstream(500, body.as_bytes(), &asked());
+        let refusal = from_upstream(500, body.as_bytes(), &context());
         assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
-        assert_eq!(as_answer(body, &asked()), Some("refusal"), "{body}");
+        assert_eq!(as_answer(body, &context()), Some("refusal"), "{body}");
     }
-    assert_eq!(refused(502, azure).kind, Kind::Api);
+    assert_eq!(refused(502, azure).kind, ErrorKind::Api);
     // What is quoted is not said.
     let quoted = r#"{"error":{"message":"Failed to parse input at pos 12: {\"c\":\"class X: input new_sensitive\""}}"#;
-    assert_eq!(refused(500, quoted).kind, Kind::Api);
+    assert_eq!(refused(500, quoted).kind, ErrorKind::Api);
     let other = r#"{"error":{"message":"Invalid prompt: it is empty","code":"invalid_prompt"}}"#;
     assert_eq!(refused(400, other).message, "Invalid prompt: it is empty");
-    let mut asked = asked();
-    asked.profile.content_filter = ContentFilter::Error;
-    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &asked) else {
+    let mut context = context();
+    context.profile.content_filter = ContentFilter::Error;
+    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &context) else {
         panic!("configured to be an error");
     };
     assert_eq!((error.status, error.message.as_str()), (400, "The response was filtered"));
@@ -73,5 +73,5 @@ fn a_prompt_that_a_router_flags_is_a_refusal_and_no_wrong_credential() {
         assert_eq!(as_answer(body, &edge_asked()), Some("refusal"), "{body}");
     }
     let other = r#"{"error":{"code":403,"message":"m","metadata":{"error_type":"permission_denied","reasons":[]}}}"#;
-    assert_eq!(refused(403, other).kind, Kind::Permission);
+    assert_eq!(refused(403, other).kind, ErrorKind::Permission);
 }

@@ -200,12 +200,12 @@ const ROWS: &[Row] = &[
 ];
 
 /// A conversation with an image in a tool's result, another one from this host, and nothing new.
-fn seen() -> Asked {
-    Asked {
+fn seen() -> RequestContext {
+    RequestContext {
         has_images: true,
         image_hosts: vec!["pictures.example".to_owned()],
         max_tokens: 1_000,
-        ..asked()
+        ..context()
     }
 }
 
@@ -218,9 +218,12 @@ fn an_image_that_is_refused_in_whatever_words_is_known() {
         let known = is_images(&error.message) || is_one_image(&error.message, None, &seen());
         assert!(known, "{who}: {message} {link}");
         // Claude Code goes on without it where it reads this.
-        let told = in_clients_words(&error.message, None, &seen());
-        let told = told.unwrap_or_else(|| error.message.clone());
-        assert!(told.to_ascii_lowercase().contains("could not process image"), "{who}: {told}");
+        let complaint = in_clients_words(&error.message, None, &seen());
+        let complaint = complaint.unwrap_or_else(|| error.message.clone());
+        assert!(
+            complaint.to_ascii_lowercase().contains("could not process image"),
+            "{who}: {complaint}"
+        );
     }
     // The parameter names it where the words do not: vLLM.
     let message = "Failed to fetch: HTTP 404 error";

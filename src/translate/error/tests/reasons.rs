@@ -42,8 +42,8 @@ fn that_a_prompt_is_too_long_is_found_wherever_an_error_says_it() {
     ] {
         let error = refused(400, &body.to_string());
         assert_eq!(error.message, "prompt is too long: 50000 tokens > 40960 maximum (m)", "{body}");
-        let error = from_object(&body.to_string(), &asked());
-        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{body}");
+        let error = from_object(&body.to_string(), &context());
+        assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{body}");
     }
     // The request, quoted, is no word of the error.
     for key in ["request", "requestBodyValues", "prompt", "messages", "input"] {
@@ -56,7 +56,7 @@ fn that_a_prompt_is_too_long_is_found_wherever_an_error_says_it() {
 
 #[test]
 fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
-    let asked = |max_tokens| Asked { max_tokens, ..asked() };
+    let context = |max_tokens| RequestContext { max_tokens, ..context() };
     let below = |name: &str| {
         format!(
             "Invalid '{name}': integer below minimum value. Expected a value >= 16, but got 1 instead."
@@ -75,9 +75,9 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
     ] {
         let body =
             serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
-        let refusal = from_upstream(400, body.to_string().as_bytes(), &asked(1));
+        let refusal = from_upstream(400, body.to_string().as_bytes(), &context(1));
         assert!(matches!(refusal, Refusal::Answer("max_tokens")), "{text}");
-        assert_eq!(as_answer(&body.to_string(), &asked(1)), Some("max_tokens"), "{text}");
+        assert_eq!(as_answer(&body.to_string(), &context(1)), Some("max_tokens"), "{text}");
     }
     // Not what the client asked for, and not the limit of the answer.
     for (text, max_tokens) in [
@@ -93,7 +93,8 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         ("min_tokens must be less than or equal to max_tokens=64, got 100".to_owned(), 20),
     ] {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked(max_tokens)) else {
+        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &context(max_tokens))
+        else {
             panic!("an error");
         };
         assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
@@ -178,8 +179,8 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
     }
     let text = "too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model - received 32000.";
     let body = serde_json::json!({"message": text}).to_string();
-    let asked = Asked { max_tokens: 32_000, ..asked() };
-    let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &asked) else {
+    let context = RequestContext { max_tokens: 32_000, ..context() };
+    let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &context) else {
         panic!("an error");
     };
     assert!(error.message.starts_with("max_tokens: 32000 > 4096, which"), "{}", error.message);
@@ -189,10 +190,10 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
 fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
     let openai = "Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 48000. The input or output tokens must be reduced in order to run successfully.";
     let groq = "Request too large for model `m` on tokens per minute (TPM): Limit 30,000, Requested 48,000, please reduce your message size and try again.";
-    let told = |status, max_tokens, text: &str| {
+    let complaint = |status, max_tokens, text: &str| {
         let body = serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
-        let asked = Asked { max_tokens, ..asked() };
-        match from_upstream(status, body.to_string().as_bytes(), &asked) {
+        let context = RequestContext { max_tokens, ..context() };
+        match from_upstream(status, body.to_string().as_bytes(), &context) {
             Refusal::Error(error) => {
                 (error.status, error.kind, error.message.clone(), error.upstream_message.clone())
             }
@@ -202,10 +203,10 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
     for (status, text) in [(429, openai), (413, groq)] {
         let long = "prompt is too long: 48000 tokens > 30000 maximum (the upstream's limit for a minute or a day)";
         let logged = Some(text.to_owned());
-        let expected = (400, Kind::InvalidRequest, long.to_owned(), logged.clone());
-        assert_eq!(told(status, 8_000, text), expected);
+        let expected = (400, ErrorKind::InvalidRequest, long.to_owned(), logged.clone());
+        assert_eq!(complaint(status, 8_000, text), expected);
         // Without what the answer may have, it would fit.
-        let (status, _, message, upstream_message) = told(status, 32_000, text);
+        let (status, _, message, upstream_message) = complaint(status, 32_000, text);
         assert_eq!((status, upstream_message), (400, logged));
         // At either of these Cline does not compact.
         assert!(!message.to_lowercase().contains("rate limit"), "{message}");
@@ -223,7 +224,7 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
         "Rate limit reached for m on tokens per min (TPM): Limit 30000, Requested 2000.",
         "Rate limit reached for m on requests per day (RPD): Limit 1, Requested 2",
     ] {
-        assert_eq!(told(429, 8_000, text), (429, Kind::RateLimit, text.to_owned(), None));
+        assert_eq!(complaint(429, 8_000, text), (429, ErrorKind::RateLimit, text.to_owned(), None));
     }
 }
 
@@ -266,7 +267,7 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
     let fields = r#"{"error":{"code":500,"message":"m","type":"exceed_context_size_error","n_prompt_tokens":1407,"n_ctx":256}}"#;
     for status in [500, 502, 503] {
         let error = refused(status, fields);
-        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest));
+        assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest));
         assert_eq!(error.message, "prompt is too long: 1407 tokens > 256 maximum (m)");
         let text = "litellm.APIConnectionError: Context size has been exceeded.";
         let body = serde_json::json!({"error": {"message": text}}).to_string();
@@ -305,10 +306,10 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
 
 #[test]
 fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
-    let told = |text: &str| {
-        let asked = Asked { model: "m".into(), max_tokens: 32_000, ..asked() };
+    let complaint = |text: &str| {
+        let context = RequestContext { model: "m".into(), max_tokens: 32_000, ..context() };
         let body = serde_json::json!({"error": text}).to_string();
-        refused_for(422, &body, &asked).message.clone()
+        refused_for(422, &body, &context).message.clone()
     };
     for (text, most) in [
         ("Input validation error: `max_new_tokens` must be <= 2048. Given: 32000", 2_048),
@@ -333,7 +334,7 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         ),
     ] {
         let expected = "which is the maximum allowed number of output tokens for m";
-        assert_eq!(told(text), format!("max_tokens: 32000 > {most}, {expected} ({text})"));
+        assert_eq!(complaint(text), format!("max_tokens: 32000 > {most}, {expected} ({text})"));
     }
     for text in [
         "请求token数超过每分钟限制",
@@ -353,7 +354,7 @@ fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
         "Please reduce the length of the tool name",
         "This feature is only available with the 1M context window",
     ] {
-        assert_eq!(told(text), text);
+        assert_eq!(complaint(text), text);
     }
 }
 
@@ -396,10 +397,10 @@ fn more_words_for_a_prompt_that_is_too_long_are_known() {
 #[test]
 fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
     let text = "This model's maximum context length is 65536 tokens. However, you requested 32000 output tokens and your prompt contains at least 33537 input tokens, for a total of at least 65537 tokens.";
-    let told = |input_tokens| {
-        let asked = Asked { input_tokens, ..asked() };
+    let complaint = |input_tokens| {
+        let context = RequestContext { input_tokens, ..context() };
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        let message = refused_for(400, &body, &asked).message.clone();
+        let message = refused_for(400, &body, &context).message.clone();
         message.split(" (").next().unwrap().to_owned()
     };
     let counted = |prompt: u64| {
@@ -408,21 +409,21 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
              length or `max_tokens` and try again"
         )
     };
-    assert_eq!(told(45_000), counted(45_000));
+    assert_eq!(complaint(45_000), counted(45_000));
     // Half of what may be left.
-    assert_eq!(told(30_000), counted(33_537 + (65_536 - 33_537) / 2));
+    assert_eq!(complaint(30_000), counted(33_537 + (65_536 - 33_537) / 2));
     // It does not look like it at all.
-    assert_eq!(told(10), counted(33_537));
-    assert_eq!(told(70_000), counted(65_535));
+    assert_eq!(complaint(10), counted(33_537));
+    assert_eq!(complaint(70_000), counted(65_535));
 }
 
 #[test]
 fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
-    let told = |status, text: &str| {
-        let asked = Asked { max_tokens: 32_000, ..asked() };
+    let complaint = |status, text: &str| {
+        let context = RequestContext { max_tokens: 32_000, ..context() };
         let body = serde_json::json!({"code": 20015, "message": text}).to_string();
-        let error = refused_for(status, &body, &asked);
-        assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{text}");
+        let error = refused_for(status, &body, &context);
+        assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{text}");
         error.message.clone()
     };
     for (text, prompt, window) in [
@@ -452,15 +453,15 @@ fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
             "input length and `max_tokens` exceed context limit: {prompt} + 32000 > {window}, decrease input \
              length or `max_tokens` and try again ({text})"
         );
-        assert_eq!(told(400, text), expected);
-        assert_eq!(told(413, text), expected);
+        assert_eq!(complaint(400, text), expected);
+        assert_eq!(complaint(413, text), expected);
     }
     let long = "max_total_tokens (72000) must be less than or equal to max_seq_len (32768)";
     let expected = format!("prompt is too long: 40000 tokens > 32768 maximum ({long})");
-    assert_eq!(told(400, long), expected);
+    assert_eq!(complaint(400, long), expected);
     // Nobody said how much of it is the answer's, and it is less than that.
     let less = "max_total_tokens (31000) must be less than or equal to max_seq_len (16384)";
-    assert!(told(400, less).starts_with("prompt is too long"), "{less}");
+    assert!(complaint(400, less).starts_with("prompt is too long"), "{less}");
 }
 
 #[test]
@@ -472,10 +473,10 @@ fn a_wrong_key_is_known_where_it_is_told_as_a_bad_request() {
     ] {
         assert_eq!(
             (refused(400, body).status, refused(400, body).kind),
-            (401, Kind::Authentication)
+            (401, ErrorKind::Authentication)
         );
         let error = refused_for(400, body, &edge_asked());
-        assert_eq!((error.status, error.kind), (500, Kind::Api));
+        assert_eq!((error.status, error.kind), (500, ErrorKind::Api));
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
 }

@@ -21,11 +21,15 @@ fn a_window_that_is_full_is_known_whatever_status_says_so() {
     ] {
         for status in [424, 500, 502, 503] {
             let error = error_of(status, text);
-            assert_eq!((error.status, error.kind), (400, Kind::InvalidRequest), "{status} {text}");
+            assert_eq!(
+                (error.status, error.kind),
+                (400, ErrorKind::InvalidRequest),
+                "{status} {text}"
+            );
             assert!(error.message.starts_with("prompt is too long"), "{}", error.message);
         }
         let object = serde_json::json!({"error": {"message": text, "code": "503"}}).to_string();
-        assert_eq!(from_object(&object, &asked()).status, 400, "{text}");
+        assert_eq!(from_object(&object, &context()).status, 400, "{text}");
     }
 }
 
@@ -38,9 +42,9 @@ fn what_a_model_wrote_is_no_word_of_the_server() {
         "error parsing tool call: raw='{\"content\":\"if prompt is too long at pos 3\"}'",
     ] {
         let error = error_of(500, text);
-        assert_eq!((error.status, error.kind), (500, Kind::Api), "{text}");
+        assert_eq!((error.status, error.kind), (500, ErrorKind::Api), "{text}");
         let object = serde_json::json!({"error": {"message": text, "code": null}}).to_string();
-        assert_eq!(from_object(&object, &asked()).status, 502, "{text}");
+        assert_eq!(from_object(&object, &context()).status, 502, "{text}");
     }
 }
 
@@ -60,8 +64,8 @@ fn more_servers_say_in_their_words_that_a_prompt_is_too_long() {
         "输入长度超过限制",
         "token数量超过限制",
     ] {
-        let told = rewritten(text);
-        assert!(told.starts_with("prompt is too long"), "{told}");
+        let complaint = rewritten(text);
+        assert!(complaint.starts_with("prompt is too long"), "{complaint}");
     }
     // The same words of something else.
     for other in [
@@ -82,8 +86,8 @@ fn a_limit_per_minute_is_no_empty_account() {
         let body = serde_json::json!({"error":
             {"code": "insufficient_quota", "message": text, "type": "insufficient_quota"}})
         .to_string();
-        for error in [refused(429, &body), refused(400, &body), from_object(&body, &asked())] {
-            assert_eq!((error.status, error.kind), (429, Kind::RateLimit), "{text}");
+        for error in [refused(429, &body), refused(400, &body), from_object(&body, &context())] {
+            assert_eq!((error.status, error.kind), (429, ErrorKind::RateLimit), "{text}");
             assert_eq!(error.should_retry, None);
         }
     }
@@ -100,16 +104,16 @@ fn a_plan_that_is_used_up_is_no_wrong_credential() {
     ] {
         let body = serde_json::json!({"error": {"type": kind, "message": text}}).to_string();
         let error = refused(status, &body);
-        assert_eq!((error.status, error.kind), (402, Kind::Billing), "{text}");
+        assert_eq!((error.status, error.kind), (402, ErrorKind::Billing), "{text}");
         assert_eq!(error.should_retry, Some(false));
         let own = refused_for(status, &body, &edge_asked());
         assert_eq!((own.status, own.message.as_str()), (402, UNPAID), "{text}");
     }
     let hours = error_of(429, "You have reached your usage limit. Try again in 5 hours.");
-    assert_eq!((hours.status, hours.kind), (429, Kind::RateLimit));
+    assert_eq!((hours.status, hours.kind), (429, ErrorKind::RateLimit));
     // Of the same type, and about something else.
     let body = r#"{"error":{"type":"access_terminated_error","message":"Kimi For Coding is currently only available for Coding Agents"}}"#;
-    assert_eq!(refused(403, body).kind, Kind::Permission);
+    assert_eq!(refused(403, body).kind, ErrorKind::Permission);
     let body =
         r#"{"type":"error","error":{"type":"ModelError","message":"Model foo not supported"}}"#;
     assert_eq!(refused(401, body).status, 404);
@@ -118,7 +122,7 @@ fn a_plan_that_is_used_up_is_no_wrong_credential() {
 #[test]
 fn a_model_that_is_down_is_asked_again() {
     let nim = r#"{"status":400,"title":"Bad Request","detail":"Function id '87ea0ddc': DEGRADED function cannot be invoked"}"#;
-    assert_eq!((refused(400, nim).status, refused(400, nim).kind), (529, Kind::Overloaded));
+    assert_eq!((refused(400, nim).status, refused(400, nim).kind), (529, ErrorKind::Overloaded));
     let tgi = r#"{"error":"Request failed during generation: Server error: CUDA out of memory","error_type":"generation"}"#;
-    assert_eq!((refused(424, tgi).status, refused(424, tgi).kind), (502, Kind::Api));
+    assert_eq!((refused(424, tgi).status, refused(424, tgi).kind), (502, ErrorKind::Api));
 }

@@ -99,14 +99,19 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-fn asked_for(answer: u64, estimate: u64) -> Asked {
-    Asked { max_tokens: answer, input_tokens: estimate, input_estimate: estimate, ..asked() }
+fn asked_for(answer: u64, estimate: u64) -> RequestContext {
+    RequestContext {
+        max_tokens: answer,
+        input_tokens: estimate,
+        input_estimate: estimate,
+        ..context()
+    }
 }
 
 /// What is left for the answer, by the words that the client would be told.
-fn left(message: &str, asked: &Asked) -> Option<Room> {
+fn left(message: &str, context: &RequestContext) -> Option<Room> {
     let body = serde_json::json!({"error": {"message": message}}).to_string();
-    room(&refused_for(400, &body, asked).message, asked)
+    room(&refused_for(400, &body, context).message, context)
 }
 
 #[test]
@@ -114,11 +119,11 @@ fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
     for (who, link, message, [prompt, answer, window]) in ROWS.iter().copied() {
         // The estimate is a tenth off.
         let estimate = prompt - prompt / 10;
-        let asked = asked_for(answer, estimate);
+        let context = asked_for(answer, estimate);
         // In an almost full window a client compacts.
         let expected = Room { answer: window - prompt, prompt, estimate };
         let expected = (expected.answer >= 1_024).then_some(expected);
-        assert_eq!(left(message, &asked), expected, "{who}: {message} {link}");
+        assert_eq!(left(message, &context), expected, "{who}: {message} {link}");
     }
 }
 
@@ -126,8 +131,8 @@ fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
 fn a_server_that_counts_one_token_more_is_asked_for_one_less() {
     // Older SGLang refuses a sum that is as large as the window.
     let message = "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 32768 tokens: 6000 tokens from the input messages and 26768 tokens for the completion.";
-    let asked = asked_for(26_768, 5_000);
-    assert_eq!(left(message, &asked).map(|room| room.answer), Some(26_767));
+    let context = asked_for(26_768, 5_000);
+    assert_eq!(left(message, &context).map(|room| room.answer), Some(26_767));
 }
 
 #[test]
@@ -164,7 +169,7 @@ fn a_total_without_parts_has_the_answer_in_it_where_the_rest_looks_like_the_prom
     for (estimate, expected) in
         [(4_000, Some(3_192)), (6_900, Some(3_192)), (7_100, None), (20, None), (20_000, None)]
     {
-        let asked = asked_for(4_000, estimate);
-        assert_eq!(left(message, &asked).map(|room| room.answer), expected, "{estimate}");
+        let context = asked_for(4_000, estimate);
+        assert_eq!(left(message, &context).map(|room| room.answer), expected, "{estimate}");
     }
 }

@@ -2,8 +2,8 @@
 
 use super::{Part, SentMessage, SentMessages};
 use crate::anthropic::{Block, Role, ToolResult};
-use crate::conversation::{Item, MOVED, Turn};
-use crate::json::{self, Kind, Reader, Str, Writer};
+use crate::conversation::{MOVED, Turn, UserPart};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
 
 /// Where blocks stand in the body, rising, and the messages that they are of.
 type Owners = Vec<(usize, usize)>;
@@ -145,16 +145,19 @@ impl<'t, 'a> Entry<'t, 'a> {
         }
     }
 
-    fn of_item(item: &'t Item<'a>) -> Option<Self> {
+    fn of_item(item: &'t UserPart<'a>) -> Option<Self> {
         match item {
-            Item::Block(block) => Self::of_block(block),
-            Item::Orphan(result) => match Self::of_result(result) {
+            UserPart::Block(block) => Self::of_block(block),
+            UserPart::Orphan(result) => match Self::of_result(result) {
                 Self::Raw(raw) => Some(Self::Orphan(raw)),
                 other => Some(other),
             },
             // None of these is made of a history that stays as it is.
-            Item::System(_) | Item::Summary(_) | Item::Done(_) | Item::SystemPrompt => None,
-            Item::Moved => Some(Self::Moved),
+            UserPart::System(_)
+            | UserPart::Summary(_)
+            | UserPart::Done(_)
+            | UserPart::SystemPrompt => None,
+            UserPart::Moved => Some(Self::Moved),
         }
     }
 
@@ -199,7 +202,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     let mut others = Vec::new();
     let mut reader = Reader::of(content);
     let mut read = || {
-        if reader.kind()? == Kind::String {
+        if reader.kind()? == ValueKind::String {
             text.push(reader.string()?);
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! 120,000 bytes. One that has more is written again with properties less deep, and with definitions that refer to none
 //! but themselves.
 
-use crate::json::{self, Kind, Reader, Str};
+use crate::json::{self, Reader, Str, ValueKind};
 use crate::names::{NameSet, Names};
 use crate::words;
 
@@ -53,14 +53,14 @@ fn count_properties(
     count: &mut usize,
 ) -> Result<(), json::Error> {
     match reader.kind()? {
-        Kind::Object => {
+        ValueKind::Object => {
             reader.begin_object()?;
             while let Some(key) = reader.next_key()? {
                 *count = count.saturating_add(usize::from(named));
                 count_properties(reader, key == "properties", count)?;
             }
         }
-        Kind::Array => {
+        ValueKind::Array => {
             reader.begin_array()?;
             while reader.next_element()? {
                 count_properties(reader, false, count)?;

@@ -210,7 +210,7 @@ fn schemas_follow_the_profile() {
         gemini.body["tools"][0]["function"]["parameters"]["properties"]["title"],
         json!({"enum": ["a"], "type": "string"})
     );
-    assert!(gemini.asked.iter().next().unwrap().schema.as_ref().unwrap().contains("$schema"));
+    assert!(gemini.context.iter().next().unwrap().schema.as_ref().unwrap().contains("$schema"));
 }
 
 #[test]

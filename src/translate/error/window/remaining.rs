@@ -2,7 +2,7 @@
 //! what is left for the answer.
 
 use super::leading_number;
-use crate::asked::Asked;
+use crate::request_context::RequestContext;
 use crate::translate::refused::Room;
 use crate::words;
 
@@ -19,30 +19,30 @@ pub(super) fn none_for(prompt: u64, answer: u64, window: u64) -> String {
 const SUM: &str = "exceeded model token limit";
 
 /// Whether the answer is in a total of which no part is told: what is left without it looks like the prompt.
-pub(super) fn is_sum(text: &str, total: u64, asked: &Asked) -> bool {
-    let (estimate, answer) = (asked.input_tokens, asked.max_tokens);
+pub(super) fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
+    let (estimate, answer) = (context.input_tokens, context.max_tokens);
     let Some(rest) = total.checked_sub(answer).filter(|_| answer > 0) else { return false };
     let is_like = (rest / 2..=rest.saturating_mul(2)).contains(&estimate);
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
 /// What stands behind some words of the error, unless something is quoted before them: a client may have written them.
-pub(super) fn said_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
+pub(super) fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
     let (before, behind) = words::split_once(message, own)?;
     (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
 }
 
 /// What the window leaves for the answer, if the client would be told that both together are too long.
 #[must_use]
-pub(crate) fn room(message: &str, asked: &Asked) -> Option<Room> {
-    let sum = said_behind(message, NO_ROOM)?;
+pub(crate) fn room(message: &str, context: &RequestContext) -> Option<Room> {
+    let sum = text_behind(message, NO_ROOM)?;
     let (prompt, rest) = words::split_once(sum, "+")?;
     let (answer, window) = words::split_once(rest, ">")?;
     let number = |text: &str| leading_number(text.trim());
     let (prompt, answer, window) = (number(prompt)?, number(answer)?, number(window)?);
     // What was refused is too much, even where it would fit by these numbers.
-    let refused = if asked.max_tokens == 0 { answer } else { answer.min(asked.max_tokens) };
+    let refused = if context.max_tokens == 0 { answer } else { answer.min(context.max_tokens) };
     let answer = window.checked_sub(prompt)?.min(refused.checked_sub(1)?);
-    let room = Room { answer, prompt, estimate: asked.input_estimate };
+    let room = Room { answer, prompt, estimate: context.input_estimate };
     (answer >= Room::LEAST).then_some(room)
 }

@@ -6,7 +6,7 @@
 //! whole sentences.
 
 mod phrases;
-mod room;
+mod remaining;
 
 use phrases::{
     ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
@@ -16,26 +16,32 @@ use phrases::{
     UNIT_BYTES, WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
 };
 pub(super) use phrases::{CODES, RATES};
-pub(crate) use room::room;
+pub(crate) use remaining::room;
 
-use super::said::Said;
-use crate::asked::Asked;
+use super::error_body::ErrorBody;
+use crate::request_context::RequestContext;
 use crate::words::{self, phrases};
 
 /// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
-pub(super) fn rewritten(said: &Said, asked: &Asked) -> Option<String> {
-    let text = lowered(&said.message);
-    let wording = context_wording(said, &said.message, &text, asked)
-        .or_else(|| too_much_output(&text, asked))
-        .or_else(|| context_wording(said, &said.rest, &lowered(&said.rest), asked))?;
+pub(super) fn rewritten(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
+    let text = lowered(&error_body.message);
+    let wording = window_wording(error_body, &error_body.message, &text, context)
+        .or_else(|| too_much_output(&text, context))
+        .or_else(|| {
+            window_wording(error_body, &error_body.rest, &lowered(&error_body.rest), context)
+        })?;
     // The text of a real Anthropic endpoint, perhaps with something around it.
-    if said.message.is_empty() || words::has(&said.message, &wording) {
-        return Some(if said.message.is_empty() { wording } else { said.message.clone() });
+    if error_body.message.is_empty() || words::has(&error_body.message, &wording) {
+        return Some(if error_body.message.is_empty() {
+            wording
+        } else {
+            error_body.message.clone()
+        });
     }
     // Clients know the real API's words with their colon: strands-agents, Zed.
     let is_bare = wording == TOO_LONG;
     let (before, behind) = if is_bare { (": ", "") } else { (" (", ")") };
-    Some(format!("{wording}{before}{}{behind}", said.message))
+    Some(format!("{wording}{before}{}{behind}", error_body.message))
 }
 
 /// The real API's words, where no numbers are known.
@@ -49,18 +55,23 @@ pub(super) fn lowered(message: &str) -> String {
 }
 
 /// What the client is told where the request is too long as a whole. `text`: the message, [`lowered`].
-fn context_wording(said: &Said, message: &str, text: &str, asked: &Asked) -> Option<String> {
-    is_context(said, text).then(|| too_long(said, message, text, asked))
+fn window_wording(
+    error_body: &ErrorBody,
+    message: &str,
+    text: &str,
+    context: &RequestContext,
+) -> Option<String> {
+    is_window(error_body, text).then(|| too_long(error_body, message, text, context))
 }
 
-fn is_context(said: &Said, text: &str) -> bool {
+fn is_window(error_body: &ErrorBody, text: &str) -> bool {
     let has = |any: &str| words::has_one_of(text, any);
     let of_window = (has(PHRASES) && (has(WINDOWS) || !words::has(text, COHERE))
         || has(WINDOWS) && (has(TOO_MUCH) || has(TOO_MUCH_OF_A_WINDOW)))
         && !has(OTHERS_OF_A_WINDOW)
         && !is_of_the_answer(text);
-    said.has_code(CODES)
-        || said.context_tokens.is_some() && said.prompt_tokens.is_some()
+    error_body.has_code(CODES)
+        || error_body.context_tokens.is_some() && error_body.prompt_tokens.is_some()
         || !has(RATES)
             && (of_window
                 || text.starts_with(SNOWFLAKE) && has(TOO_MUCH)
@@ -104,42 +115,42 @@ fn is_negative(text: &str) -> bool {
     words::has_one_of(text, ANSWER_LIMITS) && words::has(text, "at least 1, got -")
 }
 
-fn too_long(said: &Said, message: &str, text: &str, asked: &Asked) -> String {
-    if let Some(at) = words::find(message, room::NO_ROOM) {
+fn too_long(error_body: &ErrorBody, message: &str, text: &str, context: &RequestContext) -> String {
+    if let Some(at) = words::find(message, remaining::NO_ROOM) {
         return message.get(at..).unwrap_or_default().to_owned();
     }
-    let window = said
+    let window = error_body
         .context_tokens
         .or_else(|| first(WINDOW_AFTER, text, number_after))
         .or_else(|| first(WINDOW_BEFORE, text, number_before));
     let sum = first(SUM_AFTER, text, number_after);
     let answer = first(ANSWER_BEFORE, text, number_before)
         .or_else(|| first(ANSWER_AFTER, text, number_after))
-        .or_else(|| sum.map(|_| asked.max_tokens));
+        .or_else(|| sum.map(|_| context.max_tokens));
     let total = sum
         .or_else(|| first(TOTAL_AFTER, text, number_after))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
     // A total is exact where the prompt has several parts of which one was found.
-    let told = said
+    let complaint = error_body
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| first(PROMPT_BEFORE, text, number_before))
         .or_else(|| first(PROMPT_AFTER, text, number_after));
     // Of a total without parts it is not told whether the answer is in it: Kimi's.
-    let apart = total.filter(|_| told.is_none() && answer.is_none());
-    let apart = apart.filter(|total| room::is_sum(text, *total, asked));
-    let answer = answer.or_else(|| apart.map(|_| asked.max_tokens));
-    let prompt = told.or_else(|| apart?.checked_sub(asked.max_tokens));
+    let apart = total.filter(|_| complaint.is_none() && answer.is_none());
+    let apart = apart.filter(|total| remaining::is_sum(text, *total, context));
+    let answer = answer.or_else(|| apart.map(|_| context.max_tokens));
+    let prompt = complaint.or_else(|| apart?.checked_sub(context.max_tokens));
     let prompt = prompt.map(|prompt| match (window, answer) {
-        (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, asked.input_tokens),
+        (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, context.input_tokens),
         _ => prompt,
     });
     match (prompt.or(total), window, answer) {
         (Some(prompt), Some(window), _) if prompt > window => too_long_by(prompt, window),
         // Some count one token more: older SGLang.
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) >= window => {
-            room::none_for(prompt, answer, window)
+            remaining::none_for(prompt, answer, window)
         }
         _ => TOO_LONG.to_owned(),
     }
@@ -162,19 +173,19 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 }
 
 /// `max_tokens` alone is more than the model gives.
-fn too_much_output(text: &str, asked: &Asked) -> Option<String> {
+fn too_much_output(text: &str, context: &RequestContext) -> Option<String> {
     // A sum is not of the answer alone.
     if !words::has_one_of(text, ANSWER_LIMITS) || words::has(text, "sum of ") {
         return None;
     }
-    let wanted = number_after(text, "is too large").unwrap_or(asked.max_tokens);
+    let wanted = number_after(text, "is too large").unwrap_or(context.max_tokens);
     let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
     let alone = || first(ANSWER_MOST_ALONE, text, number_after);
     let most = first(ANSWER_MOST_AFTER, text, number_after)
         .or_else(|| first(ANSWER_MOST_BESIDE, text, number_of_the_answer))
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
-    let model = &asked.model;
+    let model = &context.model;
     (wanted > most).then(|| format!("{LIMIT}{wanted} > {most}{OF_OUTPUT}{model}"))
 }
 
@@ -188,12 +199,13 @@ const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens 
 /// credit for no more (OpenRouter).
 #[must_use]
 pub(crate) fn most_output(message: &str) -> Option<u64> {
-    let told = room::said_behind(message, LIMIT).and_then(|it| words::split_once(it, OF_OUTPUT));
-    let Some((told, _)) = told else {
+    let complaint =
+        remaining::text_behind(message, LIMIT).and_then(|it| words::split_once(it, OF_OUTPUT));
+    let Some((complaint, _)) = complaint else {
         let affordable = number_after(message, "can only afford")?;
         return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
     };
-    let (wanted, most) = words::split_once(told, " > ")?;
+    let (wanted, most) = words::split_once(complaint, " > ")?;
     wanted.parse::<u64>().ok()?;
     most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
 }
@@ -204,8 +216,8 @@ const AFFORDABLE_LEAST: u64 = 1024;
 /// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
 /// Servers count what the answer may have. What they say is for the log: Cline takes `rate limit` and `per minute` for
 /// a reason to wait, whatever stands beside it, and would not compact.
-pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
-    let text = lowered(&said.message);
+pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
+    let text = lowered(&error_body.message);
     if words::has(&text, "used ") {
         return None;
     }
@@ -213,11 +225,11 @@ pub(super) fn over_rate(said: &Said, asked: &Asked) -> Option<String> {
     let (_, text) = words::split_once(&text, "tokens per ")?;
     let limit = number_after(text, "limit ")?;
     let requested = number_after(text, "requested ").filter(|requested| *requested > limit)?;
-    let prompt = requested.saturating_sub(asked.max_tokens);
+    let prompt = requested.saturating_sub(context.max_tokens);
     let wording = if prompt > limit {
         too_long_by(requested, limit)
     } else {
-        room::none_for(prompt, requested.saturating_sub(prompt), limit)
+        remaining::none_for(prompt, requested.saturating_sub(prompt), limit)
     };
     Some(format!("{wording} (the upstream's limit for a minute or a day)"))
 }
@@ -228,14 +240,14 @@ fn too_long_by(prompt: u64, window: u64) -> String {
 
 /// Whether `max_tokens` leaves no room for a word. Claude Code and others ask for one token to see whether a model
 /// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
-pub(super) fn has_no_room(said: &Said, asked: &Asked) -> bool {
-    let text = said.message.to_ascii_lowercase();
+pub(super) fn has_no_room(error_body: &ErrorBody, context: &RequestContext) -> bool {
+    let text = error_body.message.to_ascii_lowercase();
     words::has(&text, "could not finish the message because max_tokens")
         || words::has_one_of(&text, ANSWER_LIMITS)
             && LEAST.iter().any(|(words, more)| {
                 let least = number_behind(&text, words).map(|it| it.saturating_add(*more));
                 // A limit beyond these is that of something else.
-                least.is_some_and(|least| least <= 100 && (1..least).contains(&asked.max_tokens))
+                least.is_some_and(|least| least <= 100 && (1..least).contains(&context.max_tokens))
             })
 }
 
@@ -363,26 +375,30 @@ mod tests {
             ),
         ] {
             let body = serde_json::json!({"error": {"message": message}}).to_string();
-            let rewritten = rewritten(&Said::read(&body), &Asked::default());
+            let rewritten = rewritten(&ErrorBody::read(&body), &RequestContext::default());
             assert_eq!(rewritten, Some(format!("{expected} ({message})")));
         }
         let bare = "Maximum sequence length 8192 exceeded";
         let body = serde_json::json!({"error": {"message": bare}}).to_string();
-        let told = rewritten(&Said::read(&body), &Asked::default());
-        assert_eq!(told, Some(format!("prompt is too long: {bare}")));
+        let complaint = rewritten(&ErrorBody::read(&body), &RequestContext::default());
+        assert_eq!(complaint, Some(format!("prompt is too long: {bare}")));
         let code = r#"{"error":{"message":"no","code":"model_max_prompt_tokens_exceeded"}}"#;
         assert_eq!(
-            rewritten(&Said::read(code), &Asked::default()),
+            rewritten(&ErrorBody::read(code), &RequestContext::default()),
             Some("prompt is too long: no".to_owned())
         );
     }
 
     #[test]
     fn more_output_than_the_model_gives_is_known_by_what_was_asked_for() {
-        let asked = Asked { model: "m".to_owned(), max_tokens: 32_000, ..Asked::default() };
-        let told = |message: &str| {
+        let context = RequestContext {
+            model: "m".to_owned(),
+            max_tokens: 32_000,
+            ..RequestContext::default()
+        };
+        let complaint = |message: &str| {
             let body = serde_json::json!({"error": {"message": message}}).to_string();
-            rewritten(&Said::read(&body), &asked)
+            rewritten(&ErrorBody::read(&body), &context)
         };
         for message in [
             "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
@@ -401,7 +417,7 @@ mod tests {
                 "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m \
                  ({message})"
             );
-            assert_eq!(told(message), Some(expected));
+            assert_eq!(complaint(message), Some(expected));
         }
         for message in [
             "The parameter max_tokens (32000) you sent in this request is out of range, it should be in [1, 8192]",
@@ -411,8 +427,11 @@ mod tests {
             "This model supports at most 8192 tokens in the completion. Please lower max_tokens",
             "at most 20 images are allowed, and max_tokens is at most 8192",
         ] {
-            let said = told(message).unwrap_or_default();
-            assert!(said.starts_with("max_tokens: 32000 > 8192, "), "{message}: {said}");
+            let error_body = complaint(message).unwrap_or_default();
+            assert!(
+                error_body.starts_with("max_tokens: 32000 > 8192, "),
+                "{message}: {error_body}"
+            );
         }
         for message in [
             "max_tokens=32000: messages: at most 20 images are allowed",
@@ -420,10 +439,10 @@ mod tests {
             "max_tokens: 32000. temperature must be at most 2",
             "tools: at most 128 functions (max_tokens: 32000)",
         ] {
-            assert_eq!(told(message), None);
+            assert_eq!(complaint(message), None);
         }
         // Not what was asked for, whatever is wrong with it.
-        assert_eq!(told("max_tokens: Input should be less than or equal to 64000"), None);
-        assert_eq!(told("temperature must be less than or equal to 2"), None);
+        assert_eq!(complaint("max_tokens: Input should be less than or equal to 64000"), None);
+        assert_eq!(complaint("temperature must be less than or equal to 2"), None);
     }
 }

@@ -8,9 +8,9 @@
 //! ```
 
 use super::{images, page};
-use crate::asked::Asked;
-use crate::json::{self, Kind, Reader};
+use crate::json::{self, Reader, ValueKind};
 use crate::openai::number;
+use crate::request_context::RequestContext;
 use crate::translate::headers::time::duration;
 use crate::words::{self, phrases};
 
@@ -41,12 +41,12 @@ const CODES: &str =
 
 /// Where something stands: the order of the name at each level. The lower is the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct JsonPath {
     path: [u8; DEPTH_MAX],
     depth: usize,
 }
 
-impl Place {
+impl JsonPath {
     /// Inside of so many objects.
     fn inside(depth: usize) -> Self {
         Self { depth, ..Self::default() }
@@ -63,7 +63,7 @@ impl Place {
 
 /// What an upstream's error says.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ErrorBody {
     /// The text, trimmed; empty if there is none.
     pub(super) message: String,
     /// A number from 400 to 599 that stands for the status.
@@ -81,7 +81,7 @@ pub(super) struct Said {
     /// How long to wait, in milliseconds: Gemini sends no header.
     retry_after: Option<u64>,
     /// Where the message was found.
-    place: Option<Place>,
+    place: Option<JsonPath>,
     /// What the server behind a router said: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
     raw: String,
     /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
@@ -93,30 +93,30 @@ pub(super) struct Said {
     pub(super) rest: String,
 }
 
-impl Said {
+impl ErrorBody {
     /// Reads a whole body, the value of its `error`, or plain text.
     pub(super) fn read(text: &str) -> Self {
         let text = words::bare(text);
         // One event of a stream, where a body was due.
         let is_event = text.starts_with("data:") || text.starts_with("event:");
         let data = text.lines().find_map(|line| line.strip_prefix("data:"));
-        let mut said = Self::read_json(data.filter(|_| is_event).unwrap_or(text), 0);
-        let raw = std::mem::take(&mut said.raw);
+        let mut error_body = Self::read_json(data.filter(|_| is_event).unwrap_or(text), 0);
+        let raw = std::mem::take(&mut error_body.raw);
         if !raw.is_empty() {
-            let inner = said.merge(&raw, 1);
-            said.append(inner);
+            let inner = error_body.merge(&raw, 1);
+            error_body.append(inner);
         }
-        let reason = std::mem::take(&mut said.reason);
-        if said.message.is_empty() || is_sentence(&reason) {
-            said.append(reason);
+        let reason = std::mem::take(&mut error_body.reason);
+        if error_body.message.is_empty() || is_sentence(&reason) {
+            error_body.append(reason);
         }
-        let end = words::beginning(&said.message, MESSAGE_BYTES_MAX).len();
-        words::truncate(&mut said.message, end);
+        let end = words::beginning(&error_body.message, MESSAGE_BYTES_MAX).len();
+        words::truncate(&mut error_body.message, end);
         // `Throttling: too many requests`
-        if let Some((word, _)) = words::split_once(&said.message, ":") {
-            said.codes.push(word.to_ascii_lowercase());
+        if let Some((word, _)) = words::split_once(&error_body.message, ":") {
+            error_body.codes.push(word.to_ascii_lowercase());
         }
-        said
+        error_body
     }
 
     /// A code alone, and what is made of it.
@@ -141,14 +141,15 @@ impl Said {
 
     /// `depth`: inside of how many objects the text stood.
     fn read_json(text: &str, depth: usize) -> Self {
-        let mut said = Self::default();
+        let mut error_body = Self::default();
         // A body that was cut off still says what came before the cut.
         let mut reader = Reader::of(text);
-        let result = said.value(&mut reader, Place::inside(depth)).and_then(|()| reader.end());
-        if result.is_err() && said.message.is_empty() {
-            said.message = page::text_of(text);
+        let result =
+            error_body.value(&mut reader, JsonPath::inside(depth)).and_then(|()| reader.end());
+        if result.is_err() && error_body.message.is_empty() {
+            error_body.message = page::text_of(text);
         }
-        said
+        error_body
     }
 
     /// Reads an error inside a text, and gives its message.
@@ -170,17 +171,17 @@ impl Said {
         inner.message
     }
 
-    fn value(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
+    fn value(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         match reader.kind()? {
-            Kind::String => self.take(&reader.string()?.decode(), place),
-            Kind::Object => self.object(reader, place)?,
-            Kind::Array => {
+            ValueKind::String => self.take(&reader.string()?.decode(), place),
+            ValueKind::Object => self.object(reader, place)?,
+            ValueKind::Array => {
                 reader.begin_array()?;
                 while reader.next_element()? {
                     self.value(reader, place)?;
                 }
             }
-            Kind::Number | Kind::Bool | Kind::Null => {
+            ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
                 reader.skip()?;
             }
         }
@@ -188,7 +189,7 @@ impl Said {
     }
 
     /// Takes a text that was found at `place`, unless there is a better one.
-    fn take(&mut self, text: &str, place: Place) {
+    fn take(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if !self.is_better(text, place) {
             return;
@@ -203,7 +204,7 @@ impl Said {
     }
 
     /// Takes a text as the message, unless there is a better one, even if it looks like JSON.
-    fn take_plain(&mut self, text: &str, place: Place) {
+    fn take_plain(&mut self, text: &str, place: JsonPath) {
         let text = text.trim();
         if self.is_better(text, place) {
             self.place = Some(place);
@@ -211,11 +212,11 @@ impl Said {
         }
     }
 
-    fn is_better(&self, text: &str, place: Place) -> bool {
+    fn is_better(&self, text: &str, place: JsonPath) -> bool {
         !text.is_empty() && self.place.is_none_or(|best| place < best)
     }
 
-    fn object(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
+    fn object(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         if place.depth == DEPTH_MAX {
             reader.skip()?;
             return Ok(());
@@ -234,7 +235,7 @@ impl Said {
                 // Databricks: what the server behind it said.
                 ("external_model_error" | "external_model_message", _) => self.raw(reader)?,
                 ("details", _) => self.details(reader, place.depth)?,
-                (key @ ("reason" | "param"), _) if reader.kind()? == Kind::String => {
+                (key @ ("reason" | "param"), _) if reader.kind()? == ValueKind::String => {
                     let text = reader.string()?.decode();
                     let is_taken = key == "reason" || is_sentence(&text);
                     if is_taken && !is_sentence(&self.reason) {
@@ -247,7 +248,7 @@ impl Said {
                 (key, _) if words::is_among(CODES, key) => self.code(reader)?,
                 // The last is Hugging Face's, until a model is loaded.
                 ("retry_after" | "retryAfter" | "estimated_time", _)
-                    if matches!(reader.kind()?, Kind::Number) =>
+                    if matches!(reader.kind()?, ValueKind::Number) =>
                 {
                     self.retry_after = duration(reader.number()?);
                 }
@@ -272,7 +273,7 @@ impl Said {
             || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str())
             || words::has_one_of(&key, phrases!["generation", "output", "completion", "content"]);
         match reader.kind()? {
-            Kind::String if !is_quoted => {
+            ValueKind::String if !is_quoted => {
                 let text = reader.string()?.decode();
                 if key == "retrydelay" {
                     self.retry_after = duration(text.trim());
@@ -280,13 +281,13 @@ impl Said {
                     self.add_rest(&text);
                 }
             }
-            Kind::Object if !is_quoted && depth < DEPTH_MAX => {
+            ValueKind::Object if !is_quoted && depth < DEPTH_MAX => {
                 reader.begin_object()?;
                 while let Some(key) = reader.next_key()? {
                     self.other(reader, &key.decode(), depth.saturating_add(1))?;
                 }
             }
-            Kind::Array if !is_quoted && depth < DEPTH_MAX => {
+            ValueKind::Array if !is_quoted && depth < DEPTH_MAX => {
                 reader.begin_array()?;
                 while reader.next_element()? {
                     self.other(reader, "", depth.saturating_add(1))?;
@@ -308,14 +309,14 @@ impl Said {
     }
 
     /// FastAPI: a text, or a list of what is wrong at which place of the request.
-    fn detail(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
-        if reader.kind()? != Kind::Array {
+    fn detail(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        if reader.kind()? != ValueKind::Array {
             return self.value(reader, place);
         }
         let mut all = String::new();
         reader.begin_array()?;
         while reader.next_element()? {
-            let item = if reader.kind()? == Kind::Object {
+            let item = if reader.kind()? == ValueKind::Object {
                 complaint(reader)?
             } else {
                 Self::read_json(reader.skip()?, DEPTH_MAX - 1).message
@@ -331,9 +332,9 @@ impl Said {
 
     fn code(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
         let code = match reader.kind()? {
-            Kind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
+            ValueKind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
             // Lua writes 400.0.
-            Kind::Number => number(reader)?.unwrap_or_default().to_string(),
+            ValueKind::Number => number(reader)?.unwrap_or_default().to_string(),
             _ => {
                 reader.skip()?;
                 return Ok(());
@@ -346,12 +347,12 @@ impl Said {
         Ok(())
     }
 
-    fn base_resp(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
+    fn base_resp(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         let mut text = String::new();
         members(reader, &mut |key, reader| {
             match (key, reader.kind()?) {
                 ("status_code", _) => self.base_resp = number(reader)?.unwrap_or_default(),
-                ("status_msg", Kind::String) => text = reader.string()?.decode().into_owned(),
+                ("status_msg", ValueKind::String) => text = reader.string()?.decode().into_owned(),
                 _ => return Ok(false),
             }
             Ok(true)
@@ -363,8 +364,8 @@ impl Said {
     }
 
     /// OpenRouter reports an error in the middle of an answer in the choice.
-    fn choices(&mut self, reader: &mut Reader<'_>, place: Place) -> Result<(), json::Error> {
-        if reader.kind()? != Kind::Array {
+    fn choices(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        if reader.kind()? != ValueKind::Array {
             reader.skip()?;
             return Ok(());
         }
@@ -393,8 +394,8 @@ impl Said {
 
     fn raw(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
         match reader.kind()? {
-            Kind::String => reader.string()?.decode().trim().clone_into(&mut self.raw),
-            Kind::Object => reader.skip()?.clone_into(&mut self.raw),
+            ValueKind::String => reader.string()?.decode().trim().clone_into(&mut self.raw),
+            ValueKind::Object => reader.skip()?.clone_into(&mut self.raw),
             _ => {
                 reader.skip()?;
             }
@@ -404,12 +405,12 @@ impl Said {
 
     /// The Messages API's details, of which only a word is taken: anything else could be a credential.
     fn details(&mut self, reader: &mut Reader<'_>, depth: usize) -> Result<(), json::Error> {
-        if reader.kind()? != Kind::Object {
+        if reader.kind()? != ValueKind::Object {
             return self.other(reader, "", depth);
         }
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
-            if key != *"error_code" || reader.kind()? != Kind::String {
+            if key != *"error_code" || reader.kind()? != ValueKind::String {
                 self.other(reader, &key.decode(), depth)?;
                 continue;
             }
@@ -436,20 +437,20 @@ impl Said {
     }
 
     /// Whether it is one image, or so many, that is refused.
-    pub(super) fn is_one_image(&self, status: u16, asked: &Asked) -> bool {
+    pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
         let parameter = self.parameter.as_deref();
         if status == 415 {
             // These words are its name, and say nothing of an image.
             let message = self.message.to_ascii_lowercase().replace("media type", "type");
-            return images::is_one_image(&message, parameter, asked);
+            return images::is_one_image(&message, parameter, context);
         }
-        images::is_one_image(&self.message, parameter, asked)
+        images::is_one_image(&self.message, parameter, context)
     }
 
     /// After how many seconds a retry may succeed.
     pub(super) fn retry_after(&self) -> Option<u64> {
         let text = self.message.to_ascii_lowercase();
-        let told = || {
+        let complaint = || {
             let words = ["retry in ", "try again in ", "retry after ", "try again after "];
             let (_, after) = words.iter().find_map(|word| words::split_once(&text, word))?;
             let mut parts = after.split_ascii_whitespace();
@@ -463,7 +464,7 @@ impl Said {
             };
             Some(duration(number)?.saturating_mul(factor))
         };
-        Some(self.retry_after.or_else(told)?.div_ceil(1_000))
+        Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
     }
 
     /// The status that a code stands for, where no number does.
@@ -538,7 +539,7 @@ fn members<'a>(
     reader: &mut Reader<'a>,
     take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
 ) -> Result<(), json::Error> {
-    if reader.kind()? != Kind::Object {
+    if reader.kind()? != ValueKind::Object {
         reader.skip()?;
         return Ok(());
     }
@@ -556,17 +557,17 @@ fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
     let (mut path, mut text) = (String::new(), String::new());
     members(reader, &mut |key, reader| {
         match (key, reader.kind()?) {
-            ("loc", Kind::Array) => {
+            ("loc", ValueKind::Array) => {
                 reader.begin_array()?;
                 while reader.next_element()? {
                     path.push_str(if path.is_empty() { "" } else { "." });
                     match reader.kind()? {
-                        Kind::String => path.push_str(&reader.string()?.decode()),
+                        ValueKind::String => path.push_str(&reader.string()?.decode()),
                         _ => path.push_str(reader.skip()?),
                     }
                 }
             }
-            ("msg" | "message", Kind::String) => text = reader.string()?.decode().into_owned(),
+            ("msg" | "message", ValueKind::String) => text = reader.string()?.decode().into_owned(),
             _ => return Ok(false),
         }
         Ok(true)

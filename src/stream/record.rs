@@ -1,11 +1,11 @@
 //! What the translation of an answer reads and notes, whichever protocol its upstream speaks.
 
+use super::progress::Progress;
 use super::rules::Rules;
-use super::sent::Sent;
-use crate::asked::Asked;
 use crate::config::Settings;
 use crate::ids::Ids;
 use crate::report::AnswerReport;
+use crate::request_context::RequestContext;
 use crate::warning::Warnings;
 
 /// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
@@ -16,24 +16,24 @@ pub(super) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 
 /// What was asked for and what may be done, and what is noted of the answer.
 #[derive(Debug)]
-pub(super) struct Ledger {
-    pub(super) asked: Box<Asked>,
+pub(super) struct AnswerRecord {
+    pub(super) context: Box<RequestContext>,
     pub(super) ids: Ids,
     pub(super) rules: Rules,
     pub(super) report: AnswerReport,
     pub(super) warnings: Warnings,
-    pub(super) sent: Sent,
+    pub(super) progress: Progress,
 }
 
-impl Ledger {
-    pub(super) fn new(asked: Box<Asked>, settings: &Settings, ids: Ids) -> Self {
+impl AnswerRecord {
+    pub(super) fn new(context: Box<RequestContext>, settings: &Settings, ids: Ids) -> Self {
         Self {
-            rules: Rules::of(settings, &asked),
-            asked,
+            rules: Rules::of(settings, &context),
+            context,
             ids,
             report: AnswerReport::default(),
             warnings: Warnings::new(false),
-            sent: Sent::default(),
+            progress: Progress::default(),
         }
     }
 }

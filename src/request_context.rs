@@ -8,7 +8,7 @@ use crate::profile::Profile;
 
 /// What an answer must know about its request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct RequestContext {
     /// The model that the client named, which the answer reports.
     pub model: String,
     /// The upstream knows it by another name.
@@ -60,7 +60,7 @@ pub struct Asked {
     /// Which parameters the upstream may have got.
     pub parameters: Parameters,
     /// What shape the request had.
-    pub shape: Shape,
+    pub counts: RequestCounts,
     /// What the upstream's answers need.
     pub profile: Profile,
 }
@@ -87,7 +87,7 @@ pub struct Parameters {
 
 /// How much of what there is in a request: counts, for metrics and logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct RequestCounts {
     /// Messages.
     pub messages: u32,
     /// Tools that the client offered.
@@ -104,7 +104,7 @@ pub struct Shape {
     pub ids_foreign: u32,
 }
 
-impl Shape {
+impl RequestCounts {
     /// Whether there are tool calls, or results of some.
     #[must_use]
     pub(crate) fn has_calls(&self) -> bool {

@@ -2,7 +2,7 @@
 
 /// How far the message is, and what of it the client has.
 #[derive(Debug, Default)]
-pub(super) struct Sent {
+pub(super) struct Progress {
     phase: Phase,
     /// The start of the block at the head was sent, and not its end.
     in_block: bool,
@@ -26,7 +26,7 @@ pub(super) enum Phase {
     Failed,
 }
 
-impl Sent {
+impl Progress {
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
