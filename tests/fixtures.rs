@@ -133,6 +133,22 @@ fn no_two_cases_share_a_name() {
 }
 
 #[test]
+fn a_request_is_written_once() {
+    let defaults = fixture::default_requests();
+    let mut used = BTreeSet::new();
+    for fixture in fixture::all() {
+        if let Some(default) = fixture.default_request {
+            used.insert(default);
+            continue;
+        }
+        for (name, default) in &defaults {
+            assert!(*default != fixture.request, "{}: its request is {name}", fixture.name);
+        }
+    }
+    assert!(defaults.keys().eq(&used), "of {:?}, only {used:?} are used", defaults.keys());
+}
+
+#[test]
 fn upstream_answers_reach_the_client_the_same_however_they_are_cut() {
     let fixtures: Vec<Fixture> =
         fixture::all().into_iter().filter(|fixture| fixture.upstream.is_some()).collect();

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //! tests/fixtures/KIND/CASE/
-//!   meta.json        vendor, seen_at, why; status, content_type, headers; profile, overrides, settings;
+//!   meta.json        vendor, seen_at, why; request: the default request, where it is not `plain`;
+//!                    status, content_type, headers; profile, profile_overrides, settings;
 //!                    stream: whether the client streams, where the case says so
-//!   request.json     the client's request
+//!   request.json     the client's request, where no default does
 //!   upstream.sse     the upstream's body, byte for byte (.json, .txt: the same, for other bodies);
 //!                    none where the case is about the request alone
 //!   expected.json    what the client gets, or what the upstream gets: see `expected`
+//! tests/fixtures/default-requests/NAME.json
 //! ```
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// One case.
 #[derive(Clone, Debug)]
@@ -22,7 +25,9 @@ pub struct Fixture {
     pub name: String,
     /// `meta.json`
     pub meta: Value,
-    /// `request.json`
+    /// The name of its default request, where it has no `request.json`.
+    pub default_request: Option<String>,
+    /// The client's request.
     pub request: Value,
     /// The upstream's body, if the case has one.
     pub upstream: Option<Vec<u8>>,
@@ -30,17 +35,28 @@ pub struct Fixture {
     pub expected: Value,
 }
 
+/// The folder beside the kinds that holds the requests which many cases share.
+pub const DEFAULT_REQUESTS: &str = "default-requests";
+
 /// All cases, in the order of their names.
 pub fn all() -> Vec<Fixture> {
     let root = root();
     let mut fixtures = Vec::new();
-    for kind in folders(&root) {
+    for kind in folders(&root).into_iter().filter(|folder| !folder.ends_with(DEFAULT_REQUESTS)) {
         for case in folders(&kind) {
             fixtures.push(load(&root, &case));
         }
     }
     assert!(!fixtures.is_empty(), "no fixtures in {}", root.display());
     fixtures
+}
+
+/// The requests that cases share, by name.
+pub fn default_requests() -> BTreeMap<String, Value> {
+    let folder = root().join(DEFAULT_REQUESTS);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.map(|path| (path.file_stem().unwrap().to_string_lossy().into(), json(&path))).collect()
 }
 
 /// `tests/fixtures`, found from whichever package of the workspace is being tested.
@@ -62,22 +78,31 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn load(root: &Path, case: &Path) -> Fixture {
-    let read = |file: &str| {
-        let path = case.join(file);
-        let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        serde_json::from_slice::<Value>(&text)
-            .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let meta = json(&case.join("meta.json"));
+    let own = case.join("request.json");
+    let named = meta.get("request").map(|name| name.as_str().expect("meta.request is a name"));
+    assert!(!(own.is_file() && named.is_some()), "{case:?} has a request and names a default");
+    let default_request = (!own.is_file()).then(|| named.unwrap_or("plain").to_owned());
+    let request = match &default_request {
+        Some(name) => root.join(DEFAULT_REQUESTS).join(format!("{name}.json")),
+        None => own,
     };
     let upstream = ["upstream.sse", "upstream.json", "upstream.txt"]
         .into_iter()
         .find_map(|file| fs::read(case.join(file)).ok());
     Fixture {
         name: case.strip_prefix(root).unwrap().to_string_lossy().into_owned(),
-        meta: read("meta.json"),
-        request: read("request.json"),
+        meta,
+        default_request,
+        request: json(&request),
         upstream,
-        expected: read("expected.json"),
+        expected: json(&case.join("expected.json")),
     }
+}
+
+fn json(path: &Path) -> Value {
+    let text = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 impl Fixture {
@@ -170,7 +195,7 @@ pub fn config(
     overrides: Option<&Value>,
 ) -> Value {
     let mut config = Value::Object(settings.cloned().unwrap_or_default());
-    config["upstreams"] = json!({"default": {"profile": profile}});
+    config["upstreams"] = serde_json::json!({"default": {"profile": profile}});
     if let Some(overrides) = overrides.filter(|overrides| !overrides.is_null()) {
         config["upstreams"]["default"]["profile_overrides"] = overrides.clone();
     }
