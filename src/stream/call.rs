@@ -323,38 +323,4 @@ impl Machine {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::request_context::Tool;
-
-    #[test]
-    fn a_name_may_come_in_fragments_or_again() {
-        let mut tools = Tools::default();
-        for name in ["get_weather", "Read", "mcp__fs__Read_file", "Read_all"] {
-            tools.push(Tool { outgoing: name.to_owned(), ..Tool::default() });
-        }
-        for (names, expected) in [
-            (&["get_", "weather"] as &[&str], "get_weather"),
-            (&["get_weather", "get_weather"], "get_weather"),
-            (&["get_", "get_weather"], "get_weather"),
-            (&["un", "known"], "unknown"),
-            // A piece that is the name of another tool.
-            (&["mcp__fs__", "Read", "_file"], "mcp__fs__Read_file"),
-            (&["Read", "_all"], "Read_all"),
-        ] {
-            let mut call = Call::default();
-            for name in names {
-                assert!(!call.receive_name(name, &tools));
-            }
-            assert_eq!(call.name, expected);
-        }
-        let mut call = Call { name: "a".to_owned(), ..Call::default() };
-        call.input.receive("{", &mut String::new());
-        assert!(call.receive_name("b", &tools));
-        assert_eq!(call.name, "a");
-        // What follows a whole name is no part of it, whether or not a client has seen it.
-        let mut call = Call { name: "get_weather".to_owned(), ..Call::default() };
-        assert!(call.receive_name("_v2", &tools));
-        assert_eq!(call.name, "get_weather");
-    }
-}
+mod tests;

@@ -1,0 +1,65 @@
+//! Tests of `connections.rs`.
+
+use super::*;
+use std::future::Future as _;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+fn is_closed(client: &Client) -> bool {
+    pin!(client.closed()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+}
+
+#[test]
+fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
+    let connections = Connections::new(4, 100);
+    let open = || connections.client().unwrap();
+    let [idle, silent, busy, later] = [open(), open(), open(), open()];
+    drop(idle.begin());
+    let _request = busy.begin();
+    drop(later.begin());
+    let mut requests = Vec::new();
+    for gone in [&silent, &idle, &later] {
+        let new = connections.client().unwrap();
+        requests.push(new.begin());
+        assert!(is_closed(gone));
+    }
+    assert!(!is_closed(&busy));
+    assert!(connections.client().is_none(), "all of them have requests");
+}
+
+#[test]
+fn a_connection_that_has_got_a_request_is_not_closed() {
+    let connections = Connections::new(1, 100);
+    let first = connections.client().unwrap();
+    let _second = connections.client().unwrap();
+    // It was told to go, and its request was already there.
+    let request = first.begin();
+    assert!(!is_closed(&first));
+    drop(request);
+    assert!(connections.client().is_some());
+}
+
+#[test]
+fn a_connection_whose_answer_is_still_to_be_written_is_not_closed() {
+    let connections = Connections::new(1, 100);
+    let client = connections.client().unwrap();
+    let request = client.begin();
+    client.set_unwritten(true);
+    drop(request);
+    assert!(connections.client().is_none() && !is_closed(&client));
+    client.set_unwritten(false);
+    assert!(connections.client().is_some() && is_closed(&client));
+}
+
+#[test]
+fn upstreams_take_the_room_of_idle_clients() {
+    let connections = Connections::new(10, 4);
+    let clients: Vec<_> = (0..3).map(|_| connections.client().unwrap()).collect();
+    let first = connections.upstream();
+    assert!(!is_closed(&clients[0]));
+    let _second = connections.upstream();
+    assert!(is_closed(&clients[0]) && !is_closed(&clients[1]));
+    drop(first);
+    drop(clients);
+    assert!(connections.client().is_some() && locked(&connections.clients).waiting.is_empty());
+}

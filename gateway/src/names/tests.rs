@@ -1,0 +1,36 @@
+//! Tests of `names.rs`.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test]
+async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    let names = Names::with(|name| {
+        if name.starts_with("slow") {
+            BEGUN.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
+    });
+    let names = names.unwrap();
+    let slow: Vec<_> = (0..1000).map(|_| names.look_up("slow.test")).collect();
+    let mut quick = names.look_up("quick.test");
+    quick.wait_for(Option::is_some).await.unwrap();
+    assert_eq!(BEGUN.load(Ordering::SeqCst), 1);
+    // Time stands still for the thread alone.
+    tokio::time::pause();
+    for slow in slow {
+        assert_eq!(found(slow).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_was_found_is_looked_up_anew_next_time() {
+    let names = Names::with(|_| Err(io::Error::other("no such name"))).unwrap();
+    for _ in 0..2 {
+        let error = found(names.look_up("a.test")).await.unwrap_err();
+        assert_eq!(error.to_string(), "no such name");
+        assert!(names.waiting.lock().unwrap().is_empty());
+    }
+}

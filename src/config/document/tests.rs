@@ -1,0 +1,185 @@
+//! Tests of `document.rs`.
+
+use super::*;
+use crate::config::Pairing;
+
+fn config(text: &str) -> Result<Config, String> {
+    Config::from_json(text, |name| (name == "KEY").then(|| "sk-canary".to_owned()))
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn an_empty_document_is_the_default() {
+    assert_eq!(config("{}").unwrap(), Config::default());
+}
+
+#[test]
+fn bad_documents_are_refused_with_path_and_expectation() {
+    for (text, expected) in [
+        ("", "configuration: expected a value at byte 0"),
+        ("[]", "configuration: expected an object, but found an array"),
+        (
+            r#"{"strict":true,"str\u0069ct":false}"#,
+            "configuration: strict: expected each name once",
+        ),
+        (
+            r#"{"upstreams":{"a":{"url":"http://a","profile_overrides":{"max_id_length":8}}}}"#,
+            "configuration: upstreams.a.profile_overrides.max_id_length: expected 0, or at least 9",
+        ),
+        (
+            r#"{"upstreams":{"a":{"url":"http://a","profile_overrides":{"max_tool_name":1}}}}"#,
+            "configuration: upstreams.a.profile_overrides.max_tool_name: expected 0, or at least 16",
+        ),
+        (r#"{"strikt":true}"#, "configuration: strikt: unknown key, expected one of upstreams"),
+        (r#"{"strict":1}"#, "configuration: strict: expected a boolean, but found a number"),
+        (
+            r#"{"request_bytes_max":-1}"#,
+            "configuration: request_bytes_max: expected a whole number",
+        ),
+        (r#"{"depth_max":1000}"#, "configuration: depth_max: expected a number from 8 to 128"),
+        (
+            r#"{"guards":{"breaker":{"action":"x"}}}"#,
+            "configuration: guards.breaker.action: expected one of withhold, answer, error, but found",
+        ),
+        (
+            r#"{"upstreams":{"a":{"profile":"x"}}}"#,
+            "configuration: upstreams.a.profile: expected one of default, openai",
+        ),
+        (
+            r#"{"upstreams":{"a":{"profile_overrides":{"top_q":true}}}}"#,
+            "configuration: upstreams.a.profile_overrides.top_q: unknown key, expected one of max_tokens_field",
+        ),
+        (
+            r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#,
+            "configuration: upstreams.a.key.secret: expected a secret called \"NO\"",
+        ),
+        (
+            r#"{"upstreams":{"a":{"url":"ftp://x"}}}"#,
+            "configuration: upstreams.a.url: expected a URL such as",
+        ),
+        (
+            r#"{"upstreams":{"a":{"base_path":"v1"}}}"#,
+            "configuration: upstreams.a.base_path: expected a path",
+        ),
+        (
+            r#"{"upstreams":{"a":{"base_path":"/v1\r\nx: y"}}}"#,
+            "configuration: upstreams.a.base_path: expected a path",
+        ),
+        (
+            r#"{"upstreams":{"a":{},"b":{}},"models":{"m":{}}}"#,
+            "configuration: models.m.upstream: expected the name of an upstream",
+        ),
+        (
+            r#"{"models":{"m":{"upstream":"x"}}}"#,
+            "configuration: models.m.upstream: expected a name in upstreams",
+        ),
+        (
+            r#"{"upstreams":{"a":{"guards":{"pairs":"off"}}}}"#,
+            "configuration: upstreams.a.guards.pairs: unknown key, expected one of pairing",
+        ),
+        (
+            r#"{"upstreams":{"a":{"guards":{"breaker":{"withhold_after":1}}}}}"#,
+            "configuration: upstreams.a.guards.breaker.withhold_after: expected at least",
+        ),
+        (r#"{"invalid_tool_call":"hold"}"#, "configuration: invalid_tool_call: \"hold\" needs"),
+    ] {
+        let error = config(text).unwrap_err();
+        assert!(error.starts_with(expected), "{text}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_json_is_named_by_line_and_column() {
+    for (text, place) in [
+        ("", "at byte 0 (line 1, column 1)"),
+        ("{\n  \"strict\": true,\n}", "a key at byte 20 (line 3, column 1)"),
+        ("{\"models\": {\"ä\": x}}", "at byte 18 (line 1, column 18)"),
+        ("{\"upstreams\": {\"a\":\n {\"guards\": [}}}", "at byte 33 (line 2, column 14)"),
+    ] {
+        let error = config(text).unwrap_err();
+        assert!(error.ends_with(place), "{text}: {error}");
+    }
+}
+
+#[test]
+fn secrets_are_found_and_never_printed() {
+    let config = config(r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#).unwrap();
+    assert_eq!(
+        config.upstreams.get("a").unwrap().key,
+        crate::config::Key::Secret("sk-canary".to_owned())
+    );
+    assert!(!format!("{config:?}").contains("canary"));
+}
+
+#[test]
+fn a_key_that_stands_in_the_document_is_never_quoted() {
+    for key in [
+        r#""sk-live-1""#,
+        r#"["sk-live-1"]"#,
+        r#"{"value":"sk-live-1"}"#,
+        r#"{"sk-live-1":true}"#,
+        r#"{"secret":"sk-live-1"}"#,
+        r#"{"secret":{"sk-live-1":1}}"#,
+        r#"{"secret":"KEY","sk-live-1":""}"#,
+    ] {
+        let error = config(&format!(r#"{{"upstreams":{{"a":{{"key":{key}}}}}}}"#)).unwrap_err();
+        assert!(error.starts_with("configuration: upstreams.a.key"), "{error}");
+        assert!(error.ends_with("a key itself is never written here"), "{error}");
+        assert!(!error.contains("live"), "{error}");
+    }
+}
+
+#[test]
+fn models_are_looked_up_by_name_then_prefix_then_star() {
+    let config = config(
+        r#"{"upstreams":{"a":{},"b":{"profile":"openai","profile_overrides":{"max_stop":2}}},
+                "models":{"claude-x":{"upstream":"a","model":"m1"},
+                          "claude-*":{"upstream":"b","model":"m2"},
+                          "claude-haiku*":{"upstream":"b","model":"m3"},
+                          "*":{"upstream":"a"}}}"#,
+    )
+    .unwrap();
+    let route = |model| {
+        let (upstream, model) = config.route(model).unwrap();
+        (upstream.name.clone(), model.to_owned())
+    };
+    assert_eq!(route("claude-x"), ("a".into(), "m1".into()));
+    // The mark of a longer context is the client's own.
+    assert_eq!(route("claude-x[1m]"), ("a".into(), "m1".into()));
+    assert_eq!(route("gpt[1M][1m]"), ("a".into(), "gpt".into()));
+    assert_eq!(route("[1m]"), ("a".into(), "[1m]".into()));
+    assert_eq!(route("claude-y"), ("b".into(), "m2".into()));
+    assert_eq!(route("claude-haiku-9"), ("b".into(), "m3".into()));
+    assert_eq!(route("qwen"), ("a".into(), "qwen".into()));
+    assert_eq!(config.upstreams.get("b").unwrap().profile.max_stop, 2);
+    assert_eq!(config.upstreams.get("b").unwrap().profile.max_tools, 128);
+}
+
+#[test]
+fn without_a_model_map_everything_goes_to_the_first_upstream_by_name() {
+    let text =
+        r#"{"upstreams":{"b":{"url":"http://b"},"a":{"url":"http://a"},"c":{"url":"http://c"}}}"#;
+    let config = Config::from_json(text, |_| None).unwrap();
+    assert_eq!(config.route("m").unwrap().0.name, "a");
+    assert_eq!(config.first_upstream().unwrap().name, "a");
+}
+
+#[test]
+fn an_upstream_has_guards_of_its_own_over_those_of_all() {
+    let config = config(
+        r#"{"upstreams":{"n8n":{"guards":{"tool_turns_max":10}},"code":{}},
+                "models":{"*":{"upstream":"code"}},"guards":{"pairing":"reject"}}"#,
+    )
+    .unwrap();
+    let guards = |name| config.guards(config.upstreams.get(name).unwrap());
+    let all = (Pairing::Reject, 0);
+    assert_eq!((guards("code").pairing, guards("code").tool_turns_max), all);
+    assert_eq!((guards("n8n").pairing, guards("n8n").tool_turns_max), (Pairing::Reject, 10));
+}
+
+#[test]
+fn a_model_outside_the_map_has_no_route() {
+    let config = config(r#"{"models":{"claude-x":{"model":"m"}}}"#).unwrap();
+    assert!(config.route("gpt").is_none());
+    assert_eq!(config.route("claude-x").unwrap().1, "m");
+}

@@ -1,0 +1,126 @@
+//! Tests of `variables.rs`.
+
+use super::*;
+
+fn config(variables: &[(&str, &str)]) -> Result<Config, String> {
+    Config::from_variables(|name| {
+        let found = variables.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| (*value).to_owned())
+    })
+}
+
+#[test]
+fn the_short_variables_describe_one_upstream() {
+    let made = config(&[
+        ("UPSTREAM_URL", "https://api.example.com/openai/v1/"),
+        ("UPSTREAM_KEY", "sk-1"),
+        ("CREOLE_PROFILE", "openai"),
+        ("CREOLE_CONFIG", r#"{"strict": true}"#),
+    ])
+    .unwrap();
+    let upstream = made.upstreams.get("default").unwrap();
+    assert_eq!(upstream.url, "https://api.example.com");
+    assert_eq!(upstream.base_path, "/openai/v1");
+    assert_eq!(upstream.key, Key::Secret("sk-1".to_owned()));
+    assert_eq!(upstream.profile, Profile::preset("openai").unwrap());
+    assert!(made.settings.strict);
+
+    let made = config(&[("UPSTREAM_URL", "http://[::1]:8080"), ("UPSTREAM_KEY", "")]).unwrap();
+    let upstream = made.upstreams.get("default").unwrap();
+    assert_eq!((upstream.url.as_str(), &*upstream.base_path), ("http://[::1]:8080", "/v1"));
+    assert_eq!(upstream.key, Key::Client);
+}
+
+#[test]
+fn the_variables_complete_the_one_upstream_of_a_document() {
+    let document = r#"{"upstreams": {"a": {"key": {"secret": "A_KEY"}, "base_path": "/x"}}}"#;
+    let made = config(&[
+        ("CREOLE_CONFIG", document),
+        ("A_KEY", "sk-2"),
+        ("UPSTREAM_URL", "http://a.example"),
+    ])
+    .unwrap();
+    let upstream = made.upstreams.get("a").unwrap();
+    assert_eq!(upstream.key, Key::Secret("sk-2".to_owned()));
+    assert_eq!((&*upstream.url, &*upstream.base_path), ("http://a.example", "/x"));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let url = ("UPSTREAM_URL", "https://a");
+    let several = ("CREOLE_CONFIG", r#"{"upstreams":{"a":{},"b":{}}}"#);
+    for (variables, expected) in [
+        (&[][..], "configuration: expected the variable CREOLE_CONFIG or UPSTREAM_URL"),
+        (&[("CREOLE_CONFIG", "{}")], "configuration: upstreams.default.url: expected a URL"),
+        (&[("CREOLE_CONFIG", "{"), url], "configuration: "),
+        (&[("CREOLE_CONFIG", r#"{"strikt":1}"#), url], "configuration: strikt: unknown key"),
+        (&[several, url], "UPSTREAM_URL: the configuration has several upstreams"),
+        (&[url, ("CREOLE_PROFILE", "no")], "CREOLE_PROFILE: expected one of default, "),
+        (
+            &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"url":"https://a/v1"}}}"#)],
+            "configuration: upstreams.a.url: expected a URL without a path",
+        ),
+        (
+            &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#)],
+            "configuration: upstreams.a.key.secret: expected a secret called \"NO\"",
+        ),
+    ] {
+        let error = config(variables).unwrap_err();
+        assert!(error.starts_with(expected), "{variables:?}: {error}");
+    }
+}
+
+#[test]
+fn keys_in_a_url_are_not_told_to_clients() {
+    for url in ["https://a/v1?key=sk-live-1", "https://a/v1/sk-live-1/chat/completions"] {
+        let error = config(&[("UPSTREAM_URL", url)]).unwrap_err();
+        assert!(error.starts_with("UPSTREAM_URL: expected a path such as"), "{error}");
+        assert!(!error.contains("live"), "{error}");
+    }
+    let error = config(&[("UPSTREAM_URL", "https://a"), ("UPSTREAM_KEY", "sk-live\n-1")]);
+    assert_eq!(
+        error.unwrap_err(),
+        "UPSTREAM_KEY: expected a key in one line of visible ASCII characters"
+    );
+}
+
+#[test]
+fn only_an_address_is_taken_for_one() {
+    let scheme = "a URL such as https://api.example.com";
+    let credentials = "a URL without credentials (set a key instead)";
+    let host = "a host in the URL";
+    let port = "a port from 0 to 65535 in the URL";
+    let path = "a path such as \"/v1\", without a query or /chat/completions";
+    for (url, expected) in [
+        ("a.example", scheme),
+        ("ftp://a", scheme),
+        ("http://", scheme),
+        ("https://", scheme),
+        ("http:///v1", host),
+        ("http://u@a", credentials),
+        ("http://u:p@host/v1", credentials),
+        ("http://a/b?c", path),
+        ("http://a:b", port),
+        ("http://a:", port),
+        ("http://a:70000", port),
+        ("http://a:+80", port),
+        ("http://a:-80", port),
+        ("http://a b", host),
+        ("http://[::1", host),
+        ("http://[::1]x", port),
+        ("http://[::1]:+80", port),
+        ("http://a\r\nx", host),
+        ("http://h%41", host),
+        ("http://a/v1/<RESOURCE>", path),
+    ] {
+        let error = config(&[("UPSTREAM_URL", url), ("CREOLE_CONFIG", "{}")]).unwrap_err();
+        assert_eq!(error, format!("UPSTREAM_URL: expected {expected}"), "{url:?}");
+    }
+    let path = "expected a URL without a path (set base_path instead)";
+    for url in ["http://a/b", "http://a?b", "http://a#b"] {
+        assert_eq!(Address::parse(url), Err(path), "{url}");
+    }
+    for url in ["http://a", "http://a/", "http://a:0", "https://a:65535", "http://[::1]:80"] {
+        assert!(Address::parse(url).is_ok(), "{url}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Tests of `stop_reason.rs`.
+
+use super::*;
+use crate::error::ErrorKind;
+
+#[test]
+fn the_first_row_that_fits_decides() {
+    let facts = Facts { has_block: true, ..Facts::default() };
+    let call = Facts { has_tool_use: true, ..facts };
+    let refused = Facts { refused: true, ..call };
+    let at_stop = Facts { at_stop_sequence: true, ..facts };
+    for (word, facts, expected) in [
+        (Some("stop"), facts, "end_turn"),
+        (None, facts, "end_turn"),
+        (Some("tool_calls"), facts, "end_turn"),
+        (Some("function_call"), call, "tool_use"),
+        (Some("stop"), call, "tool_use"),
+        (Some("eos"), call, "tool_use"),
+        (Some("length"), call, "max_tokens"),
+        (Some("MAX_TOKENS"), facts, "max_tokens"),
+        (Some("model_length"), call, "model_context_window_exceeded"),
+        (Some("ERROR_LIMIT"), facts, "model_context_window_exceeded"),
+        (Some("token_limit"), facts, "max_tokens"),
+        (Some("content_filter"), call, "refusal"),
+        (Some("sensitive"), facts, "refusal"),
+        (Some("content_filter: RECITATION"), facts, "refusal"),
+        (Some("content_filter: PROHIBITED_CONTENT"), Facts::default(), "refusal"),
+        (Some("MAX_TOKENS: 8192"), facts, "max_tokens"),
+        (Some("length"), refused, "refusal"),
+        (Some("stop"), at_stop, "stop_sequence"),
+        (Some("length"), at_stop, "max_tokens"),
+        (Some("stop"), Facts { has_tool_use: true, ..at_stop }, "tool_use"),
+        (Some("FINISH_REASON_MAX_TOKENS"), facts, "max_tokens"),
+        (Some("FINISH_REASON_SAFETY"), facts, "refusal"),
+        (Some("BLOCKLIST"), facts, "refusal"),
+        (Some("SPII"), facts, "refusal"),
+        (Some("IMAGE_SAFETY"), facts, "refusal"),
+        (Some("ERROR_TOXIC"), facts, "refusal"),
+        (Some("MALFORMED_FUNCTION_CALL"), facts, "end_turn"),
+        (Some("whatever"), call, "tool_use"),
+    ] {
+        let facts = Facts { finish_reason: word, ..facts };
+        assert_eq!(of(facts), Ok(expected), "{facts:?}");
+    }
+}
+
+#[test]
+fn a_failure_is_no_answer() {
+    let failure = |word: &str| failure(word, &RequestContext::default());
+    assert_eq!(failure("stop"), None);
+    assert_eq!(failure("abort").unwrap().kind, ErrorKind::Api);
+    for word in ["time_limit", "canceled", "cancelled"] {
+        assert_eq!(failure(word).unwrap().message, format!("Upstream stopped: {word}"));
+    }
+    assert_eq!(failure("repetition").unwrap().message, "Upstream stopped: repetition");
+    assert_eq!(failure("error: boom").unwrap().message, "Upstream stopped: error: boom");
+    assert_eq!(failure("error_finish").unwrap().kind, ErrorKind::Api);
+    assert_eq!(failure("insufficient_system_resource").unwrap().kind, ErrorKind::Overloaded);
+    let silent = Facts { finish_reason: Some("MALFORMED_FUNCTION_CALL"), ..Facts::default() };
+    assert_eq!(of(silent).unwrap_err().message, "Upstream stopped: MALFORMED_FUNCTION_CALL");
+}
+
+#[test]
+fn the_type_of_an_error_is_a_failure_of_its_kind() {
+    let failure = |word: &str| failure(word, &RequestContext::default());
+    for (word, kind, status) in [
+        ("overloaded_error", ErrorKind::Overloaded, 529),
+        ("rate_limit_error", ErrorKind::RateLimit, 429),
+        ("timeout_error", ErrorKind::Timeout, 504),
+        ("timeout", ErrorKind::Timeout, 504),
+        ("api_error", ErrorKind::Api, 502),
+        ("OVERLOADED_ERROR: try again", ErrorKind::Overloaded, 529),
+        ("some_new_error", ErrorKind::Api, 502),
+    ] {
+        let error = failure(word).unwrap();
+        assert_eq!((error.kind, error.status), (kind, status), "{word}");
+        assert_eq!(error.message, format!("Upstream stopped: {word}"));
+    }
+    for word in ["error_toxic", "ERROR_LIMIT", "terror", "stop: some_error"] {
+        assert_eq!(failure(word), None, "{word}");
+    }
+    let context = RequestContext { edge_key: true, ..RequestContext::default() };
+    let error = super::failure("authentication_error", &context).unwrap();
+    assert_eq!((error.kind, error.should_retry), (ErrorKind::Api, Some(false)));
+}

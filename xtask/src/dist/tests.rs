@@ -1,0 +1,90 @@
+//! Tests of `dist.rs`.
+
+use super::*;
+use flate2::read::GzDecoder;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+fn deny() -> String {
+    fs::read_to_string(workspace::root().join("deny.toml")).unwrap()
+}
+
+/// Whether one of the alternatives is allowed. Parentheses do not nest in our dependencies.
+fn allowed(expression: &str, allow: &[String]) -> bool {
+    let expression = expression.replace(" / ", " OR ").replace('/', " OR ");
+    let terms = expression.replace(['(', ')'], "");
+    if expression.contains(" AND ") {
+        // Each part of `(A OR B) AND C` must have an alternative that is allowed.
+        return expression.split(" AND ").all(|part| {
+            part.replace(['(', ')'], "")
+                .split(" OR ")
+                .any(|it| allow.iter().any(|ok| ok == it.trim()))
+        });
+    }
+    terms.split(" OR ").any(|it| allow.iter().any(|ok| ok == it.trim()))
+}
+
+#[test]
+fn licences_and_sources_of_what_is_shipped_are_allowed() {
+    let (metadata, deny) = (workspace::metadata(LOCKED).unwrap(), deny());
+    let (licences, sources) = (list(&deny, "allow"), list(&deny, "allow-registry"));
+    assert!(licences.len() > 5 && sources.len() == 1, "{licences:?} {sources:?}");
+    let packages = shipped(&metadata).unwrap();
+    assert!(packages.len() > 50, "{}", packages.len());
+    for package in packages {
+        let (name, licence) = (&package["name"], package["license"].as_str().unwrap_or_default());
+        assert!(allowed(licence, &licences), "{name}: {licence:?} is not in deny.toml");
+        if let Some(source) = package["source"].as_str() {
+            let known = sources.iter().any(|ok| source == format!("registry+{ok}"));
+            assert!(known, "{name}: {source}");
+        }
+        assert_ne!(name, "openssl-sys");
+    }
+    assert!(!allowed("GPL-3.0-only", &licences) && !allowed("MIT AND GPL-3.0", &licences));
+}
+
+#[test]
+fn the_bill_names_what_is_shipped_and_not_what_tests_use() {
+    let sbom = sbom(&workspace::metadata(LOCKED).unwrap()).unwrap();
+    let names: Vec<&str> = sbom["components"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["name"].as_str().unwrap())
+        .collect();
+    for name in ["creole", "creole-envoy", "memchr", "hyper", "sha2"] {
+        assert!(names.contains(&name), "{name}");
+    }
+    assert!(!names.contains(&"proptest") && !names.contains(&"xtask"));
+}
+
+#[test]
+fn the_image_holds_the_module_and_its_digests_are_right() {
+    let folder = std::env::temp_dir().join(format!("creole-oci-{}", std::process::id()));
+    let module = vec![7_u8; 1000];
+    image(&module, &folder).unwrap();
+    let read =
+        |path: PathBuf| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
+    let blob = |value: &Value| {
+        let name = value["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+        let bytes = fs::read(folder.join("blobs/sha256").join(name)).unwrap();
+        assert_eq!(digest(&bytes), name);
+        assert_eq!(value["size"], bytes.len());
+        bytes
+    };
+    let index = read(folder.join("index.json"));
+    let manifest: Value = serde_json::from_slice(&blob(&index["manifests"][0])).unwrap();
+    let config: Value = serde_json::from_slice(&blob(&manifest["config"])).unwrap();
+    let mut tar = Vec::new();
+    GzDecoder::new(&blob(&manifest["layers"][0])[..]).read_to_end(&mut tar).unwrap();
+    assert_eq!(config["rootfs"]["diff_ids"][0], format!("sha256:{}", digest(&tar)));
+    assert!(tar.starts_with(b"plugin.wasm\0") && tar[512..1512] == module);
+    // As `tar` would read it: the sum over the header with blanks in its place.
+    let sum: u32 = tar[..512]
+        .iter()
+        .enumerate()
+        .map(|(at, byte)| if (148..156).contains(&at) { 32 } else { u32::from(*byte) })
+        .sum();
+    assert_eq!(tar[148..154], *format!("{sum:06o}").as_bytes());
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,0 +1,49 @@
+//! Tests of `test.rs`.
+
+use super::*;
+
+#[test]
+fn the_counts_of_a_test_run_are_read() {
+    let line = "test result: FAILED. 12 passed; 3 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s";
+    assert_eq!(counts(line), Some([12, 3, 1]));
+    assert_eq!(counts("18 passed, 2 failed"), Some([18, 2, 0]));
+    assert_eq!(counts("test a ... ok"), None);
+}
+
+#[test]
+fn a_stage_that_counts_no_test_has_failed() {
+    let silent = Work::Own(|_, each| each(&mut Command::new("true")));
+    let outcome = run(&Stage { name: "silent", work: silent }, &mut Built::default());
+    assert_eq!((outcome.good, outcome.passed, outcome.failed), (false, 0, 1));
+    let counts = Work::Own(|_, each| each(Command::new("echo").arg("1 passed, 0 failed")));
+    let outcome = run(&Stage { name: "counts", work: counts }, &mut Built::default());
+    assert_eq!((outcome.good, outcome.passed, outcome.failed), (true, 1, 0));
+}
+
+#[test]
+fn a_word_that_is_in_no_name_of_a_stage_is_refused() {
+    let check = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        every_word_has_a_stage(&words, stages().iter().chain(&stages_beside()))
+    };
+    check(&[]).unwrap();
+    check(&["core", "demo", "chaos"]).unwrap();
+    let error = check(&["core", "deom"]).unwrap_err().to_string();
+    assert!(error.contains("deom") && error.contains("demo model; "), "{error}");
+}
+
+#[test]
+fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited_for() {
+    for script in
+        ["echo '1 passed, 0 failed'; exec sleep 30", "sleep 30 & echo '1 passed, 0 failed'"]
+    {
+        let start = Instant::now();
+        let mut outcome = Outcome::of("hangs");
+        let mut command = Command::new("sh");
+        let done =
+            count_within(Duration::from_millis(500), command.args(["-c", script]), &mut outcome);
+        assert!(done.unwrap_err().to_string().contains("still ran"), "{script}");
+        assert!(start.elapsed() < Duration::from_secs(10), "{script}");
+        assert_eq!(outcome.passed, 1, "{script}");
+    }
+}
