@@ -96,6 +96,48 @@ const OF_A_VARIANT: &[&str] = &[
 ];
 const OF_AN_ERROR: &[&str] = &["code", "message_contains", "message_lacks", "status", "type"];
 
+/// What `support::fixture` reads.
+const OF_META: &[&str] = &[
+    "content_type",
+    "headers",
+    "profile",
+    "profile_overrides",
+    "request",
+    "seen_at",
+    "settings",
+    "source",
+    "status",
+    "stream",
+    "vendor",
+    "why",
+];
+
+#[test]
+fn every_case_tells_whose_it_is_and_where_it_was_seen() {
+    for fixture in fixture::all() {
+        for key in fixture.meta.as_object().unwrap().keys() {
+            assert!(OF_META.contains(&key.as_str()), "{}: nothing reads {key:?}", fixture.name);
+        }
+        let texts = |key: &str| -> Vec<&str> {
+            let list = fixture.meta[key].as_array();
+            let list = list.unwrap_or_else(|| panic!("{}: {key} is no list", fixture.name));
+            list.iter().map(|text| text.as_str().unwrap()).collect()
+        };
+        assert!(!fixture.vendor().is_empty(), "{}: vendor", fixture.name);
+        assert!(
+            fixture.meta["why"].as_str().is_some_and(|why| !why.is_empty()),
+            "{}",
+            fixture.name
+        );
+        texts("seen_at");
+        for link in texts("source") {
+            let rest = link.strip_prefix("https://").unwrap_or_default();
+            let plain = rest.contains('.') && !rest.contains([' ', '|', '(', ')', '<', '>']);
+            assert!(plain, "{}: {link:?} is no link", fixture.name);
+        }
+    }
+}
+
 #[test]
 fn every_expectation_has_a_key_that_is_read() {
     for fixture in fixture::all() {
