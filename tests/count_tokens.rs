@@ -1,7 +1,7 @@
 //! How far the estimate of `count_tokens` is from what real tokenizers count.
 //!
 //! `tests/tokens/samples.json` has texts of every class with the counts of four tokenizers;
-//! `tests/tokens/count.mjs` made them.
+//! `harness/tokens/count.mjs` made them.
 #![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeMap;

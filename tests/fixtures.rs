@@ -294,7 +294,7 @@ fn one_way(
 }
 
 /// Leaves a stream and its message in the folder that `CREOLE_STREAMS_DIR` names, for
-/// `tests/clients/sdk/accumulate.py`.
+/// `harness/clients/sdk/accumulate.py`.
 fn keep(fixture: &Fixture, body: &[u8], message: Option<&Value>) {
     let Some(folder) = std::env::var_os("CREOLE_STREAMS_DIR") else { return };
     let file = format!("{}.json", fixture.name.replace('/', "-"));

@@ -1,4 +1,4 @@
-//! What each family of models is sent, for `tests/templates/render.py` to render with the chat template
+//! What each family of models is sent, for `harness/templates/render.py` to render with the chat template
 //! of its vendor (`cargo xtask test templates`). Here it is only checked as the strictest server would.
 //!
 //! `CREOLE_REQUESTS_DIR` names a folder for the requests.

@@ -1,5 +1,5 @@
 //! `cargo xtask load`: starts every proxy that is compared in front of one demo model, and the generator
-//! (`tests/load`), which measures them and writes docs/load.md.
+//! (`harness/load`), which measures them and writes docs/load.md.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ pub(crate) struct Options {
 /// Starts one proxy and gives where it listens; its process is the newest child.
 type Start = fn(&Setting, &mut Children) -> Result<SocketAddr>;
 
-/// A proxy by its name, what it is sent, and how it starts. The names are known to `tests/load/src/page.rs`.
+/// A proxy by its name, what it is sent, and how it starts. The names are known to `harness/load/src/page.rs`.
 const PROXIES: &[(&str, &str, Start)] = &[
     ("Envoy", "chat", plain_envoy),
     ("Envoy, drain and emit", "chat", draining_envoy),
@@ -267,7 +267,7 @@ fn router(setting: &Setting, children: &mut Children) -> Result<SocketAddr> {
 }
 
 fn sources() -> PathBuf {
-    workspace::root().join("tests/load")
+    workspace::root().join("harness/load")
 }
 
 #[cfg(test)]

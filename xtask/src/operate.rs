@@ -1,4 +1,4 @@
-//! What an operator needs of a host, checked on the real one: `tests/hosts/operation`, `tests/attacks`.
+//! What an operator needs of a host, checked on the real one: `harness/hosts/operation`, `harness/attacks`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -38,7 +38,7 @@ pub(crate) fn chaos(
 pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let hooks = build::filter_with_hooks()?;
     let folder = workspace::own().join("run/faults");
-    let path = workspace::root().join("tests/hosts/operation/faults.py");
+    let path = workspace::root().join("harness/hosts/operation/faults.py");
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
     command.args([setup::envoy()?, build::ready(&build::FILTER)?, hooks, folder]);
@@ -54,7 +54,7 @@ pub(crate) enum Size {
     Large,
 }
 
-/// Hostile clients and upstreams: `tests/attacks`. The scripts start their hosts themselves.
+/// Hostile clients and upstreams: `harness/attacks`. The scripts start their hosts themselves.
 pub(crate) fn attacks(
     host: Host,
     size: Size,
@@ -62,7 +62,7 @@ pub(crate) fn attacks(
 ) -> Result<()> {
     let folder = workspace::own().join("run").join(format!("attacks-{}", host.name()));
     let mut command = Command::new(setup::python_with_yaml()?);
-    let script = |name: &str| workspace::root().join("tests/attacks").join(name);
+    let script = |name: &str| workspace::root().join("harness/attacks").join(name);
     command.arg("-B");
     match host {
         Host::Gateway => command.arg(script("gateway.py")).arg(gateway::binary()?),
@@ -81,7 +81,7 @@ pub(crate) fn attacks(
 
 /// The deployment manifests, as far as one machine can tell.
 pub(crate) fn manifests(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
-    let path = workspace::root().join("tests/hosts/operation/manifests.py");
+    let path = workspace::root().join("harness/hosts/operation/manifests.py");
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(path).arg(workspace::root());
     command.args([gateway::binary()?, setup::envoy()?, build::ready(&build::FILTER)?]);
@@ -103,7 +103,7 @@ fn start(host: Host, config: Value, children: &mut Children) -> Result<(Serving,
 /// A host, and the script that is to look at it.
 fn script(name: &str, host: Host, config: Value, children: &mut Children) -> Result<Command> {
     let (serving, upstream) = start(host, config, children)?;
-    let path: PathBuf = workspace::root().join("tests/hosts/operation").join(name);
+    let path: PathBuf = workspace::root().join("harness/hosts/operation").join(name);
     let mut command = Command::new(setup::python_with_prometheus()?);
     command.arg("-B").arg(path);
     command.args([host.name(), &serving.listen.to_string(), &upstream.to_string()]);

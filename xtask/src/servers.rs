@@ -1,6 +1,6 @@
 //! `cargo xtask servers`: real model servers, with a tiny model whose answers are known, behind a host.
 //!
-//! A server is a folder of `tests/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
+//! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
 //! starts the server; `checks.py` asks the host with an official SDK and compares what comes back.
 
 use std::fs;
@@ -22,7 +22,7 @@ use crate::{run, setup};
 /// What can be chosen.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folders of `tests/real-servers`, or a tier: `default`, `second`, or `all`.
+    /// Folders of `harness/real-servers`, or a tier: `default`, `second`, or `all`.
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
     /// Where the translator runs; without it, on the hosts that `server.json` names.
@@ -126,7 +126,7 @@ fn chosen(names: &[String]) -> Result<Vec<Server>> {
 }
 
 fn sources() -> PathBuf {
-    workspace::root().join("tests/real-servers")
+    workspace::root().join("harness/real-servers")
 }
 
 impl Server {

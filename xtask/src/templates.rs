@@ -2,7 +2,7 @@
 //!
 //! The templates come with the source release of a package on PyPI and are not copied into this
 //! repository: each has a licence of its own. `tests/templates.rs` writes what each family is sent,
-//! and `tests/templates/render.py` renders it with Jinja.
+//! and `harness/templates/render.py` renders it with Jinja.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub(crate) fn test(
     let requests = folder.join("requests");
     workspace::emptied(&requests)?;
     setup::run(write.env("CREOLE_REQUESTS_DIR", &requests))?;
-    let script = workspace::root().join("tests/templates/render.py");
+    let script = workspace::root().join("harness/templates/render.py");
     each(Command::new(python).arg(script).arg(requests).arg(templates))
 }
 

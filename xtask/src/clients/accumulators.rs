@@ -23,7 +23,7 @@ pub(crate) fn test(
         println!("\n{}", client.name);
         install::install(&client)?;
         let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };
-        let clients = workspace::root().join("tests/clients");
+        let clients = workspace::root().join("harness/clients");
         // What is not an official SDK has its own words for the parts of a message.
         let own = clients.join(&client.folder).join(script);
         let script = if own.is_file() { own } else { clients.join("sdk").join(script) };

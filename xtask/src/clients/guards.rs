@@ -37,7 +37,7 @@ pub(crate) fn test(host: Host, mut each: impl FnMut(&mut Command) -> Result<()>)
     for client in chosen(&[SDK.to_owned()])? {
         install::install(&client)?;
         let mut command = Command::new(install::program(&client));
-        command.arg(workspace::root().join("tests/clients/sdk/guards.py")).arg(host.name());
+        command.arg(workspace::root().join("harness/clients/sdk/guards.py")).arg(host.name());
         command.current_dir(client.installed());
         for document in configurations(host) {
             let serving = run::start_anywhere(host, None, document, None, &mut children)?;

