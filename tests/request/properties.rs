@@ -105,23 +105,8 @@ proptest! {
 
     #[test]
     fn a_right_history_is_not_touched(history in right_history(), wrong in any_history()) {
-        // The breaker speaks up where a right history repeats itself.
-        let quiet = json!({"failures_max": 0});
-        let repair = config("default", json!({}), json!({"guards": {"breaker": quiet}}));
-        let off = config("default", json!({}), json!({"guards": {"pairing": "off", "breaker": quiet}}));
-        let reject = config("default", json!({}), json!({"guards": {"pairing": "reject", "breaker": quiet}}));
-        let body = whole(json!({"messages": history}));
-        let (repaired, warnings) = try_with(&repair, &body);
-        prop_assert_eq!(warnings, "");
-        let repaired = repaired.unwrap().0;
-        prop_assert_eq!(&repaired, &try_with(&off, &body).0.unwrap().0);
-        prop_assert_eq!(&repaired, &try_with(&reject, &body).0.unwrap().0);
-        // And what is accepted strictly needs no repair.
-        let body = whole(json!({"messages": wrong}));
-        if try_with(&reject, &body).0.is_ok() {
-            let (_, warnings) = try_with(&repair, &body);
-            prop_assert!(!warnings.contains("tool_result"), "{}", warnings);
-        }
+        is_not_touched(&history);
+        needs_no_repair_if_accepted(&wrong);
     }
 
     #[test]
@@ -154,4 +139,44 @@ fn errors_do_not_repeat_what_the_client_said() {
     );
     let error = try_with(&Config::default(), &body).0.unwrap_err();
     assert_eq!(error.message, "messages[0].content[1].text: expected a string, but found an array");
+}
+
+/// The configuration of a guard that pairs calls with results in a way. The breaker is off: it speaks up where a right
+/// history repeats itself.
+fn pairing(how: &str) -> Config {
+    let guards = json!({"pairing": how, "breaker": {"failures_max": 0}});
+    config("default", json!({}), json!({"guards": guards}))
+}
+
+fn is_not_touched(history: &[Value]) {
+    let body = whole(json!({"messages": history}));
+    let (repaired, warnings) = try_with(&pairing("repair"), &body);
+    assert_eq!(warnings, "");
+    let repaired = repaired.unwrap().0;
+    assert_eq!(repaired, try_with(&pairing("off"), &body).0.unwrap().0);
+    assert_eq!(repaired, try_with(&pairing("reject"), &body).0.unwrap().0);
+}
+
+fn needs_no_repair_if_accepted(history: &[Value]) {
+    let body = whole(json!({"messages": history}));
+    if try_with(&pairing("reject"), &body).0.is_ok() {
+        let (_, warnings) = try_with(&pairing("repair"), &body);
+        assert!(!warnings.contains("tool_result"), "{warnings}");
+    }
+}
+
+#[test]
+fn a_call_that_is_made_again_and_again_is_not_touched() {
+    let mut history = vec![user("begin")];
+    for id in ["toolu_0", "toolu_1", "toolu_2"] {
+        history.extend([assistant([call(id)]), user([result(id, "r")])]);
+    }
+    is_not_touched(&history);
+}
+
+#[test]
+fn two_results_of_a_call_with_an_unusual_id_are_not_accepted_unrepaired() {
+    let id = "bad id\u{e9}";
+    let results = [result(id, [image(), text("x")]), text(""), result(id, "r")];
+    needs_no_repair_if_accepted(&[assistant([call(id)]), user(results)]);
 }

@@ -49,6 +49,7 @@ fn it_agrees_with_the_reader() {
         "",
         " ",
         "{} x",
+        "\"\"+",
         "{\"a\" :\t1 , \"b\":2}",
         &deep,
         &too_deep,

@@ -348,13 +348,29 @@ proptest! {
         let names: Vec<String> = properties.keys().cloned().collect();
         let mut schema = json!({"type": "object", "properties": properties, "required": names, "$defs": definitions});
         schema.as_object_mut().unwrap().entry(keyword).or_insert(value);
-        let text = schema.to_string();
-        let function = sent(&schema);
-        prop_assert_eq!(refusal(&function), None, "{} {}", schema, function);
-        let (plain, found) = crate::translate::tools::mended::plain(&text);
-        let mut out = Vec::new();
-        write_output_schema(&mut Writer::new(&mut out), &plain, found, ToolSchema::Kimi);
-        let output: Value = serde_json::from_slice(&out).unwrap();
-        prop_assert_eq!(refusal(&output), None, "{} {}", schema, output);
+        kimi_refuses_neither_tool_nor_output(&schema);
     }
+}
+
+fn kimi_refuses_neither_tool_nor_output(schema: &Value) {
+    let function = sent(schema);
+    assert_eq!(refusal(&function), None, "{schema} {function}");
+    let text = schema.to_string();
+    let (plain, found) = crate::translate::tools::mended::plain(&text);
+    let mut out = Vec::new();
+    write_output_schema(&mut Writer::new(&mut out), &plain, found, ToolSchema::Kimi);
+    let output: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(refusal(&output), None, "{schema} {output}");
+}
+
+#[test]
+fn keywords_and_choices_in_unusual_places_are_written_for_kimi() {
+    kimi_refuses_neither_tool_nor_output(&json!({
+        "type": "object", "required": ["items"], "$defs": {},
+        "properties": {"items": {"default": [{"$ref": "#/$defs/A", "description": "d"}]}},
+    }));
+    let choice = json!({"type": ["boolean", "null"], "default": null, "minLength": 1});
+    kimi_refuses_neither_tool_nor_output(&json!({
+        "type": "object", "properties": {}, "required": [], "$defs": {"A": {"anyOf": [choice]}},
+    }));
 }
