@@ -77,6 +77,7 @@ pub(super) fn stages() -> Vec<Stage> {
         ),
         ("build", Work::Build),
         ("core", Work::Tests("creole")),
+        ("core, cost", Work::Tests("creole-cost")),
         ("core, json", Work::Tests("creole-json")),
         ("core, openai", Work::Tests("creole-openai")),
         ("demo model", Work::Tests("creole-demo")),
@@ -139,6 +140,10 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
         ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", setup::WASI])),
+        (
+            "cost as wasm",
+            Work::Cargo(&["test", "--package", "creole-cost", "--target", setup::WASI]),
+        ),
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
         ("examples of core", Work::Cargo(&["test", "--doc"])),

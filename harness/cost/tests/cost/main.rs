@@ -1,7 +1,7 @@
 //! What answers cost: time that is linear in their bytes however they are cut, and memory within the
 //! configured limits whatever an upstream sends. And requests: time and memory that are linear in their bytes,
 //! whatever they have many of. With events of 8 MB:
-//! `cargo test --release --test cost`.
+//! `cargo test --release -p creole-cost`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -15,12 +15,12 @@ mod answers;
 mod bodies;
 mod hostile;
 mod meter;
-#[path = "../decisions/place.rs"]
+#[path = "../../../../tests/decisions/place.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]
 mod place;
 mod requests;
 mod smallest;
-#[path = "../decisions/spec.rs"]
+#[path = "../../../../tests/decisions/spec.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]
 mod spec;
 mod tiny;

@@ -189,7 +189,7 @@ fn numbered(value: &Value) -> String {
 
 /// The holes of requests, and of requests for counts.
 pub(crate) fn of_requests() -> Vec<Hole> {
-    let spec = Spec::read(include_str!("../spec/request.json"));
+    let spec = Spec::read(include_str!("../../../../tests/spec/request.json"));
     let settle = |body| {
         let mut request = place::settle(body);
         request["model"] = "m".into();
@@ -200,7 +200,7 @@ pub(crate) fn of_requests() -> Vec<Hole> {
 
 /// The holes of whole answers, or of chunks, of Chat Completions.
 pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
-    let spec = Spec::read(include_str!("../spec/upstream.json"));
+    let spec = Spec::read(include_str!("../../../../tests/spec/upstream.json"));
     let root = match whole {
         true => "chat_completion.ChatCompletion",
         false => "chat_completion_chunk.ChatCompletionChunk",
@@ -239,8 +239,9 @@ pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
 /// The holes of messages of an upstream that speaks Messages, whole or in events. The decisions about answers name
 /// the fields, and those about requests how their blocks look, which come back in histories.
 pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
-    let answers: Value = serde_json::from_str(include_str!("../spec/answer.json")).unwrap();
-    let requests = Spec::read(include_str!("../spec/request.json"));
+    let answers: Value =
+        serde_json::from_str(include_str!("../../../../tests/spec/answer.json")).unwrap();
+    let requests = Spec::read(include_str!("../../../../tests/spec/request.json"));
     let types = answers["types"].as_object().unwrap();
     let message = json!({"id": "m", "type": "message", "role": "assistant", "model": "k", "content": [],
         "stop_reason": "end_turn", "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1}});
