@@ -11,11 +11,12 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use creole::{Config, End};
+use creole::{Config, End, Head};
 use serde_json::Value;
 
 use support::drive::{self, Answer};
@@ -25,8 +26,8 @@ use support::{chat, fold};
 
 #[derive(Default)]
 struct Tally {
-    /// By kind: fixtures, ways of asking, splits.
-    counts: BTreeMap<String, [usize; 3]>,
+    /// By kind: cases, expectations, ways of asking, and splits of the answers.
+    counts: BTreeMap<String, [usize; 4]>,
     failures: Vec<String>,
 }
 
@@ -37,19 +38,32 @@ impl Tally {
 
     fn merge(&mut self, other: Self) {
         for (kind, counts) in other.counts {
-            (0..3).for_each(|column| self.add(&kind, column, counts[column]));
+            (0..4).for_each(|column| self.add(&kind, column, counts[column]));
         }
         self.failures.extend(other.failures);
     }
 
-    fn finish(self, columns: [&str; 3]) {
-        println!("{:<28} {:>9} {:>9} {:>9}", "kind", columns[0], columns[1], columns[2]);
-        let mut sum = [0; 3];
+    fn add_case(&mut self, fixture: &Fixture) {
+        self.add(fixture.kind(), 0, 1);
+        self.add(fixture.kind(), 1, expected::count(&fixture.expected));
+    }
+
+    /// The table is seen with `--nocapture`, its sum always.
+    fn finish(self, columns: [&str; 4]) {
+        let line = |name: &str, cells: [String; 4]| {
+            let [a, b, c, d] = cells;
+            println!("{name:<28} {a:>9} {b:>12} {c:>9} {d:>9}");
+        };
+        line("kind", columns.map(str::to_owned));
+        let mut sum = [0; 4];
         for (kind, counts) in &self.counts {
-            println!("{kind:<28} {:>9} {:>9} {:>9}", counts[0], counts[1], counts[2]);
-            (0..3).for_each(|column| sum[column] += counts[column]);
+            line(kind, counts.map(|count| count.to_string()));
+            (0..4).for_each(|column| sum[column] += counts[column]);
         }
-        println!("{:<28} {:>9} {:>9} {:>9}", "all", sum[0], sum[1], sum[2]);
+        let sums = columns.iter().zip(sum).filter(|(_, sum)| *sum > 0);
+        let sums: Vec<String> = sums.map(|(column, sum)| format!("{sum} {column}")).collect();
+        // What `println` writes is kept back while all is well.
+        std::io::stdout().write_all(format!("\n{}\n", sums.join(", ")).as_bytes()).unwrap();
         assert!(
             self.failures.is_empty(),
             "{} failures:\n{}",
@@ -216,16 +230,16 @@ fn upstream_answers_reach_the_client_the_same_however_they_are_cut() {
             }
         });
     }
-    tally.into_inner().unwrap().finish(["fixtures", "ways", "splits"]);
+    tally.into_inner().unwrap().finish(["answers", "expectations", "ways", "splits"]);
 }
 
 fn one_fixture(fixture: &Fixture, tally: &mut Tally) {
     let Some(upstream) = &fixture.upstream else { return };
-    tally.add(fixture.kind(), 0, 1);
+    tally.add_case(fixture);
     let config = drive::config(&fixture.config().to_string());
     let mut messages = Vec::new();
     for stream in fixture.ways() {
-        tally.add(fixture.kind(), 1, 1);
+        tally.add(fixture.kind(), 2, 1);
         match one_way(fixture, upstream, &config, stream, tally) {
             Ok(message) => messages.extend(message),
             Err(error) => tally.failures.push(format!(
@@ -256,24 +270,10 @@ fn one_way(
     stream: bool,
     tally: &mut Tally,
 ) -> Result<Option<Value>, String> {
-    let request = fixture.request(stream);
-    let send = |pieces: &[&[u8]]| -> Result<Answer, String> {
-        let (exchange, _) = drive::request(config, "/v1/messages", &[], &request)
-            .map_err(|reply| format!("refused: {}", String::from_utf8_lossy(&reply.body)))?;
-        let headers = fixture.headers();
-        Ok(drive::respond(
-            exchange,
-            fixture.status(),
-            &headers,
-            pieces.iter().copied(),
-            End::Complete,
-        ))
-    };
+    let send = |pieces: &[&[u8]]| send(fixture, config, stream, pieces);
     let whole = send(&[upstream])?;
     let expected = expected::for_way(&fixture.expected, stream);
-    let got =
-        Got { status: whole.head.status, headers: &whole.head.headers, body: &whole.body, stream };
-    let message = expected::check(&expected, got)?;
+    let message = expected::check(&expected, got(&whole, stream))?;
     if stream && whole.head.status == 200 {
         keep(fixture, &whole.body, message.as_ref());
     }
@@ -283,14 +283,32 @@ fn one_way(
     // the same machine folds: for those, every seventh cut is enough.
     let every = if stream && first_of(upstream) != Some(b'{') { 1 } else { 7 };
     for cut in (0..=upstream.len()).step_by(every) {
-        tally.add(fixture.kind(), 2, 1);
+        tally.add(fixture.kind(), 3, 1);
         let (left, right) = upstream.split_at(cut);
         same(&reference, &whole, &send(&[left, right])?, &format!("cut at byte {cut}"))?;
     }
     let bytes: Vec<&[u8]> = upstream.chunks(1).collect();
     same(&reference, &whole, &send(&bytes)?, "byte by byte")?;
-    tally.add(fixture.kind(), 2, 2);
+    tally.add(fixture.kind(), 3, 2);
     Ok(message)
+}
+
+/// Sends the case's request, and these pieces as the upstream's answer.
+fn send(
+    fixture: &Fixture,
+    config: &Arc<Config>,
+    stream: bool,
+    pieces: &[&[u8]],
+) -> Result<Answer, String> {
+    let (exchange, _) = drive::request(config, "/v1/messages", &[], &fixture.request(stream))
+        .map_err(|reply| format!("refused: {}", String::from_utf8_lossy(&reply.body)))?;
+    let (headers, pieces) = (fixture.headers(), pieces.iter().copied());
+    Ok(drive::respond(exchange, fixture.status(), &headers, pieces, End::Complete))
+}
+
+fn got(answer: &Answer, stream: bool) -> Got<'_> {
+    let Head { status, headers } = &answer.head;
+    Got { status: *status, headers, body: &answer.body, stream }
 }
 
 /// Leaves a stream and its message in the folder that `CREOLE_STREAMS_DIR` names, for
@@ -327,15 +345,7 @@ fn without_pings(body: &[u8]) -> Vec<u8> {
 }
 
 fn warnings(expected: &Value, answer: &Answer) -> Result<(), String> {
-    let found: Vec<String> = answer
-        .report
-        .warnings
-        .iter()
-        .map(|warning| match warning.name.as_str() {
-            "" => warning.code.to_owned(),
-            name => format!("{}:{name}", warning.code),
-        })
-        .collect();
+    let found = codes(answer);
     for code in expected["warnings"].as_array().into_iter().flatten() {
         if !found.iter().any(|found| Some(found.as_str()) == code.as_str()) {
             return Err(format!("expected the warning {code}, but found {found:?}"));
@@ -347,6 +357,67 @@ fn warnings(expected: &Value, answer: &Answer) -> Result<(), String> {
     Ok(())
 }
 
+fn codes(answer: &Answer) -> Vec<String> {
+    let codes = answer.report.warnings.iter().map(|warning| match warning.name.as_str() {
+        "" => warning.code.to_owned(),
+        name => format!("{}:{name}", warning.code),
+    });
+    codes.collect()
+}
+
+/// What the answers to a case give, as its expectations.
+fn expectations(fixture: &Fixture) -> Result<Value, String> {
+    let upstream = fixture.upstream.as_ref().ok_or("a request's expectations are not guessed")?;
+    let config = drive::config(&fixture.config().to_string());
+    let mut found = Vec::new();
+    for stream in fixture.ways() {
+        let answer = send(fixture, &config, stream, &[upstream])?;
+        found.push(expected::of(got(&answer, stream), &codes(&answer))?);
+    }
+    Ok(match &found[..] {
+        [streamed, whole] => expected::of_both(streamed, whole),
+        _ => found.remove(0),
+    })
+}
+
+/// `cargo xtask fixture` calls this with `CREOLE_WRITE`.
+#[test]
+fn a_case_without_expectations_gets_them() {
+    for fixture in fixture::all().into_iter().filter(|fixture| fixture.expected.is_null()) {
+        let path = fixture.folder.join("expected.json");
+        assert!(
+            std::env::var_os("CREOLE_WRITE").is_some(),
+            "there is no {}; CREOLE_WRITE=1 cargo test --test fixtures gets_them writes it",
+            path.display()
+        );
+        let found = expectations(&fixture).unwrap_or_else(|why| panic!("{}: {why}", fixture.name));
+        std::fs::write(path, format!("{found:#}\n")).unwrap();
+    }
+}
+
+#[test]
+fn expectations_that_are_written_hold() {
+    for fixture in fixture::all() {
+        if fixture.upstream.is_none() || fixture.expected["passed_through"] == true {
+            continue;
+        }
+        let config = drive::config(&fixture.config().to_string());
+        let written = expectations(&fixture);
+        let written = written.unwrap_or_else(|why| panic!("{}: {why}", fixture.name));
+        for stream in fixture.ways() {
+            let answer = send(&fixture, &config, stream, &[fixture.upstream.as_ref().unwrap()]);
+            let expected = expected::for_way(&written, stream);
+            let checked = expected::check(&expected, got(&answer.unwrap(), stream));
+            assert!(checked.is_ok(), "{}: {checked:?}", fixture.name);
+            let by_hand = expected::for_way(&fixture.expected, stream);
+            for key in ["content", "error", "stop_reason", "stop_sequence"] {
+                let lost = !by_hand[key].is_null() && expected[key].is_null();
+                assert!(!lost, "{}: no {key} in {written}", fixture.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn requests_reach_each_upstream_in_the_form_it_takes() {
     let mut tally = Tally::default();
@@ -354,9 +425,9 @@ fn requests_reach_each_upstream_in_the_form_it_takes() {
         for (number, variant) in
             fixture.expected["variants"].as_array().into_iter().flatten().enumerate()
         {
-            tally.add(fixture.kind(), 1, 1);
+            tally.add(fixture.kind(), 2, 1);
             if number == 0 {
-                tally.add(fixture.kind(), 0, 1);
+                tally.add_case(&fixture);
             }
             if let Err(error) = one_request(&fixture, variant) {
                 let profile = &variant["profile"];
@@ -366,7 +437,7 @@ fn requests_reach_each_upstream_in_the_form_it_takes() {
             }
         }
     }
-    tally.finish(["fixtures", "variants", ""]);
+    tally.finish(["requests", "expectations", "variants", ""]);
 }
 
 fn one_request(fixture: &Fixture, variant: &Value) -> Result<(), String> {

@@ -16,7 +16,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{fold, grammar, tool_id};
 
@@ -51,7 +51,7 @@ pub fn for_way(expected: &Value, stream: bool) -> Value {
 /// Checks an answer against the grammar and the expectations (of [`for_way`]). Gives the message,
 /// if there is one.
 pub fn check(expected: &Value, got: Got<'_>) -> Result<Option<Value>, String> {
-    let text = String::from_utf8_lossy(got.body).into_owned();
+    let text = String::from_utf8_lossy(got.body);
     let rules = grammar::Rules {
         foreign_blocks: expected["passed_through"] == true,
         ..grammar::Rules::default()
@@ -77,21 +77,7 @@ pub fn check(expected: &Value, got: Got<'_>) -> Result<Option<Value>, String> {
         same_message(expected, &body)?;
         return Ok(None);
     }
-    let (message, error) = if got.status >= 400 {
-        let body: Value = serde_json::from_slice(got.body).map_err(|error| error.to_string())?;
-        grammar::error_body(&body)?;
-        (None, Some(body))
-    } else if got.stream {
-        let events = grammar::check_stream(got.body, rules)
-            .map_err(|error| format!("{error}\n--- stream\n{text}"))?;
-        let folded = fold::fold(&events);
-        (Some(folded.message), folded.error)
-    } else {
-        let body: Value =
-            serde_json::from_slice(got.body).map_err(|error| format!("{error}: {text}"))?;
-        grammar::check_message(&body).map_err(|error| format!("{error}: {text}"))?;
-        (Some(body), None)
-    };
+    let (message, error) = read(got, rules)?;
     match (expected.get("error"), error) {
         (Some(expected), Some(error)) => {
             same_error(expected, &error)?;
@@ -105,6 +91,101 @@ pub fn check(expected: &Value, got: Got<'_>) -> Result<Option<Value>, String> {
             Ok(Some(message))
         }
     }
+}
+
+/// The message and the error in an answer that keeps the grammar. A stream can have both.
+fn read(got: Got<'_>, rules: grammar::Rules) -> Result<(Option<Value>, Option<Value>), String> {
+    let text = String::from_utf8_lossy(got.body);
+    if got.stream && got.status < 400 {
+        let events = grammar::check_stream(got.body, rules)
+            .map_err(|error| format!("{error}\n--- stream\n{text}"))?;
+        let folded = fold::fold(&events);
+        return Ok((Some(folded.message), folded.error));
+    }
+    let body: Value =
+        serde_json::from_slice(got.body).map_err(|error| format!("{error}: {text}"))?;
+    if got.status >= 400 {
+        grammar::error_body(&body)?;
+        return Ok((None, Some(body)));
+    }
+    grammar::check_message(&body).map_err(|error| format!("{error}: {text}"))?;
+    Ok((Some(body), None))
+}
+
+/// How many things an expectation names: each block, count, warning and value.
+pub fn count(expected: &Value) -> usize {
+    let members = expected.as_object().into_iter().flatten();
+    let counts = members.map(|(key, value)| match key.as_str() {
+        // Where a variant stands, not what it must give.
+        "profile" | "profile_overrides" | "settings" | "patch" => 0,
+        "streamed" | "whole" => count(value),
+        "variants" => value.as_array().into_iter().flatten().map(count).sum(),
+        _ => {
+            let list = value.as_array().map(Vec::len);
+            list.or_else(|| value.as_object().map(Map::len)).unwrap_or(1).max(1)
+        }
+    });
+    counts.sum()
+}
+
+/// What an answer gives, as expectations of it.
+pub fn of(got: Got<'_>, warnings: &[String]) -> Result<Value, String> {
+    let (message, error) = read(got, grammar::Rules::default())?;
+    let mut expected = json!({});
+    if !warnings.is_empty() {
+        expected["warnings"] = json!(warnings);
+    }
+    if let Some(error) = error {
+        let error = &error["error"];
+        expected["status"] = got.status.into();
+        expected["error"] = json!({"type": error["type"], "message_contains": error["message"]});
+        if let Some(code) = error["details"].get("error_code") {
+            expected["error"]["code"] = code.clone();
+        }
+        for (name, value) in got.headers.iter().filter(|(name, _)| name == "retry-after") {
+            expected["headers"][name] = value.as_str().into();
+        }
+        return Ok(expected);
+    }
+    let message = message.expect("a message where there is no error");
+    let blocks = message["content"].as_array().into_iter().flatten();
+    expected["content"] = blocks.map(of_block).collect();
+    for key in ["stop_reason", "stop_sequence", "stop_details"] {
+        if !message[key].is_null() {
+            expected[key] = message[key].clone();
+        }
+    }
+    let estimated = warnings.iter().any(|warning| warning == "usage_estimated");
+    for (key, count) in message["usage"].as_object().into_iter().flatten() {
+        if !estimated && count.as_u64().is_some_and(|count| count > 0) {
+            expected["usage"][key] = count.clone();
+        }
+    }
+    Ok(expected)
+}
+
+fn of_block(block: &Value) -> Value {
+    let mut expected = block.clone();
+    if let Some(id) = block["id"].as_str() {
+        let upstream = tool_id::decode(id).filter(|upstream| !tool_id::is_minted(upstream));
+        expected.as_object_mut().unwrap().remove("id");
+        expected["id_from"] = json!(upstream);
+    }
+    // A signature is Creole's own.
+    expected.as_object_mut().unwrap().remove("signature");
+    expected
+}
+
+/// The expectations of both ways as one: what they share, and what one way alone has.
+pub fn of_both(streamed: &Value, whole: &Value) -> Value {
+    let mut both = json!({});
+    for (way, own, other) in [("streamed", streamed, whole), ("whole", whole, streamed)] {
+        for (key, value) in own.as_object().into_iter().flatten() {
+            let place = if other.get(key) == Some(value) { &mut both } else { &mut both[way] };
+            place[key] = value.clone();
+        }
+    }
+    both
 }
 
 /// Compares an error (`{"type": "error", …}`) with an expected `{type, message_contains}`.

@@ -23,6 +23,8 @@ use serde_json::{Map, Value};
 pub struct Fixture {
     /// `KIND/CASE`
     pub name: String,
+    /// Where its files are.
+    pub folder: PathBuf,
     /// `meta.json`
     pub meta: Value,
     /// The name of its default request, where it has no `request.json`.
@@ -31,7 +33,7 @@ pub struct Fixture {
     pub request: Value,
     /// The upstream's body, if the case has one.
     pub upstream: Option<Vec<u8>>,
-    /// `expected.json`
+    /// `expected.json`; null where it is still to be written.
     pub expected: Value,
 }
 
@@ -40,11 +42,15 @@ pub const DEFAULT_REQUESTS: &str = "default-requests";
 
 /// All cases, in the order of their names.
 pub fn all() -> Vec<Fixture> {
-    let root = root();
+    all_in(&root())
+}
+
+/// All cases in a folder that is like `tests/fixtures`.
+pub fn all_in(root: &Path) -> Vec<Fixture> {
     let mut fixtures = Vec::new();
-    for kind in folders(&root).into_iter().filter(|folder| !folder.ends_with(DEFAULT_REQUESTS)) {
+    for kind in folders(root).into_iter().filter(|folder| !folder.ends_with(DEFAULT_REQUESTS)) {
         for case in folders(&kind) {
-            fixtures.push(load(&root, &case));
+            fixtures.push(load(root, &case));
         }
     }
     assert!(!fixtures.is_empty(), "no fixtures in {}", root.display());
@@ -60,7 +66,7 @@ pub fn default_requests() -> BTreeMap<String, Value> {
 }
 
 /// `tests/fixtures`, found from whichever package of the workspace is being tested.
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package
         .ancestors()
@@ -87,6 +93,7 @@ fn load(root: &Path, case: &Path) -> Fixture {
         Some(name) => root.join(DEFAULT_REQUESTS).join(format!("{name}.json")),
         None => own,
     };
+    let expected = case.join("expected.json");
     let upstream = ["upstream.sse", "upstream.json", "upstream.txt"]
         .into_iter()
         .find_map(|file| fs::read(case.join(file)).ok());
@@ -96,7 +103,8 @@ fn load(root: &Path, case: &Path) -> Fixture {
         default_request,
         request: json(&request),
         upstream,
-        expected: json(&case.join("expected.json")),
+        expected: if expected.exists() { json(&expected) } else { Value::Null },
+        folder: case.to_owned(),
     }
 }
 
